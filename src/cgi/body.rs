@@ -1,0 +1,64 @@
+//! The body of a request: read to its length, then taken for what it is.
+
+use std::io::Read;
+
+use crate::api::Error;
+use crate::cgi::Request;
+use crate::cgi::form::Form;
+use crate::cgi::multipart;
+use crate::cgi::request::MAX_BODY;
+use crate::json::{Map, Value};
+
+/// Reads the body from `input` (standard input) and gives its fields. An empty body has none.
+///
+/// Reads up to `CONTENT_LENGTH` and never past it (RFC 3875 §4.2); without one, as with a
+/// chunked upload, up to the end of `input`. Refuses a body that is longer than [`MAX_BODY`]
+/// (TOO_LARGE), shorter than declared, of another type, malformed or no UTF-8 (INVALID_FORMAT).
+pub fn fields(request: &Request, input: impl Read) -> Result<Map, Error> {
+    let body = read(request.content_length, input)?;
+    if body.is_empty() {
+        return Ok(Map::new());
+    }
+    let content_type = request.content_type.unwrap_or_default();
+    let media_type = content_type.split(|&b| b == b';').next();
+    let is = |name: &str| {
+        media_type.is_some_and(|t| t.trim_ascii().eq_ignore_ascii_case(name.as_bytes()))
+    };
+    // curl and fetch label a JSON string as a form or as text unless they are told better.
+    if body.starts_with(b"{") || is("application/json") {
+        return json(&body);
+    }
+    let form = if is("application/x-www-form-urlencoded") {
+        Form::utf8(&body)
+    } else if is("multipart/form-data") {
+        multipart::fields(content_type, &body).map(Form::from_fields)
+    } else {
+        return Err(Error::invalid_format(
+            "The body must be application/json, application/x-www-form-urlencoded or multipart/form-data.",
+        ));
+    };
+    form.and_then(Form::nested).ok_or_else(|| {
+        Error::invalid_format("The form in the body is malformed, no UTF-8 or has too many fields.")
+    })
+}
+
+fn read(length: Option<usize>, input: impl Read) -> Result<Vec<u8>, Error> {
+    let most = length.unwrap_or(MAX_BODY + 1);
+    let mut body = Vec::with_capacity(length.unwrap_or_default());
+    match input.take(most as u64).read_to_end(&mut body) {
+        Ok(_) if length.is_none() && body.len() > MAX_BODY => Err(Error::too_large()),
+        Ok(_) if length.is_some_and(|length| body.len() < length) => {
+            Err(Error::invalid_format("The body is shorter than its Content-Length."))
+        }
+        Ok(_) => Ok(body),
+        Err(error) => Err(Error::internal(format!("standard input: {error}"))),
+    }
+}
+
+fn json(body: &[u8]) -> Result<Map, Error> {
+    match Value::parse(body) {
+        Ok(Value::Map(map)) => Ok(map),
+        Ok(_) => Err(Error::invalid_format("The JSON of the body must be an object.")),
+        Err(_) => Err(Error::invalid_format("The body is no well-formed JSON.")),
+    }
+}

@@ -1,0 +1,52 @@
+//! The response (RFC 3875 §6), whole in memory before a byte of it is written.
+
+use crate::json::Value;
+
+/// Status, headers and a JSON body.
+#[derive(Debug, PartialEq)]
+pub struct Response {
+    /// The status code and its reason phrase (RFC 9110 §15)
+    pub status: &'static str,
+    /// The `Allow` header: the methods that would have been answered
+    pub allow: Option<&'static str>,
+    /// The `Retry-After` header, in seconds
+    pub retry_after: Option<&'static str>,
+    /// The JSON
+    pub body: Vec<u8>,
+}
+
+impl Response {
+    /// 200 with `value`.
+    pub fn ok(value: &Value) -> Response {
+        Response { status: "200 OK", allow: None, retry_after: None, body: value.to_compact() }
+    }
+
+    /// The bytes for standard output; to HEAD the same headers without the body
+    /// (RFC 9110 §9.3.2). Nothing that a client sent gets into a header.
+    pub fn to_bytes(&self, is_head: bool) -> Vec<u8> {
+        let length = self.body.len().to_string();
+        let headers = [
+            ("Status", Some(self.status)),
+            ("Content-Type", Some("application/json; charset=utf-8")),
+            ("Content-Length", Some(length.as_str())),
+            ("Cache-Control", Some("no-store")),
+            ("X-Content-Type-Options", Some("nosniff")),
+            ("Allow", self.allow),
+            ("Retry-After", self.retry_after),
+        ];
+        let mut bytes = Vec::with_capacity(256 + self.body.len());
+        for (name, value) in headers {
+            if let Some(value) = value {
+                bytes.extend_from_slice(name.as_bytes());
+                bytes.extend_from_slice(b": ");
+                bytes.extend_from_slice(value.as_bytes());
+                bytes.extend_from_slice(b"\r\n");
+            }
+        }
+        bytes.extend_from_slice(b"\r\n");
+        if !is_head {
+            bytes.extend_from_slice(&self.body);
+        }
+        bytes
+    }
+}
