@@ -1,0 +1,92 @@
+//! Who is calling and what he may do, out of his session. Pure: the session is read already.
+
+use crate::api::Error;
+use crate::model;
+use crate::session::{Array, Session, Value};
+
+/// A logged-in user of a centre.
+#[derive(Debug)]
+pub struct Caller {
+    /// The centre, an id that can be a part of a path
+    pub centro: String,
+    /// Whether he has `<service>:docente`
+    is_docente: bool,
+    /// Whether he has `sysadmin:access`
+    is_sysadmin: bool,
+    /// The aularios he may use; `None` is every one of the centre.
+    aulas: Option<Vec<Vec<u8>>>,
+}
+
+impl Caller {
+    /// Refuses with INVALID_SESSION where nobody is logged in or the session names no centre.
+    ///
+    /// In PHP terms: `$_SESSION['auth_ok'] === true`, `$_SESSION['auth_data'][<service>]['centro']`,
+    /// beside it `aulas`, and `$_SESSION['auth_data']['permissions']`.
+    pub fn identify(session: &Session, service: &str) -> Result<Caller, Error> {
+        if !matches!(session.get("auth_ok"), Some(Value::Bool(true))) {
+            return Err(Error::invalid_session(
+                "There is no session of a logged-in user; please log in.",
+                None,
+            ));
+        }
+        let data = session.get("auth_data").and_then(array);
+        let unit = data.and_then(|data| data.get(service)).and_then(array);
+        let centro = unit
+            .and_then(|unit| unit.get("centro"))
+            .and_then(|centro| String::from_utf8(centro.to_bytes()?).ok())
+            .filter(|centro| model::is_id(centro))
+            .ok_or_else(|| Error::invalid_session("The session names no centre.", None))?;
+
+        let permissions = data.and_then(|data| data.get("permissions")).and_then(array);
+        let has = |permission: &str| {
+            permissions.is_some_and(|permissions| {
+                permissions.values().any(
+                    |value| matches!(value, Value::String(text) if *text == *permission.as_bytes()),
+                )
+            })
+        };
+        let aulas = unit.and_then(|unit| unit.get("aulas"));
+        Ok(Caller {
+            centro,
+            is_docente: has(&format!("{service}:docente")),
+            is_sysadmin: has("sysadmin:access"),
+            aulas: aulas.map(|aulas| match aulas {
+                Value::Array(aulas) => aulas.values().filter_map(|id| id.to_bytes()).collect(),
+                _ => Vec::new(),
+            }),
+        })
+    }
+
+    /// What every action needs. FORBIDDEN without it.
+    pub fn may_read(&self) -> Result<(), Error> {
+        if self.is_docente {
+            return Ok(());
+        }
+        Err(Error::forbidden("Your user lacks the permission to see dining-hall menus."))
+    }
+
+    /// What writes need besides. FORBIDDEN without it.
+    pub fn may_write(&self) -> Result<(), Error> {
+        if self.is_sysadmin {
+            return Ok(());
+        }
+        Err(Error::forbidden("Your user lacks the permission to change dining-hall menus."))
+    }
+
+    /// Whether `aulario` is open to him. FORBIDDEN where it is not.
+    pub fn may_use(&self, aulario: &str) -> Result<(), Error> {
+        match &self.aulas {
+            Some(aulas) if !aulas.iter().any(|id| id == aulario.as_bytes()) => {
+                Err(Error::forbidden("This aulario is not among those of your user."))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn array(value: Value) -> Option<Array> {
+    match value {
+        Value::Array(array) => Some(array),
+        _ => None,
+    }
+}

@@ -1,0 +1,130 @@
+//! The PHP session that a cookie names: found, locked, read and let go, never written.
+//!
+//! PHP holds an exclusive lock on the file while one of its pages runs
+//! (ext/session/mod_files.c), so a shared lock is what makes sure of a whole file.
+
+mod cookie;
+mod unserialize;
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rustix::fs::{Timespec, Timestamps, UTIME_NOW, futimens};
+use rustix::io::Errno;
+use rustix::process::{geteuid, getuid};
+
+pub use unserialize::{Array, Session, Value};
+
+use crate::api::Error;
+use crate::config::{SavePath, SessionConfig};
+use crate::system;
+
+/// How long a PHP page may hold the session.
+const LOCK_DEADLINE: Duration = Duration::from_secs(5);
+
+/// The session that the `Cookie` header names; its file's times are set, which keeps it alive
+/// as a PHP page would.
+///
+/// Refuses with INVALID_SESSION what PHP would not take for a session, with BUSY a session that
+/// a page holds for longer than five seconds, and with INTERNAL_ERROR a folder or file that
+/// this user may not read.
+pub fn open(config: &SessionConfig, cookies: Option<&[u8]>) -> Result<Session, Error> {
+    let id =
+        cookie::session_id(cookies.unwrap_or_default(), &config.name).ok_or_else(not_logged_in)?;
+    let path = path(&config.save_path, &id).ok_or_else(not_logged_in)?;
+    let unusable = |why: &dyn std::fmt::Display| {
+        Error::invalid_session(
+            "The session can't be used; please log in again.",
+            Some(format!("session {}: {why}", path.display())),
+        )
+    };
+
+    let file = open_file(&path, config)?.map_err(|why| unusable(&why))?;
+    let locked = system::wait_for(LOCK_DEADLINE, || fs2::FileExt::try_lock_shared(&file))
+        .map_err(|error| internal(&path, &error))?;
+    if !locked {
+        return Err(Error::busy());
+    }
+    let metadata = file.metadata().map_err(|error| internal(&path, &error))?;
+    if metadata.nlink() == 0 {
+        // A logout between open and lock.
+        return Err(not_logged_in());
+    }
+    if !metadata.is_file() {
+        return Err(unusable(&"is no regular file"));
+    }
+    if !is_ours(metadata.uid()) {
+        return Err(unusable(&"belongs to another user"));
+    }
+    if metadata.len() > system::MAX_SIZE {
+        return Err(unusable(&"is over 16 MiB"));
+    }
+    if let (Some(max_age), Ok(modified)) = (config.max_age, metadata.modified())
+        && modified.elapsed().is_ok_and(|age| age > max_age)
+    {
+        return Err(not_logged_in());
+    }
+    let bytes = system::read(&file, metadata.len()).map_err(|error| internal(&path, &error))?;
+    fs2::FileExt::unlock(&file).map_err(|error| internal(&path, &error))?;
+
+    let session =
+        Session::decode(bytes, config.format, &config.enums).map_err(|error| unusable(&error))?;
+    // Fails where the file is another user's; then its own application keeps it alive.
+    let _ = futimens(&file, &NOW);
+    Ok(session)
+}
+
+const NOW: Timestamps = {
+    let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
+    Timestamps { last_access: now, last_modification: now }
+};
+
+fn not_logged_in() -> Error {
+    Error::invalid_session("There is no session of a logged-in user; please log in.", None)
+}
+
+fn internal(path: &Path, error: &io::Error) -> Error {
+    let user = geteuid().as_raw();
+    Error::internal(format!("session {}: user {user}: {error}", path.display()))
+}
+
+/// Where the session `id` lies (`ps_files_path_create`): the id must be longer than the
+/// folders above it are deep.
+fn path(save_path: &SavePath, id: &str) -> Option<PathBuf> {
+    if id.len() <= save_path.depth {
+        return None;
+    }
+    let mut path = save_path.folder.clone();
+    path.extend(id.split("").skip(1).take(save_path.depth));
+    path.push(format!("sess_{id}"));
+    Some(path)
+}
+
+/// Opens as PHP does, but never creates and never waits for a fifo's other end. The inner
+/// error says why what is there is no session file.
+fn open_file(path: &Path, config: &SessionConfig) -> Result<Result<File, &'static str>, Error> {
+    let error = match system::open(OpenOptions::new().read(true), path) {
+        Ok(file) => return Ok(Ok(file)),
+        Err(error) => error,
+    };
+    let folder = &config.save_path.folder;
+    match Errno::from_io_error(&error) {
+        Some(Errno::LOOP) => Ok(Err("is a symbolic link")),
+        Some(Errno::NXIO) => Ok(Err("is no regular file")),
+        Some(Errno::NAMETOOLONG) => Err(not_logged_in()),
+        // A missing folder is a fault of the settings; a missing file, or folder below it,
+        // is a session that has ended.
+        Some(Errno::NOENT) if folder.is_dir() => Err(not_logged_in()),
+        Some(Errno::NOENT) => Err(internal(folder, &error)),
+        _ => Err(internal(path, &error)),
+    }
+}
+
+/// The owners that PHP accepts (`ps_files_open`): root, this user, and any where this user
+/// is root.
+fn is_ours(owner: u32) -> bool {
+    owner == 0 || owner == geteuid().as_raw() || [0, owner].contains(&getuid().as_raw())
+}
