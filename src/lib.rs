@@ -1,0 +1,74 @@
+//! The dining-hall menu API of a PHP school application, as a CGI program.
+//!
+//! The way of a request, step by step; each step is in the module named after it, and none
+//! reaches back to one before it:
+//!
+//! | step | module | touches the system |
+//! |---|---|---|
+//! | settings out of the environment | [`config`] | |
+//! | request out of the environment | [`cgi`] | |
+//! | session that the cookie names | [`session`] | session file |
+//! | caller out of the session | [`caller`] | |
+//! | action out of the query | [`api`] | |
+//! | aulario, types and days | [`store`] | data files |
+//! | what they mean | [`model`] | |
+//! | body, read only where all before allows it | [`cgi::body`] | standard input |
+//! | response | [`cgi`] | |
+
+pub mod api;
+pub mod caller;
+pub mod cgi;
+pub mod config;
+pub mod json;
+pub mod model;
+pub mod session;
+pub mod store;
+mod system;
+
+use std::io::Read;
+
+use api::{Action, Call, Error, Fields, Kind};
+use caller::Caller;
+use cgi::{Request, Response, Variables, body, origin};
+use config::Config;
+use json::Value;
+use store::Aulario;
+
+/// Answers the request that `variables` describe, with its body from `input`. `today` is asked
+/// for the date, as `YYYY-MM-DD`, where the request names none.
+pub fn answer(
+    variables: &Variables,
+    input: impl Read,
+    today: fn() -> String,
+) -> Result<Response, Error> {
+    let config =
+        Config::from_variables(variables).map_err(|error| Error::internal(error.to_string()))?;
+    let request = Request::from_variables(variables)?;
+    let session = session::open(&config.session, request.cookie)?;
+    let caller = Caller::identify(&session, &config.service)?;
+    caller.may_read()?;
+    let id = api::aulario(&request)?;
+    caller.may_use(id)?;
+    let action = Action::find(&request)?;
+    let aulario = Aulario::find(&config.data_dir, &caller.centro, id)?
+        .ok_or_else(|| Error::not_found("aulario"))?;
+    action.takes(request.method)?;
+    let fields = match action.kind {
+        Kind::Read => Fields::default(),
+        Kind::Write => {
+            caller.may_write()?;
+            if aulario.is_shared() {
+                return Err(Error::forbidden(
+                    "This aulario shows the dining hall of another; its menus are changed there.",
+                ));
+            }
+            if origin::is_another_site(&request, &config.trusted_origins) {
+                return Err(Error::forbidden("Writes from pages of another site are refused."));
+            }
+            body::fields(&request, input)?.into()
+        }
+    };
+    let mut answer = vec![("success".to_owned(), Value::Bool(true))];
+    answer.extend((action.run)(&Call { aulario: &aulario, request: &request, fields, today })?);
+    Ok(Response::ok(&Value::Map(answer)))
+}

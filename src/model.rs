@@ -1,0 +1,354 @@
+//! The dining hall's own words: ids, dates, colours, menu types, menus and plates.
+//!
+//! Pure: from JSON values to JSON values. What a file holds beyond what is known here stays
+//! in it, and stays where it is.
+
+use chrono::NaiveDate;
+
+use crate::json::{self, Map, Value};
+
+/// The longest id, of a centre, an aulario or a menu type.
+const MAX_ID: usize = 64;
+/// The longest label, in characters.
+pub const MAX_LABEL: usize = 200;
+/// The longest name of a plate, in characters.
+pub const MAX_NAME: usize = 2000;
+/// The most plates of a menu.
+pub const MAX_PLATES: usize = 64;
+/// The colour of a type that has none.
+pub const DEFAULT_COLOR: &str = "#0d6efd";
+/// What an aulario has until its types are changed for the first time.
+const DEFAULT_TYPES: [(&str, &str, &str); 3] = [
+    ("basal", "Menú basal", DEFAULT_COLOR),
+    ("vegetariano", "Menú vegetariano", "#198754"),
+    ("alergias", "Menú alergias", "#dc3545"),
+];
+/// The plates that every menu shows.
+const PLATES: [&str; 3] = ["primero", "segundo", "postre"];
+
+/// Whether `text` can be the id of a centre or an aulario, and so a part of a path:
+/// 1 to 64 of `A-Z a-z 0-9 . _ -`, no dot in front.
+pub fn is_id(text: &str) -> bool {
+    !text.is_empty()
+        && text.len() <= MAX_ID
+        && !text.starts_with('.')
+        && text.chars().all(is_id_char)
+}
+
+fn is_id_char(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-')
+}
+
+/// Whether `text` can be the key of a plate.
+pub fn is_plate_key(text: &str) -> bool {
+    (1..=64).contains(&text.len())
+        && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'))
+}
+
+/// Whether `text` is `#` and six hexadecimal digits.
+pub fn is_color(text: &str) -> bool {
+    text.strip_prefix('#')
+        .is_some_and(|digits| digits.len() == 6 && digits.bytes().all(|b| b.is_ascii_hexdigit()))
+}
+
+/// Whether `text` is exactly `YYYY-MM-DD` and a day of the calendar (as PHP's `checkdate`
+/// has it: there is no year 0).
+pub fn is_date(text: &str) -> bool {
+    let Some((year, month, day)) = (match *text.as_bytes() {
+        [a, b, c, d, b'-', e, f, b'-', g, h] => number(&[a, b, c, d])
+            .zip(number(&[e, f]))
+            .zip(number(&[g, h]))
+            .map(|((year, month), day)| (year, month, day)),
+        _ => None,
+    }) else {
+        return false;
+    };
+    year > 0 && NaiveDate::from_ymd_opt(year as i32, month, day).is_some()
+}
+
+fn number(digits: &[u8]) -> Option<u32> {
+    digits.iter().try_fold(0, |number, digit| {
+        digit.is_ascii_digit().then(|| number * 10 + u32::from(digit - b'0'))
+    })
+}
+
+/// PHP's `trim()`.
+pub fn trim(text: &str) -> &str {
+    text.trim_matches(['\0', '\t', '\n', '\x0b', '\r', ' '])
+}
+
+/// What is left of `text` as an id: trimmed, the last part of a path, without the characters
+/// that no id has.
+fn clean_id(text: &str) -> String {
+    let path = trim(text).trim_end_matches('/');
+    let name = path.rsplit('/').next().unwrap_or_default();
+    name.chars().filter(|&c| is_id_char(c)).collect()
+}
+
+/// The id of a new menu type: cleaned and in lower case. `None` where nothing is left.
+pub fn new_id(text: &str) -> Option<String> {
+    Some(clean_id(&text.to_ascii_lowercase())).filter(|id| !id.is_empty())
+}
+
+/// Whether an id that [`new_id`] made is short enough.
+pub fn is_short(id: &str) -> bool {
+    id.len() <= MAX_ID
+}
+
+/// A value of a data file that is not what it must be, as the place in the file.
+#[derive(Debug, PartialEq, thiserror::Error)]
+#[error("{place} is no {expected}")]
+pub struct Misshapen {
+    place: String,
+    expected: &'static str,
+}
+
+fn misshapen(path: &[&str], expected: &'static str) -> Misshapen {
+    let place = if path.is_empty() { "the whole".to_owned() } else { path.join(".") };
+    Misshapen { place, expected }
+}
+
+/// What a data file holds.
+pub trait Document: Sized {
+    /// Takes what is in the file; nothing where there is none.
+    fn from_file(value: Option<Value>) -> Result<Self, Misshapen>;
+    /// What to write.
+    fn into_file(self) -> Value;
+}
+
+/// The menu types of an aulario: the list in the file, with whatever else stands in it.
+#[derive(Debug)]
+pub struct MenuTypes(Vec<Value>);
+
+impl Document for MenuTypes {
+    fn from_file(value: Option<Value>) -> Result<MenuTypes, Misshapen> {
+        let list = match value {
+            None => Vec::new(),
+            Some(Value::List(list)) => list,
+            // What PHP writes after an entry was removed.
+            Some(Value::Map(map)) => map.into_iter().map(|(_, value)| value).collect(),
+            Some(_) => return Err(misshapen(&[], "list of menu types")),
+        };
+        if list.is_empty() {
+            let defaults = DEFAULT_TYPES.iter();
+            return Ok(MenuTypes(
+                defaults.map(|(id, label, color)| menu_type(id, label, color)).collect(),
+            ));
+        }
+        Ok(MenuTypes(list))
+    }
+
+    fn into_file(self) -> Value {
+        Value::List(self.0)
+    }
+}
+
+fn menu_type(id: &str, label: &str, color: &str) -> Value {
+    Value::Map(vec![
+        ("id".to_owned(), Value::from(id)),
+        ("label".to_owned(), Value::from(label)),
+        ("color".to_owned(), Value::from(color)),
+    ])
+}
+
+/// The id of an entry of the list, where it is usable.
+fn id_of(entry: &Value) -> Option<&str> {
+    let Value::Map(map) = entry else { return None };
+    json::get(map, "id")?.as_str().filter(|id| !id.is_empty())
+}
+
+impl MenuTypes {
+    /// The types as a response shows them; entries without a usable id are left out.
+    pub fn shown(&self) -> Value {
+        Value::List(self.0.iter().filter_map(shown_type).collect())
+    }
+
+    /// The id of the first type.
+    pub fn first(&self) -> Option<&str> {
+        self.0.iter().find_map(id_of)
+    }
+
+    /// The id of the type that `text` names: as it is, else cleaned.
+    pub fn find(&self, text: &str) -> Option<&str> {
+        let exact = |id: &str| self.0.iter().filter_map(id_of).find(|known| *known == id);
+        exact(text).or_else(|| exact(&clean_id(text)))
+    }
+
+    /// Appends a type and gives it as a response shows it. `None` where the id exists.
+    pub fn add(&mut self, id: &str, label: &str, color: &str) -> Option<Value> {
+        if self.0.iter().filter_map(id_of).any(|known| known == id) {
+            return None;
+        }
+        self.0.push(menu_type(id, label, color));
+        self.0.last().and_then(shown_type)
+    }
+
+    /// Changes label, colour or both of the type that `text` names and gives it as a response
+    /// shows it. `None` where there is no such type.
+    pub fn rename(
+        &mut self,
+        text: &str,
+        label: Option<&str>,
+        color: Option<&str>,
+    ) -> Option<Value> {
+        let id = self.find(text)?.to_owned();
+        let entry = self.0.iter_mut().find(|entry| id_of(entry) == Some(&id))?;
+        if let Value::Map(map) = entry {
+            for (key, text) in [("label", label), ("color", color)] {
+                if let Some(text) = text {
+                    json::set(map, key, Value::from(text));
+                }
+            }
+        }
+        shown_type(entry)
+    }
+
+    /// Removes the type that `text` names, however often its id stands in the list. `None`
+    /// where there is no such type.
+    pub fn delete(&mut self, text: &str) -> Option<()> {
+        let id = self.find(text)?.to_owned();
+        self.0.retain(|entry| id_of(entry) != Some(&id));
+        Some(())
+    }
+}
+
+fn shown_type(entry: &Value) -> Option<Value> {
+    let id = id_of(entry)?;
+    let Value::Map(map) = entry else { return None };
+    let text = |key, default: &str| match json::get(map, key) {
+        None | Some(Value::Null) => Value::from(default),
+        Some(value) => Value::String(value.to_text().unwrap_or_else(|| default.to_owned())),
+    };
+    Some(with_others(
+        [
+            ("id", Value::from(id)),
+            ("label", text("label", id)),
+            ("color", text("color", DEFAULT_COLOR)),
+        ],
+        map,
+    ))
+}
+
+/// The `known` fields, then those that `map` has besides.
+fn with_others<const N: usize>(known: [(&str, Value); N], map: &Map) -> Value {
+    let others = map.iter().filter(|(key, _)| known.iter().all(|(name, _)| name != key));
+    let others: Vec<_> = others.cloned().collect();
+    let known = known.into_iter().map(|(key, value)| (key.to_owned(), value));
+    Value::Map(known.chain(others).collect())
+}
+
+/// The menus of a day: the map in the file, with whatever else stands in it.
+#[derive(Debug)]
+pub struct Day(Map);
+
+impl Document for Day {
+    fn from_file(value: Option<Value>) -> Result<Day, Misshapen> {
+        let mut day = value.unwrap_or(Value::Map(Map::new()));
+        for (id, menu) in map_at(&mut day, &[])?.ok_or_else(|| misshapen(&[], "map"))? {
+            if id != "menus" {
+                continue;
+            }
+            for (id, menu) in map_at(menu, &["menus"])?.into_iter().flatten() {
+                let menu = map_at(menu, &["menus", id])?.into_iter().flatten();
+                for (_, plates) in menu.filter(|(key, _)| key == "plates") {
+                    let plates = map_at(plates, &["menus", id, "plates"])?;
+                    for (key, plate) in plates.into_iter().flatten() {
+                        map_at(plate, &["menus", id, "plates", key])?;
+                    }
+                }
+            }
+        }
+        match day {
+            Value::Map(day) => Ok(Day(day)),
+            _ => Err(misshapen(&[], "map")),
+        }
+    }
+
+    fn into_file(self) -> Value {
+        Value::Map(self.0)
+    }
+}
+
+/// Turns `value` into the map it stands for: PHP writes an empty map, and one with the keys
+/// 0, 1, 2 …, as a list. Null is no map, and no fault.
+fn map_at<'v>(value: &'v mut Value, place: &[&str]) -> Result<Option<&'v mut Map>, Misshapen> {
+    if let Value::List(list) = value {
+        let list = std::mem::take(list).into_iter().enumerate();
+        *value = Value::Map(list.map(|(key, value)| (key.to_string(), value)).collect());
+    }
+    match value {
+        Value::Map(map) => Ok(Some(map)),
+        Value::Null => Ok(None),
+        _ => Err(misshapen(place, "map")),
+    }
+}
+
+impl Day {
+    /// The menu of the type `id` as a response shows it: the three plates that every menu
+    /// has, then any others.
+    pub fn menu(&self, id: &str) -> Value {
+        let none = Map::new();
+        let menu = inner(&self.0, "menus").and_then(|menus| inner(menus, id));
+        let menu = menu.unwrap_or(&none);
+        let plates = inner(menu, "plates").unwrap_or(&none);
+        let others = plates.iter().map(|(key, _)| key.as_str());
+        let keys = PLATES.into_iter().chain(others.filter(|key| !PLATES.contains(key)));
+        let shown = keys.map(|key| {
+            let plate = inner(plates, key).unwrap_or(&none);
+            let text = |field| {
+                let text = json::get(plate, field).and_then(Value::to_text);
+                Value::String(text.unwrap_or_default())
+            };
+            let known = [("name", text("name")), ("pictogram", text("pictogram"))];
+            (key.to_owned(), with_others(known, plate))
+        });
+        with_others([("plates", Value::Map(shown.collect()))], menu)
+    }
+
+    /// Names plates of the menu of the type `id`; what is not named stays as it is. The first
+    /// save of a menu stores the three plates that every menu has. `None` where the menu
+    /// would get more than [`MAX_PLATES`].
+    pub fn save(&mut self, date: &str, id: &str, names: &[(String, String)]) -> Option<()> {
+        if json::get(&self.0, "date").is_none() {
+            self.0.insert(0, ("date".to_owned(), Value::from(date)));
+        }
+        let menu = made_map(json::entry(made_map(json::entry(&mut self.0, "menus")), id));
+        let first_save = inner(menu, "plates").is_none();
+        let plates = made_map(json::entry(menu, "plates"));
+        let known = plates.len();
+        if first_save {
+            plates.extend(PLATES.map(|key| (key.to_owned(), new_plate(""))));
+        }
+        for (key, name) in names {
+            match json::entry(plates, key) {
+                Value::Map(plate) => json::set(plate, "name", Value::from(name.as_str())),
+                plate => *plate = new_plate(name),
+            }
+        }
+        (plates.len() <= MAX_PLATES.max(known)).then_some(())
+    }
+}
+
+/// The map under `key`.
+fn inner<'m>(map: &'m Map, key: &str) -> Option<&'m Map> {
+    match json::get(map, key)? {
+        Value::Map(map) => Some(map),
+        _ => None,
+    }
+}
+
+/// The map that `value` is, or that it becomes where it is null.
+fn made_map(value: &mut Value) -> &mut Map {
+    if !matches!(value, Value::Map(_)) {
+        *value = Value::Map(Map::new());
+    }
+    match value {
+        Value::Map(map) => map,
+        _ => unreachable!("made a map above"),
+    }
+}
+
+fn new_plate(name: &str) -> Value {
+    let fields = [("name", name), ("pictogram", "")];
+    Value::Map(fields.map(|(key, text)| (key.to_owned(), Value::from(text))).into())
+}
