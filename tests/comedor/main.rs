@@ -1,0 +1,9 @@
+//! The real program, run as a web server runs it: variables in, bytes out.
+
+mod budget;
+mod contract;
+mod hostile;
+mod sessions;
+mod store;
+mod support;
+mod together;

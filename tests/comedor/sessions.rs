@@ -1,0 +1,371 @@
+//! Sessions that real PHP wrote, and files that only look like one.
+
+use std::fs::{self, File};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, SystemTime};
+
+use comedor::config::Format;
+use comedor::session::Session;
+use proptest::prelude::*;
+
+use crate::support::*;
+
+const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/sessions");
+
+/// Files that PHP 8.2 wrote, and others written by hand to be odd, each with what PHP makes of
+/// it. What PHP wrote must get the answer that is noted; what PHP refuses must never pass.
+#[test]
+fn session_files_are_read_as_php_reads_them() {
+    let expectations = fs::read(Path::new(FIXTURES).join("expect.json")).unwrap();
+    let expectations: Vec<Value> = serde_json::from_slice(&expectations).unwrap();
+    assert_eq!(expectations.len(), fs::read_dir(FIXTURES).unwrap().count() - 1);
+    let school = School::new();
+    for case in expectations {
+        let text = |key: &str| case[key].as_str().unwrap_or("any").to_owned();
+        let (file, centro, aulario) = (text("file"), text("centro"), text("aulario"));
+        let aularios = school.data().join("Centros").join(&centro).join("Aularios");
+        fs::create_dir_all(&aularios).unwrap();
+        fs::write(aularios.join(format!("{aulario}.json")), "{}").unwrap();
+        let content = fs::read(Path::new(FIXTURES).join(&file)).unwrap();
+        let path = school.log_in("fixture", &content);
+
+        let read = school.get("get_menu_types").session("fixture").aulario(&aulario);
+        let answer = read.set("COMEDOR_SESSION_FORMAT", text("handler")).run();
+        let code = match answer.status {
+            200 => "OK".to_owned(),
+            _ => answer.value()["code"].as_str().unwrap().to_owned(),
+        };
+        let (expected, accepted) = (text("answer"), case["php_decodes"] == true);
+        if text("written_by") == "PHP" || !accepted {
+            assert_eq!(code, expected, "{file} {}", answer.log);
+        } else {
+            assert!(code == expected || code == "INVALID_SESSION", "{file}: {code}");
+        }
+        assert!(accepted || !answer.log.is_empty(), "{file} is refused without a word");
+        assert_eq!(fs::read(path).unwrap(), content, "{file} is as it was");
+    }
+}
+
+/// Starts a session in the school's folder with the installed PHP, runs `code` in it, and gives
+/// its id.
+fn php_session(school: &School, format: &str, code: &str) -> String {
+    let start =
+        "ini_set('session.save_path', $argv[1]); ini_set('session.serialize_handler', $argv[2]);
+                 ini_set('session.use_cookies', 0); session_cache_limiter(''); session_start();";
+    let end = "session_write_close(); echo session_id();";
+    let id = php(&format!("{start} {code} {end}"), &[&school.sessions(), Path::new(format)]);
+    String::from_utf8(id).unwrap()
+}
+
+#[test]
+fn what_the_installed_php_writes_is_read_in_all_formats() {
+    let school = School::new();
+    let login = "$_SESSION['auth_ok'] = true; $_SESSION['auth_data'] = ['permissions' =>
+        ['service:docente'], 'service' => ['centro' => 'centro1', 'aulas' => ['aula1']]];";
+    for (what, code, expected) in [
+        ("nothing else", String::new(), 200),
+        (
+            "objects, floats, nested arrays",
+            "class A { private $a = 1; protected $b = [0.1, -INF, NAN, 1e100]; public $c; }
+             $_SESSION['x'] = new A; $_SESSION['x']->c = new A; $_SESSION['d'] = new DateTime;
+             $_SESSION['o'] = new ArrayObject([1, [2]]); $_SESSION['l'] = new SplObjectStorage;
+             $_SESSION['big'] = PHP_INT_MIN; $_SESSION['bytes'] = random_bytes(4000);"
+                .to_owned(),
+            200,
+        ),
+        (
+            "references to and fro",
+            "$_SESSION['a'] = [1, 'yes' => true, 'o' => new stdClass]; $_SESSION['a']['self'] = &$_SESSION['a'];
+             $_SESSION['b'] = $_SESSION['a']['o']; $_SESSION['c'] = $_SESSION['a']['o'];
+             $yes = true; $_SESSION['z'] = ['deep' => [&$yes]]; $_SESSION['auth_ok'] = &$yes;
+             $_SESSION['list'] = &$_SESSION['auth_data']['permissions'];
+             $_SESSION['unit'] = &$_SESSION['auth_data']['service'];"
+                .to_owned(),
+            200,
+        ),
+        ("a logout", "$_SESSION = [];".to_owned(), 400),
+        ("a string for true", "$_SESSION['auth_ok'] = '1';".to_owned(), 400),
+        (
+            "a reference to false",
+            "$no = false; $_SESSION['n'] = &$no; $_SESSION['auth_ok'] = &$no;".to_owned(),
+            400,
+        ),
+        ("no permission", "$_SESSION['auth_data']['permissions'] = [];".to_owned(), 403),
+        (
+            "a number as centre and aulario",
+            "$_SESSION['auth_data']['service'] = ['centro' => 7, 'aulas' => ['k' => 8]];".to_owned(),
+            403,
+        ),
+        (
+            "an enum",
+            "enum Rol { case Docente; } $_SESSION['rol'] = Rol::Docente;".to_owned(),
+            400,
+        ),
+    ] {
+        for format in ["php", "php_serialize", "php_binary"] {
+            let id = php_session(&school, format, &format!("{login} {code}"));
+            let read = school.get("get_menu_types").session(&id);
+            let read = read.set("COMEDOR_SESSION_FORMAT", format);
+            let answer = read.run();
+            assert_eq!(answer.status, expected, "{what} in {format}: {}", answer.log);
+            if what == "an enum" {
+                assert!(answer.log.contains("COMEDOR_SESSION_ENUMS"), "{}", answer.log);
+                read.set("COMEDOR_SESSION_ENUMS", "Otro, Rol").run().ok();
+            }
+        }
+    }
+    let aularios = school.data().join("Centros/7/Aularios");
+    fs::create_dir_all(&aularios).unwrap();
+    fs::write(aularios.join("8.json"), "[]").unwrap();
+    let number = format!(
+        "{login} $_SESSION['auth_data']['service'] = ['centro' => 7, 'aulas' => ['k' => 8]];"
+    );
+    let id = php_session(&school, "php", &number);
+    school.get("get_menu_types").session(&id).aulario("8").run().ok();
+}
+
+#[test]
+fn a_wrong_format_is_never_guessed() {
+    let school = School::new();
+    let as_php = school.get("get_menu_types");
+    as_php.run().ok();
+    for format in ["php_serialize", "php_binary"] {
+        let read = as_php.clone().set("COMEDOR_SESSION_FORMAT", format);
+        read.run().fails("INVALID_SESSION");
+    }
+}
+
+#[test]
+fn the_session_lies_in_the_folders_of_save_path() {
+    let school = School::new();
+    let path = school.log_in("abcdef", session(TEACHER));
+    let folder = school.sessions().join("a/b");
+    fs::create_dir_all(&folder).unwrap();
+    fs::rename(path, folder.join("sess_abcdef")).unwrap();
+    let sessions = school.sessions().display().to_string();
+    let read = |save_path: String, id: &str| {
+        school.get("get_menu").set("COMEDOR_SESSION_DIR", save_path).session(id).run()
+    };
+    read(format!("2;{sessions}"), "abcdef").ok();
+    read(format!("2;0600;{sessions}"), "abcdef").ok();
+    read(format!("1;{sessions}"), "abcdef").fails("INVALID_SESSION");
+    read(format!("2;{sessions}"), "xyz").fails("INVALID_SESSION");
+    read(format!("2;{sessions}"), "ab").fails("INVALID_SESSION");
+    read(sessions.clone(), "abcdef").fails("INVALID_SESSION");
+    let answer = read(format!("{sessions}/missing"), "abcdef");
+    assert!(answer.fails("INTERNAL_ERROR").log.contains("missing"), "{}", answer.log);
+    // Under that name, with a cookie of another name.
+    let named = school.get("get_menu").set("COMEDOR_SESSION_NAME", "SCHOOL");
+    named.clone().run().fails("INVALID_SESSION");
+    named.set("HTTP_COOKIE", "PHPSESSID=x; SCHOOL=teacher").run().ok();
+}
+
+#[test]
+fn only_a_whole_regular_file_of_an_acceptable_owner_is_a_session() {
+    let school = School::new();
+    let folder = school.sessions();
+    symlink(folder.join("sess_teacher"), folder.join("sess_link")).unwrap();
+    fs::create_dir(folder.join("sess_folder")).unwrap();
+    output(Command::new("mkfifo").arg(folder.join("sess_fifo")), "coreutils");
+    let _socket = std::os::unix::net::UnixListener::bind(folder.join("sess_socket")).unwrap();
+    File::create(folder.join("sess_huge")).unwrap().set_len(16 * 1024 * 1024 + 1).unwrap();
+    for id in ["link", "folder", "fifo", "socket", "huge"] {
+        let answer = school.get("get_menu").session(id).run();
+        answer.fails("INVALID_SESSION");
+        assert!(answer.log.contains(id), "{id}: {}", answer.log);
+    }
+    for id in ["", "no", "..", "../sess_teacher", "a/b", &"x".repeat(256), &"x".repeat(5000)] {
+        let answer = school.get("get_menu").session(id).run();
+        answer.fails("INVALID_SESSION");
+        assert_eq!(answer.log, "", "{id}");
+    }
+    school.get("get_menu").unset("HTTP_COOKIE").run().fails("INVALID_SESSION");
+}
+
+#[test]
+fn a_folder_or_file_that_may_not_be_read_is_the_administrator_s_to_mend() {
+    let school = School::new();
+    let as_nobody = |cgi: Cgi| {
+        let before = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
+        cgi.run_behind(&before)
+    };
+    let open =
+        |path: &Path, mode| fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
+    for folder in school.data().ancestors().take(2).chain(school.aularios().ancestors().take(4)) {
+        open(folder, 0o755);
+    }
+    let file = school.sessions().join("sess_teacher");
+
+    open(&school.sessions(), 0o1733);
+    let answer = as_nobody(school.get("get_menu"));
+    assert!(answer.fails("INTERNAL_ERROR").log.contains("user 65534"), "{}", answer.log);
+    // Root's file, as PHP has it, is anybody's session.
+    open(&file, 0o644);
+    as_nobody(school.get("get_menu")).ok();
+    std::os::unix::fs::chown(&file, Some(65533), None).unwrap();
+    let answer = as_nobody(school.get("get_menu"));
+    assert!(answer.fails("INVALID_SESSION").log.contains("another user"), "{}", answer.log);
+    // To root every owner is right.
+    school.get("get_menu").run().ok();
+    open(&school.sessions(), 0o700);
+    let answer = as_nobody(school.get("get_menu"));
+    assert!(answer.fails("INTERNAL_ERROR").log.contains("sess_teacher"), "{}", answer.log);
+}
+
+#[test]
+fn a_request_keeps_its_session_alive_and_an_old_one_can_be_refused() {
+    let school = School::new();
+    let path = school.sessions().join("sess_teacher");
+    let age = |seconds| {
+        let time = SystemTime::now() - Duration::from_secs(seconds);
+        File::open(&path).unwrap().set_modified(time).unwrap();
+    };
+    let seconds_old = || {
+        let modified = fs::metadata(&path).unwrap().modified().unwrap();
+        modified.elapsed().unwrap_or_default().as_secs()
+    };
+    age(90_000);
+    school.get("get_menu").run().ok();
+    assert!(seconds_old() < 60);
+
+    let limited = school.get("get_menu").set("COMEDOR_SESSION_MAX_AGE", "1000");
+    age(900);
+    limited.run().ok();
+    assert!(seconds_old() < 60);
+    age(1100);
+    limited.run().fails("INVALID_SESSION");
+    assert!(seconds_old() >= 1100, "what is refused is not kept alive");
+}
+
+/// A PHP process that holds the session until its standard input ends.
+fn php_page(school: &School, at_the_end: &str) -> std::process::Child {
+    let code = format!(
+        "ini_set('session.save_path', $argv[1]); ini_set('session.use_cookies', 0);
+         session_cache_limiter(''); session_id('teacher'); session_start(); echo 'held'; flush();
+         fgets(STDIN); {at_the_end}"
+    );
+    let mut command = Command::new("php");
+    command.args(["-r", &code, "--"]).arg(school.sessions());
+    let mut page = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("php-cli");
+    let mut held = [0; 4];
+    std::io::Read::read_exact(page.stdout.as_mut().unwrap(), &mut held).unwrap();
+    page
+}
+
+#[test]
+fn a_request_waits_for_the_page_that_holds_its_session() {
+    let school = School::new();
+    let mut page = php_page(&school, "$_SESSION['auth_ok'] = 1;");
+    let request = school.get("get_menu").start();
+    drop(page.stdin.take());
+    // What the page wrote last is what counts.
+    Answer::of(request).fails("INVALID_SESSION");
+    page.wait().unwrap();
+}
+
+#[test]
+fn a_session_that_is_held_too_long_is_busy_for_its_user_alone() {
+    let school = School::new();
+    let page = php_page(&school, "");
+    let blocked = school.get("get_menu").start();
+    school.get("get_menu").session("admin").run().ok();
+    Answer::of(blocked).fails("BUSY");
+    drop(page);
+}
+
+#[test]
+fn a_logout_while_the_request_waits_ends_the_session() {
+    let school = School::new();
+    let mut page = php_page(&school, "session_destroy();");
+    let request = school.get("get_menu").start();
+    // The request has the file open once it shows up among the waiting locks or has asked once;
+    // either way it finds the session gone.
+    drop(page.stdin.take());
+    page.wait().unwrap();
+    let answer = Answer::of(request);
+    answer.fails("INVALID_SESSION");
+    assert!(!school.sessions().join("sess_teacher").exists(), "reading creates no session");
+}
+
+/// Bytes in the shape of a session, right and wrong, in all three formats.
+fn session_like() -> impl Strategy<Value = Vec<u8>> {
+    let scalar = prop_oneof![
+        Just("N;".to_owned()),
+        Just("b:1;".to_owned()),
+        any::<i64>().prop_map(|n| format!("i:{n};")),
+        any::<f64>().prop_map(|n| format!("d:{n};")),
+        "[a-z|;:{}\"]{0,6}".prop_map(|s| format!("s:{}:\"{s}\";", s.len())),
+        (0..9usize).prop_map(|n| format!("R:{n};")),
+        (0..9usize).prop_map(|n| format!("r:{n};")),
+        Just("S:2:\"\\41b\";".to_owned()),
+        Just("E:3:\"A:B\";".to_owned()),
+        Just("C:1:\"A\":2:{xy}".to_owned()),
+        (0..99999999999999usize).prop_map(|n| format!("s:{n}:\"x\";")),
+        (0..99999999999999usize).prop_map(|n| format!("a:{n}:{{}}")),
+    ];
+    let value = scalar.prop_recursive(6, 64, 4, |inner| {
+        (any::<bool>(), 0..6usize, prop::collection::vec(inner, 0..4)).prop_map(
+            |(object, wrong, values)| {
+                let count = if wrong == 0 { 1 } else { values.len() };
+                let pairs: String =
+                    values.iter().enumerate().map(|(n, value)| format!("i:{n};{value}")).collect();
+                let head = if object { "O:1:\"A\"" } else { "a" };
+                format!("{head}:{count}:{{{pairs}}}")
+            },
+        )
+    });
+    let entry = ("[a-z]{0,3}", value).prop_map(|(key, value)| format!("{key}|{value}"));
+    let entries = prop::collection::vec(entry, 0..6).prop_map(|entries| entries.concat());
+    prop_oneof![
+        4 => (entries, any::<prop::sample::Index>(), any::<Option<u8>>()).prop_map(|(text, at, byte)| {
+            let mut bytes = text.into_bytes();
+            if let (Some(byte), false) = (byte, bytes.is_empty()) {
+                let at = at.index(bytes.len());
+                bytes[at] = byte;
+            }
+            bytes
+        }),
+        1 => prop::collection::vec(any::<u8>(), 0..200),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 20_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever the bytes, the parser comes to an end, and what it accepts can be asked.
+    #[test]
+    fn no_bytes_make_the_parser_panic(bytes in session_like()) {
+        for format in [Format::Php, Format::PhpSerialize, Format::PhpBinary] {
+            if let Ok(session) = Session::decode(bytes.clone(), format, &[]) {
+                for key in ["", "a", "auth_ok", "0"] {
+                    if let Some(comedor::session::Value::Array(array)) = session.get(key) {
+                        let _ = (array.get("0"), array.values().count());
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The worst that fits into a session file of 16 MiB, with what may be in memory then.
+#[test]
+fn no_session_takes_more_memory_than_a_small_multiple_of_its_size() {
+    let school = School::new();
+    let filled = |piece: &str| piece.repeat(16 * 1024 * 1024 / piece.len());
+    let pairs = |n: usize, piece: &str| format!("x|a:{n}:{{{}}}", piece.repeat(n));
+    for content in [
+        filled("|N;"),
+        filled("a"),
+        pairs(16 * 1024 * 1024 / 7, "i:0;N;"),
+        format!("x|{}", "a:1:{i:0;".repeat(1_800_000)),
+        "x|a:9999999999:{".to_owned(),
+        "x|s:99999999999999999:\"".to_owned(),
+    ] {
+        school.log_in("big", &content);
+        let read = school.get("get_menu").session("big");
+        let answer = read.run_behind(&["prlimit", "--as=134217728"]);
+        answer.fails("INVALID_SESSION");
+    }
+}
