@@ -248,7 +248,7 @@ impl Cgi {
         let children = fs::read_to_string(children).unwrap();
         let pid = children.trim();
         meanwhile(pid);
-        output(Command::new("kill").args(["-CONT", pid]), "procps");
+        output(Command::new("sh").args(["-c", &format!("kill -CONT {pid}")]), "dash");
         trace.for_each(drop);
         Answer::of(child)
     }
