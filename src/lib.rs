@@ -5,19 +5,21 @@
 //!
 //! | step | module | touches the system |
 //! |---|---|---|
-//! | settings out of the environment | [`config`] | |
+//! | settings out of the environment, or a file | [`config`] | `comedor.conf` |
 //! | request out of the environment | [`cgi`] | |
 //! | session that the cookie names | [`session`] | session file |
 //! | caller out of the session | [`caller`] | |
 //! | action out of the query | [`api`] | |
 //! | aulario, types and days | [`store`] | data files |
 //! | what they mean | [`model`] | |
+//! | today, where no date is sent | `clock` | clock, zone file |
 //! | body, read only where all before allows it | [`cgi::body`] | standard input |
 //! | response | [`cgi`] | |
 
 pub mod api;
 pub mod caller;
 pub mod cgi;
+mod clock;
 pub mod config;
 pub mod json;
 pub mod model;
@@ -30,20 +32,17 @@ use std::io::Read;
 use api::{Action, Call, Error, Fields, Kind};
 use caller::Caller;
 use cgi::{Request, Response, Variables, body, origin};
-use config::Config;
+use config::{Config, SettingsFile};
 use json::Value;
 use store::Aulario;
 
-/// Answers the request that `variables` describe, with its body from `input`. `today` is asked
-/// for the date, as `YYYY-MM-DD`, where the request names none.
-pub fn answer(
-    variables: &Variables,
-    input: impl Read,
-    today: fn() -> String,
-) -> Result<Response, Error> {
-    let config =
-        Config::from_variables(variables).map_err(|error| Error::internal(error.to_string()))?;
-    let request = Request::from_variables(variables)?;
+/// Answers the request that `variables` describe, with its body from `input`.
+pub fn answer(mut variables: Variables, input: impl Read) -> Result<Response, Error> {
+    if let Some(file) = SettingsFile::find()? {
+        file.add_to(&mut variables);
+    }
+    let config = Config::from_variables(&variables)?;
+    let request = Request::from_variables(&variables)?;
     let session = session::open(&config.session, request.cookie)?;
     let caller = Caller::identify(&session, &config.service)?;
     caller.may_read()?;
@@ -69,6 +68,7 @@ pub fn answer(
         }
     };
     let mut answer = vec![("success".to_owned(), Value::Bool(true))];
-    answer.extend((action.run)(&Call { aulario: &aulario, request: &request, fields, today })?);
+    let zone = config.zone.as_deref();
+    answer.extend((action.run)(&Call { aulario: &aulario, request: &request, fields, zone })?);
     Ok(Response::ok(&Value::Map(answer)))
 }

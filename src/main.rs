@@ -33,12 +33,8 @@ fn main() -> ExitCode {
         respond(Err(Error::internal(panic.to_string())), is_head);
         exit(0);
     }));
-    respond(comedor::answer(&variables, io::stdin(), today), is_head);
+    respond(comedor::answer(variables, io::stdin()), is_head);
     ExitCode::SUCCESS
-}
-
-fn today() -> String {
-    chrono::Local::now().date_naive().to_string()
 }
 
 /// Writes the response, and a line to standard error where an error has a cause.

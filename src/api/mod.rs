@@ -7,6 +7,8 @@ pub use error::{Code, Error};
 pub use fields::Fields;
 
 use crate::cgi::Request;
+use crate::clock;
+use crate::config;
 use crate::json::{Map, Value};
 use crate::model;
 use crate::store::{self, Aulario};
@@ -39,8 +41,8 @@ pub struct Call<'c> {
     pub request: &'c Request<'c>,
     /// The body of a write
     pub fields: Fields,
-    /// The day that it is now
-    pub today: fn() -> String,
+    /// The zone of "today"
+    pub zone: Option<&'c str>,
 }
 
 const ACTIONS: [Action; 6] = [
@@ -172,7 +174,7 @@ impl Call<'_> {
     /// The date that was sent, or today.
     fn date(&self, sent: Option<&str>) -> Result<String, Error> {
         match sent {
-            None => Ok((self.today)()),
+            None => Ok(clock::today(self.zone)?),
             Some(date) if model::is_date(date) => Ok(date.to_owned()),
             Some(_) => Err(Error::invalid_format(
                 "The date must be a day of the calendar in the form YYYY-MM-DD.",
@@ -183,6 +185,12 @@ impl Call<'_> {
 
 fn answer<const N: usize>(fields: [(&str, Value); N]) -> Map {
     fields.map(|(key, value)| (key.to_owned(), value)).into()
+}
+
+impl From<config::Error> for Error {
+    fn from(error: config::Error) -> Error {
+        Error::internal(error.to_string())
+    }
 }
 
 impl From<store::Error> for Error {

@@ -20,6 +20,11 @@ impl Variables {
         Variables(pairs.map(|(k, v)| (k.into(), v.into())).collect())
     }
 
+    /// Adds a variable behind those that are there, which win.
+    pub fn add(&mut self, name: &str, value: Vec<u8>) {
+        self.0.push((name.into(), value));
+    }
+
     /// The value of `name`, where it is set.
     pub fn get(&self, name: &str) -> Option<&[u8]> {
         self.0

@@ -1,9 +1,12 @@
-//! The settings: `COMEDOR_…` variables of the environment, each with a default.
+//! The settings: variables of the environment, else of a file, each with a default.
 //!
-//! A setting that can't be used is an error that names the variable; it is never replaced
-//! by a default. No setting is looked at on disk here.
+//! A setting that can't be used is an error that names it; it is never replaced by a default.
+//! Whether a folder that is set exists is not looked at here.
+
+mod file;
 
 use std::ffi::OsStr;
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -11,6 +14,20 @@ use std::time::Duration;
 use crate::cgi::Variables;
 use crate::cgi::origin;
 use crate::model;
+pub use file::SettingsFile;
+
+/// Every setting and its default; the data folder's depends on the service.
+pub const SETTINGS: [(&str, &str); 9] = [
+    ("COMEDOR_SERVICE", "service"),
+    ("COMEDOR_DATA_DIR", "/DATA/<service>"),
+    ("COMEDOR_SESSION_DIR", "/var/lib/php/sessions"),
+    ("COMEDOR_SESSION_NAME", "PHPSESSID"),
+    ("COMEDOR_SESSION_FORMAT", "php"),
+    ("COMEDOR_SESSION_ENUMS", ""),
+    ("COMEDOR_SESSION_MAX_AGE", ""),
+    ("COMEDOR_TRUSTED_ORIGINS", ""),
+    ("TZ", ""),
+];
 
 /// Everything an administrator can set.
 #[derive(Debug)]
@@ -24,6 +41,8 @@ pub struct Config {
     pub session: SessionConfig,
     /// Origins that may write from another site, lower-cased.
     pub trusted_origins: Vec<String>,
+    /// The zone of "today", as `TZ` names it; `None` is the system's.
+    pub zone: Option<String>,
 }
 
 /// PHP's own settings of its sessions, as far as a reader needs them.
@@ -62,72 +81,117 @@ pub enum Format {
     PhpBinary,
 }
 
-/// A setting that can't be used.
+/// Settings that can't be used.
 #[derive(Debug, thiserror::Error)]
-#[error("{variable} {problem}")]
-pub struct Error {
-    variable: &'static str,
-    problem: &'static str,
+pub enum Error {
+    /// A setting, wherever it was set
+    #[error("{name} {problem}")]
+    Setting {
+        /// Its name
+        name: &'static str,
+        /// What is wrong with it
+        problem: &'static str,
+    },
+    /// A line of the settings file
+    #[error("{}:{line}: the line {problem}", path.display())]
+    Line {
+        /// The file
+        path: PathBuf,
+        /// The number of the line
+        line: usize,
+        /// What is wrong with it
+        problem: &'static str,
+    },
+    /// A settings file that is there and can't be read
+    #[error("{}: {source}", path.display())]
+    Unreadable {
+        /// The file
+        path: PathBuf,
+        /// Why
+        source: io::Error,
+    },
+}
+
+impl Error {
+    /// The setting `name` can't be used.
+    pub fn setting(name: &'static str, problem: &'static str) -> Error {
+        Error::Setting { name, problem }
+    }
 }
 
 impl Config {
     /// Reads the settings out of `variables`. Refuses the first that can't be used.
     pub fn from_variables(variables: &Variables) -> Result<Config, Error> {
-        let setting = |variable: &'static str, default: &'static str| Setting {
-            variable,
-            value: variables.get(variable).unwrap_or(default.as_bytes()),
-        };
-
-        let service = setting("COMEDOR_SERVICE", "service").parse(
+        let settings = Settings(variables);
+        let service = settings.text(
+            "COMEDOR_SERVICE",
             "is no name of 1 to 64 characters A-Z a-z 0-9 . _ - that starts with no dot",
             |text| model::is_id(text).then(|| text.to_owned()),
         )?;
         let data_dir = match variables.get("COMEDOR_DATA_DIR") {
             None => Path::new("/DATA").join(&service),
-            Some(b"") => return Err(setting("COMEDOR_DATA_DIR", "").error("is empty")),
+            Some(b"") => return Err(Error::setting("COMEDOR_DATA_DIR", "is empty")),
             Some(folder) => PathBuf::from(OsStr::from_bytes(folder)),
         };
-        let save_path = setting("COMEDOR_SESSION_DIR", "/var/lib/php/sessions");
         let session = SessionConfig {
-            save_path: SavePath::parse(save_path.value).ok_or_else(|| {
-                save_path.error("is no save_path (a folder, N;folder or N;MODE;folder)")
+            save_path: settings.value(
+                "COMEDOR_SESSION_DIR",
+                "is no save_path (a folder, N;folder or N;MODE;folder)",
+                SavePath::parse,
+            )?,
+            name: settings.text(
+                "COMEDOR_SESSION_NAME",
+                "is no name that PHP takes for a session",
+                session_name,
+            )?,
+            format: settings.text(
+                "COMEDOR_SESSION_FORMAT",
+                "is none of php, php_serialize, php_binary",
+                Format::parse,
+            )?,
+            enums: settings.text("COMEDOR_SESSION_ENUMS", "is no UTF-8", |text| {
+                Some(comma_separated(text).map(str::to_owned).collect())
             })?,
-            name: setting("COMEDOR_SESSION_NAME", "PHPSESSID")
-                .parse("is no name that PHP takes for a session", session_name)?,
-            format: setting("COMEDOR_SESSION_FORMAT", "php")
-                .parse("is none of php, php_serialize, php_binary", Format::parse)?,
-            enums: setting("COMEDOR_SESSION_ENUMS", "")
-                .parse("is no UTF-8", |text| Some(comma_separated(text)))?,
-            max_age: setting("COMEDOR_SESSION_MAX_AGE", "")
-                .parse("is no number of seconds", max_age)?,
+            max_age: settings.text(
+                "COMEDOR_SESSION_MAX_AGE",
+                "is no number of seconds",
+                max_age,
+            )?,
         };
-        let trusted_origins = setting("COMEDOR_TRUSTED_ORIGINS", "").parse(
+        let trusted_origins = settings.text(
+            "COMEDOR_TRUSTED_ORIGINS",
             "is no comma-separated list of origins like https://menus.example",
-            |text| {
-                let origins = comma_separated(text);
-                origins.iter().map(|text| origin::normal(text)).collect()
-            },
+            |text| comma_separated(text).map(origin::normal).collect(),
         )?;
-        Ok(Config { service, data_dir, session, trusted_origins })
+        let zone = settings.text("TZ", "is no UTF-8", |text| Some(text.to_owned()))?;
+        let zone = Some(zone).filter(|zone| !zone.is_empty());
+        Ok(Config { service, data_dir, session, trusted_origins, zone })
     }
 }
 
-struct Setting<'v> {
-    variable: &'static str,
-    value: &'v [u8],
-}
+/// The settings' values: as set, else their defaults.
+struct Settings<'v>(&'v Variables);
 
-impl Setting<'_> {
-    fn error(&self, problem: &'static str) -> Error {
-        Error { variable: self.variable, problem }
-    }
-
-    fn parse<T>(
+impl Settings<'_> {
+    fn value<T>(
         &self,
+        name: &'static str,
+        problem: &'static str,
+        parse: impl FnOnce(&[u8]) -> Option<T>,
+    ) -> Result<T, Error> {
+        let default = SETTINGS.iter().find(|(known, _)| *known == name);
+        let default = default.map_or("", |(_, default)| default);
+        parse(self.0.get(name).unwrap_or(default.as_bytes()))
+            .ok_or(Error::Setting { name, problem })
+    }
+
+    fn text<T>(
+        &self,
+        name: &'static str,
         problem: &'static str,
         parse: impl FnOnce(&str) -> Option<T>,
     ) -> Result<T, Error> {
-        str::from_utf8(self.value).ok().and_then(parse).ok_or_else(|| self.error(problem))
+        self.value(name, problem, |bytes| parse(str::from_utf8(bytes).ok()?))
     }
 }
 
@@ -178,8 +242,8 @@ fn max_age(text: &str) -> Option<Option<Duration>> {
     text.parse().ok().map(|s| Some(Duration::from_secs(s)))
 }
 
-fn comma_separated(text: &str) -> Vec<String> {
-    text.split(',').map(str::trim).filter(|part| !part.is_empty()).map(str::to_owned).collect()
+fn comma_separated(text: &str) -> impl Iterator<Item = &str> {
+    text.split(',').map(str::trim).filter(|part| !part.is_empty())
 }
 
 #[cfg(test)]
