@@ -57,6 +57,12 @@ impl Caller {
         })
     }
 
+    /// The ids of the aularios he may use; `None` is every one of the centre.
+    pub fn aulas(&self) -> Option<Vec<String>> {
+        let ids = self.aulas.as_ref()?.iter();
+        Some(ids.map(|id| String::from_utf8_lossy(id).into_owned()).collect())
+    }
+
     /// What every action needs. FORBIDDEN without it.
     pub fn may_read(&self) -> Result<(), Error> {
         if self.is_docente {

@@ -19,9 +19,11 @@
 pub mod api;
 pub mod caller;
 pub mod cgi;
+pub mod check;
 mod clock;
 pub mod config;
 pub mod json;
+pub mod log;
 pub mod model;
 pub mod session;
 pub mod store;

@@ -6,6 +6,8 @@ use std::process::{ExitCode, exit};
 
 use comedor::api::Error;
 use comedor::cgi::{Response, Variables};
+use comedor::check::{self, Report, Subject};
+use comedor::log::log;
 use rustix::io::{retry_on_intr, write};
 use rustix::stdio::stdout;
 
@@ -14,18 +16,24 @@ comedor: the dining-hall menu API of a PHP school application, as a CGI program
 
 A web server runs it at api/comedor.php, once for each request, with the variables of CGI/1.1.
 
-  comedor --help      print this
-  comedor --version   print the version
+  comedor check             look at settings, folders and data; run it as the web server's user
+  comedor check --session   look at the session whose id comes on standard input
+                --json      the same findings as one JSON document
+  comedor --help            print this
+  comedor --version         print the version
 
-Settings are variables of the environment: COMEDOR_SERVICE, COMEDOR_DATA_DIR, COMEDOR_SESSION_DIR,
-COMEDOR_SESSION_NAME, COMEDOR_SESSION_FORMAT, COMEDOR_SESSION_ENUMS, COMEDOR_SESSION_MAX_AGE,
-COMEDOR_TRUSTED_ORIGINS, TZ. The README says what each means.
+Exit status of a check: 0 all well, 1 warnings, 2 something will not work.
+
+Settings are variables of the environment, else lines NAME=value of comedor.conf beside the program, else of
+/etc/comedor/comedor.conf: COMEDOR_SERVICE, COMEDOR_DATA_DIR, COMEDOR_SESSION_DIR, COMEDOR_SESSION_NAME,
+COMEDOR_SESSION_FORMAT, COMEDOR_SESSION_ENUMS, COMEDOR_SESSION_MAX_AGE, COMEDOR_TRUSTED_ORIGINS, TZ. The README says
+what each means.
 ";
 
 fn main() -> ExitCode {
     let variables = Variables::of_process();
     if !variables.is_cgi() {
-        return at_terminal();
+        return at_terminal(variables);
     }
     let is_head = variables.get("REQUEST_METHOD") == Some(b"HEAD");
     // Whatever happens, the server gets one well-formed answer.
@@ -47,7 +55,7 @@ fn respond(answer: Result<Response, Error>, is_head: bool) {
     });
     let bytes = response.to_bytes(is_head);
     let mut rest = bytes.as_slice();
-    // Standard output of the library would split this into two writes. A server that has gone
+    // The library's own standard output would split this into two writes. A server that has gone
     // away is no error: what was stored stays stored.
     while !rest.is_empty()
         && let Ok(written @ 1..) = retry_on_intr(|| write(stdout(), rest))
@@ -56,28 +64,19 @@ fn respond(answer: Result<Response, Error>, is_head: bool) {
     }
 }
 
-/// One line, without control characters: nothing that a client or a file supplied can look like
-/// another line. A missing standard error is no error.
-fn log(cause: &str) {
-    let mut line = String::from("comedor: ");
-    for c in cause.chars() {
-        if c.is_control() {
-            line.extend(c.escape_default());
-        } else {
-            line.push(c);
+fn at_terminal(variables: Variables) -> ExitCode {
+    let arguments: Vec<_> = std::env::args_os().skip(1).collect();
+    let arguments: Vec<_> = arguments.iter().map(|word| word.to_str().unwrap_or("")).collect();
+    let text = match arguments.as_slice() {
+        ["check", options @ ..] if options.iter().all(|o| ["--json", "--session"].contains(o)) => {
+            let is_session = options.contains(&"--session");
+            let subject = if is_session { Subject::Session } else { Subject::Everything };
+            let mut report = Report::new(options.contains(&"--json"));
+            check::run(subject, variables, &mut report);
+            return ExitCode::from(report.finish());
         }
-    }
-    line.push('\n');
-    _ = io::stderr().write_all(line.as_bytes());
-}
-
-fn at_terminal() -> ExitCode {
-    let mut arguments = std::env::args_os().skip(1);
-    let text = match (arguments.next(), arguments.next()) {
-        (Some(help), None) if help == "--help" => HELP,
-        (Some(version), None) if version == "--version" => {
-            concat!("comedor ", env!("CARGO_PKG_VERSION"), "\n")
-        }
+        ["--help"] => HELP,
+        ["--version"] => concat!("comedor ", env!("CARGO_PKG_VERSION"), "\n"),
         _ => {
             _ = io::stderr().write_all(HELP.as_bytes());
             return ExitCode::from(2);

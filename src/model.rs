@@ -163,20 +163,30 @@ impl MenuTypes {
         Value::List(self.0.iter().filter_map(shown_type).collect())
     }
 
+    /// The usable ids, in their order.
+    pub fn ids(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().filter_map(id_of)
+    }
+
+    /// How many entries there are, usable or not.
+    pub fn entries(&self) -> usize {
+        self.0.len()
+    }
+
     /// The id of the first type.
     pub fn first(&self) -> Option<&str> {
-        self.0.iter().find_map(id_of)
+        self.ids().next()
     }
 
     /// The id of the type that `text` names: as it is, else cleaned.
     pub fn find(&self, text: &str) -> Option<&str> {
-        let exact = |id: &str| self.0.iter().filter_map(id_of).find(|known| *known == id);
+        let exact = |id: &str| self.ids().find(|known| *known == id);
         exact(text).or_else(|| exact(&clean_id(text)))
     }
 
     /// Appends a type and gives it as a response shows it. `None` where the id exists.
     pub fn add(&mut self, id: &str, label: &str, color: &str) -> Option<Value> {
-        if self.0.iter().filter_map(id_of).any(|known| known == id) {
+        if self.ids().any(|known| known == id) {
             return None;
         }
         self.0.push(menu_type(id, label, color));
@@ -284,6 +294,11 @@ fn map_at<'v>(value: &'v mut Value, place: &[&str]) -> Result<Option<&'v mut Map
 }
 
 impl Day {
+    /// The ids of the types that it has menus of.
+    pub fn ids(&self) -> impl Iterator<Item = &str> {
+        inner(&self.0, "menus").into_iter().flatten().map(|(id, _)| id.as_str())
+    }
+
     /// The menu of the type `id` as a response shows it: the three plates that every menu
     /// has, then any others.
     pub fn menu(&self, id: &str) -> Value {

@@ -87,6 +87,11 @@ pub struct Error {
 }
 
 impl Error {
+    /// What was wrong and what is expected, for the client
+    pub fn sentence(&self) -> &str {
+        &self.sentence
+    }
+
     fn new(code: Code, sentence: impl Into<Cow<'static, str>>) -> Error {
         Error { code, sentence: sentence.into(), allow: None, cause: None }
     }

@@ -217,13 +217,18 @@ impl SavePath {
 }
 
 impl Format {
-    fn parse(text: &str) -> Option<Format> {
-        match text {
-            "php" => Some(Format::Php),
-            "php_serialize" => Some(Format::PhpSerialize),
-            "php_binary" => Some(Format::PhpBinary),
-            _ => None,
+    /// Its name in PHP's settings.
+    pub fn name(self) -> &'static str {
+        match self {
+            Format::Php => "php",
+            Format::PhpSerialize => "php_serialize",
+            Format::PhpBinary => "php_binary",
         }
+    }
+
+    fn parse(text: &str) -> Option<Format> {
+        let formats = [Format::Php, Format::PhpSerialize, Format::PhpBinary];
+        formats.into_iter().find(|format| format.name() == text)
     }
 }
 

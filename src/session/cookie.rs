@@ -9,7 +9,7 @@ const MAX_ID: usize = 256;
 /// The id in the cookie `name` of the `header`. `None` where there is none or where it can't
 /// be one: the first cookie of the name counts, even when it is empty; a cookie `name[…]`
 /// anywhere makes the name an array, which is no id.
-pub fn session_id(header: &[u8], name: &str) -> Option<String> {
+pub fn session_id(header: &[u8], name: &str) -> Option<SessionId> {
     let mut value = None;
     for cookie in header.split(|&byte| byte == b';') {
         let cookie = cookie.trim_ascii_start();
@@ -22,12 +22,25 @@ pub fn session_id(header: &[u8], name: &str) -> Option<String> {
         }
     }
     let id: Vec<u8> = percent_decode(value?).collect();
-    String::from_utf8(id).ok().filter(|id| is_session_id(id))
+    SessionId::new(String::from_utf8(id).ok()?)
 }
 
-fn is_session_id(text: &str) -> bool {
-    (1..=MAX_ID).contains(&text.len())
-        && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b',' | b'-'))
+/// An id that PHP takes, which can be a part of a path.
+#[derive(Debug)]
+pub struct SessionId(String);
+
+impl SessionId {
+    /// Takes 1 to 256 of `A-Z a-z 0-9 , -`.
+    pub fn new(text: String) -> Option<SessionId> {
+        let is_id = (1..=MAX_ID).contains(&text.len())
+            && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b',' | b'-'));
+        is_id.then_some(SessionId(text))
+    }
+
+    /// Its characters
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
 }
 
 #[cfg(test)]
@@ -59,13 +72,11 @@ mod tests {
             ("", None),
         ] {
             let found = session_id(header.as_bytes(), "PHPSESSID");
-            assert_eq!(found.as_deref(), id, "{header}");
+            assert_eq!(found.as_ref().map(SessionId::as_str), id, "{header}");
         }
-        let long = "a".repeat(257);
-        assert_eq!(
-            session_id(format!("S={}", &long[1..]).as_bytes(), "S").as_deref(),
-            Some(&long[1..])
-        );
-        assert_eq!(session_id(format!("S={long}").as_bytes(), "S"), None);
+        for (length, is_id) in [(256, true), (257, false)] {
+            let header = format!("S={}", "a".repeat(length));
+            assert_eq!(session_id(header.as_bytes(), "S").is_some(), is_id);
+        }
     }
 }

@@ -16,6 +16,7 @@ use rustix::fs::{Timespec, Timestamps, UTIME_NOW, futimens};
 use rustix::io::Errno;
 use rustix::process::{geteuid, getuid};
 
+pub use cookie::SessionId;
 pub use unserialize::{Array, Session, Value};
 
 use crate::api::Error;
@@ -26,15 +27,30 @@ use crate::system;
 const LOCK_DEADLINE: Duration = Duration::from_secs(5);
 
 /// The session that the `Cookie` header names; its file's times are set, which keeps it alive
-/// as a PHP page would.
+/// as a PHP page would. Refuses what [`find`] refuses.
+pub fn open(config: &SessionConfig, cookies: Option<&[u8]>) -> Result<Session, Error> {
+    let id = cookie::session_id(cookies.unwrap_or_default(), &config.name);
+    let found = find(config, &id.ok_or_else(not_logged_in)?)?;
+    // Fails where the file is another user's; then its own application keeps it alive.
+    _ = futimens(&found.file, &NOW);
+    Ok(found.session)
+}
+
+/// A session and the file that it was read from, unlocked again.
+#[derive(Debug)]
+pub struct Found {
+    /// What it holds
+    pub session: Session,
+    file: File,
+}
+
+/// The session of that id.
 ///
 /// Refuses with INVALID_SESSION what PHP would not take for a session, with BUSY a session that
 /// a page holds for longer than five seconds, and with INTERNAL_ERROR a folder or file that
 /// this user may not read.
-pub fn open(config: &SessionConfig, cookies: Option<&[u8]>) -> Result<Session, Error> {
-    let id =
-        cookie::session_id(cookies.unwrap_or_default(), &config.name).ok_or_else(not_logged_in)?;
-    let path = path(&config.save_path, &id).ok_or_else(not_logged_in)?;
+pub fn find(config: &SessionConfig, id: &SessionId) -> Result<Found, Error> {
+    let path = path(&config.save_path, id).ok_or_else(not_logged_in)?;
     let unusable = |why: &dyn std::fmt::Display| {
         Error::invalid_session(
             "The session can't be used; please log in again.",
@@ -72,9 +88,7 @@ pub fn open(config: &SessionConfig, cookies: Option<&[u8]>) -> Result<Session, E
 
     let session =
         Session::decode(bytes, config.format, &config.enums).map_err(|error| unusable(&error))?;
-    // Fails where the file is another user's; then its own application keeps it alive.
-    let _ = futimens(&file, &NOW);
-    Ok(session)
+    Ok(Found { session, file })
 }
 
 const NOW: Timestamps = {
@@ -93,7 +107,8 @@ fn internal(path: &Path, error: &io::Error) -> Error {
 
 /// Where the session `id` lies (`ps_files_path_create`): the id must be longer than the
 /// folders above it are deep.
-fn path(save_path: &SavePath, id: &str) -> Option<PathBuf> {
+fn path(save_path: &SavePath, id: &SessionId) -> Option<PathBuf> {
+    let id = id.as_str();
     if id.len() <= save_path.depth {
         return None;
     }

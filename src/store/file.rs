@@ -34,6 +34,11 @@ impl Snapshot {
         self.0.len() == 0 && age.is_ok_and(|age| age < FILLING)
     }
 
+    /// The file's attributes.
+    pub fn metadata(&self) -> &Metadata {
+        &self.0
+    }
+
     fn is_still(&self, now: &Metadata) -> bool {
         let identity = |m: &Metadata| (m.dev(), m.ino(), m.size(), m.mtime(), m.mtime_nsec());
         identity(&self.0) == identity(now)

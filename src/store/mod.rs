@@ -13,7 +13,7 @@
 //! read may be half of something and is read again ([`file::read`]), and what is written
 //! replaces the file as a whole, unless the frontend was there in between ([`file::replace`]).
 
-mod file;
+pub(crate) mod file;
 
 use std::fs::{self, OpenOptions};
 use std::io::ErrorKind;
@@ -195,21 +195,24 @@ impl Aulario {
     }
 }
 
-const TYPES: &str = "Comedor-MenuTypes.json";
-const DAY: &str = "_datos.json";
+/// The file of an aulario's menu types.
+pub(crate) const TYPES: &str = "Comedor-MenuTypes.json";
+/// The file of a day's menus.
+pub(crate) const DAY: &str = "_datos.json";
 
 fn day_folder(date: &str) -> [&str; 3] {
     let (month, day) = date.split_at(7);
     ["Comedor", month, &day[1..]]
 }
 
-fn document<D: Document>(path: &Path, value: Option<Value>) -> Result<D, Error> {
+/// Takes the value that was read at `path` for a document.
+pub(crate) fn document<D: Document>(path: &Path, value: Option<Value>) -> Result<D, Error> {
     D::from_file(value).map_err(|misshapen| Error::unusable(path, misshapen.to_string()))
 }
 
 /// What `shared_comedor_from` says in the configuration at `path`; the outer `None` is a
 /// configuration that is not there.
-fn shared_with(path: &Path) -> Result<Option<Option<String>>, Error> {
+pub(crate) fn shared_with(path: &Path) -> Result<Option<Option<String>>, Error> {
     let (value, snapshot) = file::read(path)?;
     if snapshot.is_none() {
         return Ok(None);

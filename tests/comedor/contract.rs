@@ -580,6 +580,33 @@ fn a_setting_that_cannot_be_used_is_named_in_the_log_alone() {
 }
 
 #[test]
+fn settings_come_from_the_file_beside_the_program_and_the_environment_wins() {
+    let school = School::new();
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("comedor");
+    std::fs::copy(PROGRAM, &program).unwrap();
+    let file = folder.path().join("comedor.conf");
+    let write = |text: String| std::fs::write(&file, text).unwrap();
+    let get = school.get("get_menu").program(&program).unset("COMEDOR_DATA_DIR");
+    write(format!("# school\n\nCOMEDOR_DATA_DIR = {}\nTZ=<+14>-14\n", school.data().display()));
+    let far_east =
+        || Value::from((chrono::Utc::now() + chrono::Duration::hours(14)).date_naive().to_string());
+    let before = far_east();
+    let today = get.run().ok()["date"].clone();
+    assert!([before, far_east()].contains(&today), "{today}");
+    get.clone().set("COMEDOR_DATA_DIR", "/nowhere").run().fails("NOT_FOUND");
+    write("COMEDOR_DATA_DIR=/nowhere\n".to_owned());
+    get.run().fails("NOT_FOUND");
+    school.get("get_menu").program(&program).run().ok();
+    for (line, problem) in [("COMEDOR_DATADIR=/x", "names no setting"), ("x", "is no NAME=value")] {
+        write(format!("\n{line}\n"));
+        let answer = get.run();
+        answer.fails("INTERNAL_ERROR");
+        assert!(answer.log.contains("comedor.conf:2: the line") && answer.log.contains(problem));
+    }
+}
+
+#[test]
 fn the_service_names_session_key_permission_and_data_folder() {
     let school = School::new();
     let session = session(TEACHER).replace("s:7:\"service\"", "s:7:\"kitchen\"");

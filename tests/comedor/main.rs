@@ -1,6 +1,7 @@
 //! The real program, run as a web server runs it: variables in, bytes out.
 
 mod budget;
+mod check;
 mod contract;
 mod hostile;
 mod sessions;

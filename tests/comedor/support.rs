@@ -1,5 +1,6 @@
 //! A school in a temporary folder, and requests to it.
 
+use std::ffi::OsStr;
 use std::fs::{self, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -107,7 +108,12 @@ impl School {
     }
 
     fn request(&self, method: &str, action: &str) -> Cgi {
-        let cgi = Cgi { variables: Vec::new(), query: Vec::new(), body: Vec::new() };
+        let cgi = Cgi {
+            program: PROGRAM.into(),
+            variables: Vec::new(),
+            query: Vec::new(),
+            body: Vec::new(),
+        };
         cgi.set("GATEWAY_INTERFACE", "CGI/1.1")
             .set("SERVER_PROTOCOL", "HTTP/1.1")
             .set("SERVER_NAME", "school.example")
@@ -152,6 +158,7 @@ pub fn session_of(centro: &str, permissions: &[&str]) -> String {
 /// One request.
 #[derive(Clone)]
 pub struct Cgi {
+    program: PathBuf,
     variables: Vec<(String, Vec<u8>)>,
     query: Vec<(String, String)>,
     body: Vec<u8>,
@@ -159,7 +166,7 @@ pub struct Cgi {
 
 impl Cgi {
     /// Sets a variable.
-    pub fn set(mut self, name: &str, value: impl AsRef<std::ffi::OsStr>) -> Cgi {
+    pub fn set(mut self, name: &str, value: impl AsRef<OsStr>) -> Cgi {
         self = self.unset(name);
         self.variables.push((name.to_owned(), value.as_ref().as_bytes().to_vec()));
         self
@@ -189,6 +196,12 @@ impl Cgi {
         self.set("REQUEST_METHOD", method)
     }
 
+    /// Runs that copy of the program.
+    pub fn program(mut self, program: &Path) -> Cgi {
+        self.program = program.to_owned();
+        self
+    }
+
     /// Gives it a body with its length and type.
     pub fn body(mut self, content_type: &str, body: impl AsRef<[u8]>) -> Cgi {
         self.body = body.as_ref().to_vec();
@@ -202,13 +215,13 @@ impl Cgi {
 
     /// The command that runs it, behind the words of `before` (strace …), with no other variable.
     pub fn command(&self, before: &[&str]) -> Command {
-        let mut words = before.iter().chain([&PROGRAM]);
+        let mut words = before.iter().map(OsStr::new).chain([self.program.as_os_str()]);
         let mut command = Command::new(words.next().unwrap());
         command.args(words).env_clear();
         let query: Vec<String> = self.query.iter().map(|(k, v)| format!("{k}={v}")).collect();
         command.env("QUERY_STRING", query.join("&"));
         for (name, value) in &self.variables {
-            command.env(name, std::ffi::OsStr::from_bytes(value));
+            command.env(name, OsStr::from_bytes(value));
         }
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command

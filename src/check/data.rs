@@ -1,0 +1,247 @@
+//! Every centre, aulario, type and day in the data folder.
+
+use std::collections::BTreeMap;
+use std::fs::{self, DirEntry};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Access, access};
+
+use super::report::{Level, Report};
+use super::settings::{may_enter, may_write};
+use super::user::{User, name_of, quoted};
+use crate::model::{self, Day, Document, MenuTypes};
+use crate::store::{self, TYPES};
+
+/// Walks the data folder and reports what it finds.
+pub fn check(data_dir: &Path, user: &User, report: &mut Report) {
+    let centros = data_dir.join("Centros");
+    if !may_enter("the data folder", &centros, user, report) {
+        return;
+    }
+    let mut survey = Survey { user, report, days: 0, aularios: 0 };
+    let entries = survey.list(&centros);
+    for centro in entries.iter().filter(|entry| is_folder(entry)) {
+        survey.centro(&centro.path());
+    }
+    let (days, aularios) = (survey.days, survey.aularios);
+    let text = format!("{aularios} aularios and {days} saved days were looked at");
+    report.add(Level::Ok, data_dir.display().to_string(), text, None);
+}
+
+struct Survey<'r> {
+    user: &'r User,
+    report: &'r mut Report,
+    days: usize,
+    aularios: usize,
+}
+
+impl Survey<'_> {
+    fn centro(&mut self, centro: &Path) {
+        if !model::is_id(&name(centro)) {
+            let text = "no session can name this centre: an id is 1 to 64 of A-Z a-z 0-9 . _ -";
+            return self.add(Level::Warning, centro, text, None);
+        }
+        let aularios = centro.join("Aularios");
+        let entries = self.list(&aularios);
+        if entries.is_empty() {
+            return self.add(Level::Hint, &aularios, "there is no aulario here", None);
+        }
+        may_write(&aularios, self.user, self.report);
+
+        let files = entries.iter().filter(|entry| !is_folder(entry)).map(DirEntry::path);
+        let (configurations, others): (Vec<PathBuf>, Vec<PathBuf>) =
+            files.partition(|path| path.extension().is_some_and(|extension| extension == "json"));
+        self.leftovers(&others);
+        // What each aulario shares, where it shares something.
+        let mut shared = BTreeMap::new();
+        for path in &configurations {
+            let id = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            if !model::is_id(&id) {
+                let text =
+                    "no request can name this aulario: an id is 1 to 64 of A-Z a-z 0-9 . _ -";
+                self.add(Level::Warning, path, text, None);
+                continue;
+            }
+            self.aularios += 1;
+            match store::shared_with(path) {
+                Ok(source) => shared.insert(id, source.flatten()),
+                Err(error) => {
+                    self.fault(path, &error);
+                    shared.insert(id, None)
+                }
+            };
+        }
+        self.sharing(&aularios, &shared);
+        for folder in entries.iter().filter(|entry| is_folder(entry)).map(DirEntry::path) {
+            if shared.contains_key(&*name(&folder)) {
+                self.aulario(&folder);
+            } else {
+                let text = "belongs to no aulario: there is no configuration of that name";
+                self.add(Level::Hint, &folder, text, None);
+            }
+        }
+    }
+
+    fn sharing(&mut self, aularios: &Path, shared: &BTreeMap<String, Option<String>>) {
+        let source = |id: &String| shared.get(id).and_then(Option::as_ref);
+        let names_another = |text: &&String| !text.is_empty() && *text != "none";
+        for id in shared.keys() {
+            let Some(other) = source(id).filter(names_another) else { continue };
+            let path = aularios.join(format!("{id}.json"));
+            let problem = if other == id {
+                "names the aulario itself in shared_comedor_from; it shows its own menus"
+            } else if !shared.contains_key(other) {
+                "names an aulario in shared_comedor_from that does not exist; it shows its own menus"
+            } else if source(other).is_some_and(|next| names_another(&next) && next != other) {
+                "names an aulario in shared_comedor_from that shares in turn; only one step is followed"
+            } else {
+                continue;
+            };
+            self.add(Level::Warning, &path, problem, None);
+        }
+    }
+
+    /// The types and days of the aulario whose data is in `folder`.
+    fn aulario(&mut self, folder: &Path) {
+        may_write(folder, self.user, self.report);
+        let entries = self.list(folder);
+        self.leftovers(&entries.iter().map(DirEntry::path).collect::<Vec<_>>());
+        let types = folder.join(TYPES);
+        let known = self.document::<MenuTypes>(&types);
+        if let Some(known) = &known {
+            self.types(&types, known);
+        }
+        let mut unknown: BTreeMap<String, usize> = BTreeMap::new();
+        for month in self.list(&folder.join("Comedor")) {
+            for day in self.list(&month.path()) {
+                let ids = self.day(&name(&month.path()), &day.path());
+                let gone =
+                    |id: &String| known.as_ref().is_some_and(|types| types.find(id) != Some(id));
+                for id in ids.into_iter().filter(gone) {
+                    *unknown.entry(id).or_default() += 1;
+                }
+            }
+        }
+        for (id, days) in unknown {
+            let text = format!("{days} days have menus of the type {id}, which there is no more");
+            self.add(Level::Hint, folder, text, None);
+        }
+    }
+
+    fn types(&mut self, path: &Path, types: &MenuTypes) {
+        let mut ids: Vec<&str> = types.ids().collect();
+        let unusable = types.entries() - ids.len();
+        if unusable > 0 {
+            let text = format!("{unusable} entries have no usable id and are not shown");
+            self.add(Level::Warning, path, text, None);
+        }
+        ids.sort_unstable();
+        for same in ids.chunk_by(|a, b| a == b).filter(|same| same.len() > 1) {
+            let text = format!("the id {} stands {} times; the first counts", same[0], same.len());
+            self.add(Level::Warning, path, text, None);
+        }
+    }
+
+    /// Looks at the folder of a day and gives the ids of the types that it has menus of.
+    fn day(&mut self, month: &str, folder: &Path) -> Vec<String> {
+        if !model::is_date(&format!("{month}-{}", name(folder))) {
+            self.add(Level::Hint, folder, "is no day: it should be YYYY-MM/DD", None);
+            return Vec::new();
+        }
+        self.days += 1;
+        self.report.progress(self.days, "days");
+        let paths: Vec<PathBuf> = self.list(folder).iter().map(DirEntry::path).collect();
+        self.leftovers(&paths);
+        if access(folder, Access::WRITE_OK | Access::EXEC_OK).is_err() {
+            let mend = self.user.admit(folder, "rwx");
+            let user = &self.user.name;
+            let text = format!("{user} may not write here, so that this day can't be saved");
+            self.add(Level::Error, folder, text, Some(mend));
+        }
+        let day = self.document::<Day>(&folder.join(store::DAY));
+        day.map(|day| day.ids().map(str::to_owned).collect()).unwrap_or_default()
+    }
+
+    /// Reads a data file; one that is not there is as good as an empty one.
+    fn document<D: Document>(&mut self, path: &Path) -> Option<D> {
+        let (value, snapshot) = match store::file::read(path) {
+            Ok(read) => read,
+            Err(error) => {
+                self.fault(path, &error);
+                return None;
+            }
+        };
+        if let Some(snapshot) = &snapshot {
+            if value.is_none() {
+                let text = "is empty: somebody died while saving it; it counts as absent";
+                self.add(Level::Warning, path, text, None);
+            }
+            if !self.user.may_replace(snapshot.metadata()) {
+                self.locked_out(path, snapshot);
+            }
+        }
+        store::document(path, value).map_err(|error| self.fault(path, &error)).ok()
+    }
+
+    fn locked_out(&mut self, path: &Path, snapshot: &store::file::Snapshot) {
+        let (user, owner) = (&self.user.name, name_of(snapshot.metadata().uid()));
+        let text = format!(
+            "belongs to {owner}; {user} could not replace it without locking {owner} out, so that it \
+             can't be changed"
+        );
+        let mend = self.user.admit(path, "rw");
+        self.add(Level::Error, path, text, Some(mend));
+    }
+
+    /// Reports the temporary files of writers that were killed.
+    fn leftovers(&mut self, paths: &[PathBuf]) {
+        for path in paths.iter().filter(|path| {
+            let name = name(path);
+            name.starts_with('.') && name.ends_with(".tmp")
+        }) {
+            let text =
+                "was left by a writer that was killed; the next save of that file removes it";
+            self.add(Level::Warning, path, text, Some(format!("sudo rm {}", quoted(path))));
+        }
+    }
+
+    /// What is in a folder, in order; nothing where there is no such folder.
+    fn list(&mut self, folder: &Path) -> Vec<DirEntry> {
+        let entries = match fs::read_dir(folder) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Vec::new(),
+            Err(error) => {
+                self.add(Level::Error, folder, error.to_string(), None);
+                return Vec::new();
+            }
+        };
+        let mut entries: Vec<DirEntry> = entries.flatten().collect();
+        entries.sort_by_key(DirEntry::file_name);
+        entries
+    }
+
+    /// A file that can't be used; out of the way it counts as absent, and is not lost.
+    fn fault(&mut self, path: &Path, error: &store::Error) {
+        let text = match error {
+            store::Error::Unusable { why, .. } => why.clone(),
+            other => other.to_string(),
+        };
+        let from = quoted(path);
+        let mend =
+            format!("put a copy back, or move it out of the way: sudo mv {from} {from}.broken");
+        self.add(Level::Error, path, text, Some(mend));
+    }
+
+    fn add(&mut self, level: Level, path: &Path, text: impl Into<String>, mend: Option<String>) {
+        self.report.add(level, path.display().to_string(), text, mend);
+    }
+}
+
+fn name(path: &Path) -> std::borrow::Cow<'_, str> {
+    path.file_name().unwrap_or_default().to_string_lossy()
+}
+
+fn is_folder(entry: &DirEntry) -> bool {
+    entry.path().is_dir()
+}

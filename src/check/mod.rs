@@ -1,0 +1,96 @@
+//! `comedor check`: the administrator's self-check, run as the web server's user with the
+//! settings that the program will have. It looks at everything that a request needs, and says
+//! of each thing that is wrong what it is and which command mends it.
+//!
+//! It changes nothing: what it writes, to see whether that works, it removes.
+
+mod data;
+mod report;
+mod settings;
+mod user;
+
+use std::io::{self, Read};
+
+use crate::api::Error;
+use crate::caller::Caller;
+use crate::cgi::Variables;
+use crate::config::{Config, SettingsFile};
+use crate::session::{self, SessionId};
+use report::Level;
+pub use report::Report;
+use user::User;
+
+/// What to look at.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Subject {
+    /// Settings, folders and data
+    Everything,
+    /// The session whose id comes on standard input, where no process list shows it
+    Session,
+}
+
+/// Looks at `subject` and fills `report`. `variables` are those of this process.
+pub fn run(subject: Subject, mut variables: Variables, report: &mut Report) {
+    let file = match SettingsFile::find() {
+        Ok(file) => file,
+        Err(error) => return report.add(Level::Error, "settings", error.to_string(), None),
+    };
+    let origins = settings::Origins::of(&variables, file.as_ref());
+    if let Some(file) = file {
+        file.add_to(&mut variables);
+    }
+    let config = match Config::from_variables(&variables) {
+        Ok(config) => config,
+        Err(error) => return report.add(Level::Error, "settings", error.to_string(), None),
+    };
+    match subject {
+        Subject::Session => check_session(&config, report),
+        Subject::Everything => {
+            let user = User::of_process();
+            settings::check(&config, &variables, &origins, &user, report);
+            data::check(&config.data_dir, &user, report);
+        }
+    }
+}
+
+/// Centre, aularios and permissions of a session; nothing else of its content.
+fn check_session(config: &Config, report: &mut Report) {
+    let mut id = String::new();
+    if let Err(error) = io::stdin().take(1024).read_to_string(&mut id) {
+        return report.add(Level::Error, "session", format!("standard input: {error}"), None);
+    }
+    let Some(id) = SessionId::new(id.trim().to_owned()) else {
+        return report.add(Level::Error, "session", "standard input holds no session's id", None);
+    };
+    let caller = session::find(&config.session, &id)
+        .and_then(|found| Caller::identify(&found.session, &config.service));
+    let caller = match caller {
+        Ok(caller) => caller,
+        Err(error) => return report.add(Level::Error, "session", reason(&error), None),
+    };
+    report.add(Level::Ok, "session", format!("its centre is {}", caller.centro), None);
+    let aulas = match caller.aulas() {
+        None => "it may use every aulario of its centre".to_owned(),
+        Some(ids) => format!("it may use the aularios {}", ids.join(", ")),
+    };
+    report.add(Level::Ok, "session", aulas, None);
+    match caller.may_read() {
+        Ok(()) => report.add(Level::Ok, "session", "it may read menus", None),
+        Err(_) => {
+            let text =
+                format!("it lacks {}:docente, so that it may not read menus", config.service);
+            report.add(Level::Warning, "session", text, None);
+        }
+    }
+    match caller.may_write() {
+        Ok(()) => report.add(Level::Ok, "session", "it may change menus, too", None),
+        Err(_) => {
+            let text = "it lacks sysadmin:access, so that it may not change menus";
+            report.add(Level::Hint, "session", text, None);
+        }
+    }
+}
+
+fn reason(error: &Error) -> String {
+    error.cause.clone().unwrap_or_else(|| error.sentence().to_owned())
+}
