@@ -1,12 +1,12 @@
 //! Who is calling and what he may do, out of his session. Pure: the session is read already.
 
-use crate::api::Error;
+use crate::error::Error;
 use crate::model;
 use crate::session::{Array, Session, Value};
 
 /// A logged-in user of a centre.
 #[derive(Debug)]
-pub struct Caller {
+pub struct Caller<'s> {
     /// The centre, an id that can be a part of a path
     pub centro: String,
     /// Whether he has `<service>:docente`
@@ -14,15 +14,15 @@ pub struct Caller {
     /// Whether he has `sysadmin:access`
     is_sysadmin: bool,
     /// The aularios he may use; `None` is every one of the centre.
-    aulas: Option<Vec<Vec<u8>>>,
+    aulas: Option<Value<'s>>,
 }
 
-impl Caller {
+impl<'s> Caller<'s> {
     /// Refuses with INVALID_SESSION where nobody is logged in or the session names no centre.
     ///
     /// In PHP terms: `$_SESSION['auth_ok'] === true`, `$_SESSION['auth_data'][<service>]['centro']`,
     /// beside it `aulas`, and `$_SESSION['auth_data']['permissions']`.
-    pub fn identify(session: &Session, service: &str) -> Result<Caller, Error> {
+    pub fn identify(session: &'s Session, service: &str) -> Result<Caller<'s>, Error> {
         if !matches!(session.get("auth_ok"), Some(Value::Bool(true))) {
             return Err(Error::invalid_session(
                 "There is no session of a logged-in user; please log in.",
@@ -33,34 +33,26 @@ impl Caller {
         let unit = data.and_then(|data| data.get(service)).and_then(array);
         let centro = unit
             .and_then(|unit| unit.get("centro"))
-            .and_then(|centro| String::from_utf8(centro.to_bytes()?).ok())
+            .and_then(|centro| centro.to_text(model::MAX_ID))
             .filter(|centro| model::is_id(centro))
             .ok_or_else(|| Error::invalid_session("The session names no centre.", None))?;
 
         let permissions = data.and_then(|data| data.get("permissions")).and_then(array);
         let has = |permission: &str| {
-            permissions.is_some_and(|permissions| {
-                permissions.values().any(
-                    |value| matches!(value, Value::String(text) if *text == *permission.as_bytes()),
-                )
-            })
+            permissions.is_some_and(|list| list.values().any(|value| value.is(permission)))
         };
-        let aulas = unit.and_then(|unit| unit.get("aulas"));
         Ok(Caller {
             centro,
             is_docente: has(&format!("{service}:docente")),
             is_sysadmin: has("sysadmin:access"),
-            aulas: aulas.map(|aulas| match aulas {
-                Value::Array(aulas) => aulas.values().filter_map(|id| id.to_bytes()).collect(),
-                _ => Vec::new(),
-            }),
+            aulas: unit.and_then(|unit| unit.get("aulas")),
         })
     }
 
     /// The ids of the aularios he may use; `None` is every one of the centre.
     pub fn aulas(&self) -> Option<Vec<String>> {
-        let ids = self.aulas.as_ref()?.iter();
-        Some(ids.map(|id| String::from_utf8_lossy(id).into_owned()).collect())
+        let ids = array(self.aulas?).into_iter().flat_map(Array::values);
+        Some(ids.filter_map(|id| id.to_text(model::MAX_ID)).collect())
     }
 
     /// What every action needs. FORBIDDEN without it.
@@ -81,12 +73,11 @@ impl Caller {
 
     /// Whether `aulario` is open to him. FORBIDDEN where it is not.
     pub fn may_use(&self, aulario: &str) -> Result<(), Error> {
-        match &self.aulas {
-            Some(aulas) if !aulas.iter().any(|id| id == aulario.as_bytes()) => {
-                Err(Error::forbidden("This aulario is not among those of your user."))
-            }
-            _ => Ok(()),
+        let Some(aulas) = self.aulas else { return Ok(()) };
+        if array(aulas).is_some_and(|ids| ids.values().any(|id| id.is(aulario))) {
+            return Ok(());
         }
+        Err(Error::forbidden("This aulario is not among those of your user."))
     }
 }
 

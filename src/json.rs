@@ -101,6 +101,14 @@ impl Value {
         }
     }
 
+    /// The map, where it is one.
+    pub fn as_map(&self) -> Option<&Map> {
+        match self {
+            Value::Map(map) => Some(map),
+            _ => None,
+        }
+    }
+
     /// The string, where it is one.
     pub fn as_str(&self) -> Option<&str> {
         match self {
@@ -109,7 +117,8 @@ impl Value {
         }
     }
 
-    /// What PHP's `(string)` makes of a scalar; nothing for lists and maps.
+    /// A scalar as text: `true` as "1", `false` and null as nothing, as PHP's `(string)` has
+    /// them; numbers as in JSON. `None` for lists and maps.
     pub fn to_text(&self) -> Option<String> {
         match self {
             Value::Null | Value::Bool(false) => Some(String::new()),
@@ -315,16 +324,32 @@ impl Formatter for Php {
 
 /// A float as `php_gcvt` prints it with 17 digits and `serialize_precision` −1: the shortest
 /// digits that read back the same, in exponent form below 1e-4 and from 1e17 on
-/// (main/snprintf.c).
+/// (main/snprintf.c). The digits are serde_json's: of several equally short ones it takes the
+/// nearest, as PHP does and Rust's own formatting does not.
 fn php_float(float: f64) -> String {
-    let scientific = format!("{float:e}");
-    let (digits, exponent) = scientific.split_once('e').expect("Rust's exponent form has an e");
-    match exponent.parse::<i32>() {
-        Ok(-4..=16) | Err(_) => format!("{float}"),
-        Ok(exponent) => {
-            let point = if digits.contains('.') { "" } else { ".0" };
-            format!("{digits}{point}e{exponent:+}")
+    let shortest = serde_json::to_string(&float).expect("a float has a JSON form");
+    let (sign, shortest) = shortest.strip_prefix('-').map_or(("", &*shortest), |rest| ("-", rest));
+    let (number, exponent) = shortest.split_once('e').unwrap_or((shortest, "0"));
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let digits = format!("{whole}{fraction}");
+    let leading_zeros = digits.len() - digits.trim_start_matches('0').len();
+    let digits = digits.trim_matches('0');
+    if digits.is_empty() {
+        return format!("{sign}0");
+    }
+    // Of the first digit that is not 0.
+    let exponent = exponent.parse().unwrap_or(0) + whole.len() as i32 - 1 - leading_zeros as i32;
+    let (first, rest) = digits.split_at(1);
+    match exponent {
+        0..=16 => {
+            let point = exponent as usize + 1;
+            let whole = format!("{digits:0<point$}");
+            let fraction = digits.get(point..).filter(|fraction| !fraction.is_empty());
+            let fraction = fraction.map(|fraction| format!(".{fraction}")).unwrap_or_default();
+            format!("{sign}{}{fraction}", &whole[..point])
         }
+        -4..0 => format!("{sign}0.{}{digits}", "0".repeat((-1 - exponent) as usize)),
+        _ => format!("{sign}{first}.{}e{exponent:+}", if rest.is_empty() { "0" } else { rest }),
     }
 }
 
@@ -353,6 +378,10 @@ mod tests {
             ("9223372036854775808", "9.223372036854776e+18"),
             ("-9223372036854775809", "-9.223372036854776e+18"),
             ("0.1", "0.1"),
+            ("-12.50", "-12.5"),
+            ("692298717322660.2", "692298717322660.2"),
+            ("1.2345678901234567e16", "12345678901234568"),
+            ("5e-324", "5.0e-324"),
         ] {
             assert_eq!(rewritten(read), written, "{read}");
         }

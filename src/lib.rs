@@ -1,7 +1,7 @@
 //! The dining-hall menu API of a PHP school application, as a CGI program.
 //!
-//! The way of a request, step by step; each step is in the module named after it, and none
-//! reaches back to one before it:
+//! The way of a request, step by step; each step is in the module named after it, and is given
+//! what the ones before it made:
 //!
 //! | step | module | touches the system |
 //! |---|---|---|
@@ -11,9 +11,9 @@
 //! | caller out of the session | [`caller`] | |
 //! | action out of the query | [`api`] | |
 //! | aulario, types and days | [`store`] | data files |
-//! | what they mean | [`model`] | |
+//! | body, where all before allows a write | [`cgi::body`] | standard input |
+//! | types, menus and plates, changed or shown | [`model`] | |
 //! | today, where no date is sent | `clock` | clock, zone file |
-//! | body, read only where all before allows it | [`cgi::body`] | standard input |
 //! | response | [`cgi`] | |
 
 pub mod api;
@@ -22,6 +22,7 @@ pub mod cgi;
 pub mod check;
 mod clock;
 pub mod config;
+pub mod error;
 pub mod json;
 pub mod log;
 pub mod model;
@@ -31,10 +32,11 @@ mod system;
 
 use std::io::Read;
 
-use api::{Action, Call, Error, Fields, Kind};
+use api::{Action, Call, Fields, Kind};
 use caller::Caller;
 use cgi::{Request, Response, Variables, body, origin};
 use config::{Config, SettingsFile};
+use error::Error;
 use json::Value;
 use store::Aulario;
 

@@ -2,6 +2,9 @@
 
 use std::io::{self, Write};
 
+/// The most characters of a line; more would be somebody's data.
+const LONGEST: usize = 2000;
+
 /// Writes one line. A missing standard error is no error.
 pub fn log(cause: &str) {
     _ = io::stderr().write_all(format!("comedor: {}\n", printable(cause)).as_bytes());
@@ -11,7 +14,7 @@ pub fn log(cause: &str) {
 /// another line, or steer a terminal.
 pub fn printable(text: &str) -> String {
     let mut printable = String::with_capacity(text.len());
-    for c in text.chars() {
+    for c in text.chars().take(LONGEST) {
         if c.is_control() {
             printable.extend(c.escape_default());
         } else {

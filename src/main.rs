@@ -4,9 +4,9 @@ use std::io::{self, Write};
 use std::panic;
 use std::process::{ExitCode, exit};
 
-use comedor::api::Error;
-use comedor::cgi::{Response, Variables};
+use comedor::cgi::{Response, Variables, body};
 use comedor::check::{self, Report, Subject};
+use comedor::error::Error;
 use comedor::log::log;
 use rustix::io::{retry_on_intr, write};
 use rustix::stdio::stdout;
@@ -41,7 +41,11 @@ fn main() -> ExitCode {
         respond(Err(Error::internal(panic.to_string())), is_head);
         exit(0);
     }));
-    respond(comedor::answer(variables, io::stdin()), is_head);
+    let mut input = body::input(&variables, io::stdin());
+    respond(comedor::answer(variables, &mut input), is_head);
+    // Apache's mod_cgid and fcgiwrap speak to the program over a socket: ended with a part of the
+    // body unread, it takes the answer with it.
+    _ = io::copy(&mut input, &mut io::sink());
     ExitCode::SUCCESS
 }
 

@@ -8,7 +8,7 @@ use chrono::NaiveDate;
 use crate::json::{self, Map, Value};
 
 /// The longest id, of a centre, an aulario or a menu type.
-const MAX_ID: usize = 64;
+pub const MAX_ID: usize = 64;
 /// The longest label, in characters.
 pub const MAX_LABEL: usize = 200;
 /// The longest name of a plate, in characters.
@@ -306,17 +306,10 @@ impl Day {
         let menu = inner(&self.0, "menus").and_then(|menus| inner(menus, id));
         let menu = menu.unwrap_or(&none);
         let plates = inner(menu, "plates").unwrap_or(&none);
-        let others = plates.iter().map(|(key, _)| key.as_str());
-        let keys = PLATES.into_iter().chain(others.filter(|key| !PLATES.contains(key)));
-        let shown = keys.map(|key| {
-            let plate = inner(plates, key).unwrap_or(&none);
-            let text = |field| {
-                let text = json::get(plate, field).and_then(Value::to_text);
-                Value::String(text.unwrap_or_default())
-            };
-            let known = [("name", text("name")), ("pictogram", text("pictogram"))];
-            (key.to_owned(), with_others(known, plate))
-        });
+        let others = plates.iter().filter(|(key, _)| !PLATES.contains(&key.as_str()));
+        let shown = PLATES.into_iter().map(|key| (key.to_owned(), shown_plate(inner(plates, key))));
+        let shown =
+            shown.chain(others.map(|(key, plate)| (key.clone(), shown_plate(plate.as_map()))));
         with_others([("plates", Value::Map(shown.collect()))], menu)
     }
 
@@ -344,12 +337,19 @@ impl Day {
     }
 }
 
+fn shown_plate(plate: Option<&Map>) -> Value {
+    let none = Map::new();
+    let plate = plate.unwrap_or(&none);
+    let text = |field| {
+        let text = json::get(plate, field).and_then(Value::to_text);
+        Value::String(text.unwrap_or_default())
+    };
+    with_others([("name", text("name")), ("pictogram", text("pictogram"))], plate)
+}
+
 /// The map under `key`.
 fn inner<'m>(map: &'m Map, key: &str) -> Option<&'m Map> {
-    match json::get(map, key)? {
-        Value::Map(map) => Some(map),
-        _ => None,
-    }
+    json::get(map, key)?.as_map()
 }
 
 /// The map that `value` is, or that it becomes where it is null.

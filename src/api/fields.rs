@@ -1,6 +1,6 @@
 //! The fields of a write's body, of whichever kind the body was.
 
-use crate::api::Error;
+use crate::error::Error;
 use crate::json::{self, Map, Value};
 use crate::model::{self, trim};
 

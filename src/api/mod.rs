@@ -1,14 +1,13 @@
 //! The six actions: which there are, who may call them how, and what they do.
 
-mod error;
 mod fields;
 
-pub use error::{Code, Error};
 pub use fields::Fields;
 
 use crate::cgi::Request;
 use crate::clock;
 use crate::config;
+use crate::error::Error;
 use crate::json::{Map, Value};
 use crate::model;
 use crate::store::{self, Aulario};

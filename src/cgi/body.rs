@@ -1,18 +1,34 @@
 //! The body of a request: read to its length, then taken for what it is.
 
-use std::io::Read;
+use std::io::{Read, Take};
 
-use crate::api::Error;
-use crate::cgi::Request;
 use crate::cgi::form::Form;
 use crate::cgi::multipart;
 use crate::cgi::request::MAX_BODY;
+use crate::cgi::{Request, Variables};
+use crate::error::Error;
 use crate::json::{Map, Value};
 
-/// Reads the body from `input` (standard input) and gives its fields. An empty body has none.
+/// Standard input up to the end of the request's body: to `CONTENT_LENGTH` and never past it
+/// (RFC 3875 §4.2); without one to the end of the input, as with a chunked upload, but for GET
+/// and HEAD, which have none then.
+pub fn input<R: Read>(variables: &Variables, stdin: R) -> Take<R> {
+    let bodiless = matches!(variables.get("REQUEST_METHOD"), Some(b"GET" | b"HEAD"));
+    let length = match variables.meta("CONTENT_LENGTH") {
+        None if bodiless => 0,
+        None => u64::MAX,
+        // What is no length is refused, and nothing is read.
+        Some(length) if !length.iter().all(u8::is_ascii_digit) => 0,
+        Some(digits) => {
+            str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok()).unwrap_or(u64::MAX)
+        }
+    };
+    stdin.take(length)
+}
+
+/// Reads the body from `input` and gives its fields. An empty body has none.
 ///
-/// Reads up to `CONTENT_LENGTH` and never past it (RFC 3875 §4.2); without one, as with a
-/// chunked upload, up to the end of `input`. Refuses a body that is longer than [`MAX_BODY`]
+/// Refuses a body that is longer than [`MAX_BODY`]
 /// (TOO_LARGE), shorter than declared, of another type, malformed or no UTF-8 (INVALID_FORMAT).
 pub fn fields(request: &Request, input: impl Read) -> Result<Map, Error> {
     let body = read(request.content_length, input)?;

@@ -82,8 +82,8 @@ fn next_index(map: &Map) -> String {
 
 /// A field's name and the keys in its brackets (`php_register_variable_ex`): cut at a NUL,
 /// without leading spaces, with `_` for a space, a dot and an unclosed first bracket. What
-/// follows a closed bracket and is no bracket is dropped.
-fn php_name(name: &str) -> (Cow<'_, str>, Vec<&str>) {
+/// follows a closed bracket and is no bracket is dropped. Cookies have the same names.
+pub fn php_name(name: &str) -> (Cow<'_, str>, Vec<&str>) {
     let name = name.split('\0').next().unwrap_or_default();
     let name = name.trim_start_matches(' ');
     let Some((base, mut rest)) = name.split_once('[') else {

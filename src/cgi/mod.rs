@@ -1,9 +1,9 @@
 //! CGI/1.1 (RFC 3875): what the web server passes in, and what goes back to it.
 //!
-//! Nothing here knows of sessions or menus.
+//! Nothing here knows of sessions, or of what a menu is.
 
 pub mod body;
-mod form;
+pub mod form;
 mod multipart;
 pub mod origin;
 mod request;

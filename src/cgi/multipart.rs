@@ -54,7 +54,13 @@ fn disposition(headers: &[u8]) -> Option<&[u8]> {
 fn parameter(header: &[u8], name: &[u8]) -> Option<Vec<u8>> {
     let mut rest = split_at(header, b";")?.1;
     loop {
-        let (key, behind) = split_at(rest, b"=")?;
+        // A parameter without a value is passed over.
+        let key_end = rest.iter().position(|byte| matches!(byte, b'=' | b';'))?;
+        if rest[key_end] == b';' {
+            rest = &rest[key_end + 1..];
+            continue;
+        }
+        let (key, behind) = (&rest[..key_end], &rest[key_end + 1..]);
         let (value, behind) = match behind.strip_prefix(b"\"") {
             Some(quoted) => unquoted(quoted)?,
             None => {
@@ -115,7 +121,7 @@ mod tests {
                 pairs(&[("id", "b")]),
             ),
             (
-                "preamble\r\n--x y \r\ncontent-type: text/plain\r\nCONTENT-DISPOSITION:form-data;name=a\r\n\r\n\r\n1\r\n\r\n--x y\r\n\
+                "preamble\r\n--x y \r\ncontent-type: text/plain\r\nCONTENT-DISPOSITION:form-data;x;name=a\r\n\r\n\r\n1\r\n\r\n--x y\r\n\
                  Content-Disposition: form-data; name=\"f\"; filename=\"\"\r\n\r\nxx\r\n--x y\r\n\
                  Content-Disposition: form-data; name=\"p[\\\"a\\\\]\"\r\n\r\n--x\r\n--x y--epilogue",
                 pairs(&[("a", "\r\n1\r\n"), ("p[\"a\\]", "--x")]),

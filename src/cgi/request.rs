@@ -1,8 +1,8 @@
 //! A request as the variables tell it, before its body is read.
 
-use crate::api::Error;
 use crate::cgi::Variables;
 use crate::cgi::form::Form;
+use crate::error::Error;
 
 /// The longest body that is read. The largest menu the API takes, 64 plates with names of
 /// 2000 characters, has about half of it.

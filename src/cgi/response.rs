@@ -1,5 +1,6 @@
 //! The response (RFC 3875 §6), whole in memory before a byte of it is written.
 
+use crate::error::{Code, Error};
 use crate::json::Value;
 
 /// Status, headers and a JSON body.
@@ -48,5 +49,21 @@ impl Response {
             bytes.extend_from_slice(&self.body);
         }
         bytes
+    }
+}
+
+impl From<Error> for Response {
+    fn from(error: Error) -> Response {
+        let body = Value::Map(vec![
+            ("success".to_owned(), Value::Bool(false)),
+            ("error".to_owned(), Value::from(error.sentence())),
+            ("code".to_owned(), Value::from(error.code.name())),
+        ]);
+        Response {
+            status: error.code.status(),
+            allow: error.allow,
+            retry_after: (error.code == Code::Busy).then_some("1"),
+            body: body.to_compact(),
+        }
     }
 }

@@ -11,10 +11,10 @@ mod user;
 
 use std::io::{self, Read};
 
-use crate::api::Error;
 use crate::caller::Caller;
 use crate::cgi::Variables;
 use crate::config::{Config, SettingsFile};
+use crate::error::Error;
 use crate::session::{self, SessionId};
 use report::Level;
 pub use report::Report;
@@ -62,9 +62,11 @@ fn check_session(config: &Config, report: &mut Report) {
     let Some(id) = SessionId::new(id.trim().to_owned()) else {
         return report.add(Level::Error, "session", "standard input holds no session's id", None);
     };
-    let caller = session::find(&config.session, &id)
-        .and_then(|found| Caller::identify(&found.session, &config.service));
-    let caller = match caller {
+    let found = match session::find(&config.session, &id) {
+        Ok(found) => found,
+        Err(error) => return report.add(Level::Error, "session", reason(&error), None),
+    };
+    let caller = match Caller::identify(&found.session, &config.service) {
         Ok(caller) => caller,
         Err(error) => return report.add(Level::Error, "session", reason(&error), None),
     };

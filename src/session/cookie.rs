@@ -3,6 +3,8 @@
 
 use percent_encoding::percent_decode;
 
+use crate::cgi::form::php_name;
+
 /// The longest id that PHP takes (`PS_MAX_SID_LENGTH`).
 const MAX_ID: usize = 256;
 
@@ -12,12 +14,15 @@ const MAX_ID: usize = 256;
 pub fn session_id(header: &[u8], name: &str) -> Option<SessionId> {
     let mut value = None;
     for cookie in header.split(|&byte| byte == b';') {
-        let cookie = cookie.trim_ascii_start();
         let equals = cookie.iter().position(|&byte| byte == b'=');
         let (key, text) = cookie.split_at(equals.unwrap_or(cookie.len()));
-        match key.strip_prefix(name.as_bytes()) {
-            Some(b"") => value = value.or(Some(text.strip_prefix(b"=").unwrap_or_default())),
-            Some([b'[', bracket @ ..]) if bracket.contains(&b']') => return None,
+        let key = String::from_utf8_lossy(key);
+        let blank = |c: char| matches!(c, ' ' | '\t'..='\r');
+        match php_name(key.trim_start_matches(blank)) {
+            (base, path) if base == name && path.is_empty() => {
+                value = value.or(Some(text.strip_prefix(b"=").unwrap_or_default()));
+            }
+            (base, _) if base == name => return None,
             _ => {}
         }
     }
@@ -74,6 +79,9 @@ mod tests {
             let found = session_id(header.as_bytes(), "PHPSESSID");
             assert_eq!(found.as_ref().map(SessionId::as_str), id, "{header}");
         }
+        let id = |header: &[u8]| session_id(header, "my_sid").map(|id| id.as_str().to_owned());
+        assert_eq!(id(b"my.sid=a; my_sid=b"), Some("a".to_owned()));
+        assert_eq!(id(b"\x0bmy sid=a"), Some("a".to_owned()));
         for (length, is_id) in [(256, true), (257, false)] {
             let header = format!("S={}", "a".repeat(length));
             assert_eq!(session_id(header.as_bytes(), "S").is_some(), is_id);

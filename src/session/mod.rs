@@ -19,8 +19,8 @@ use rustix::process::{geteuid, getuid};
 pub use cookie::SessionId;
 pub use unserialize::{Array, Session, Value};
 
-use crate::api::Error;
 use crate::config::{SavePath, SessionConfig};
+use crate::error::Error;
 use crate::system;
 
 /// How long a PHP page may hold the session.

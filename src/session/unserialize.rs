@@ -7,11 +7,14 @@
 //! megabytes costs little more than its bytes, and nothing recurses, so nesting can't
 //! overflow the stack.
 //!
-//! What can't be known here is which classes the application has: a class's own `__wakeup` may
-//! refuse what is accepted here. Of PHP's own classes, those that are never serialized are
-//! refused.
+//! Three things are decided otherwise than in PHP. `S:`, an escaped string that PHP reads but
+//! never writes, is refused. No array, object or session may have a key
+//! twice: PHP never writes that, and what it makes of references to the value that was
+//! overwritten is not worth imitating. And which classes the application has can't be known
+//! here: a class's own `__wakeup` may refuse what is accepted; of PHP's own classes those that
+//! are never serialized are refused.
 
-use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::fmt;
 
 use crate::config::Format;
@@ -19,51 +22,68 @@ use crate::config::Format;
 /// PHP's `unserialize_max_depth`.
 const MAX_DEPTH: usize = 4096;
 
-/// Classes of PHP's core that no session can hold: it refuses to write and to read them.
-const NEVER_SERIALIZED: [&str; 16] = [
-    "Closure",
-    "DirectoryIterator",
-    "Fiber",
-    "FilesystemIterator",
-    "Generator",
-    "GlobIterator",
-    "InternalIterator",
-    "PDO",
-    "PDOStatement",
-    "RecursiveDirectoryIterator",
-    "SensitiveParameterValue",
-    "SplFileInfo",
-    "SplFileObject",
-    "SplTempFileObject",
-    "WeakMap",
-    "WeakReference",
+/// Classes of PHP and its usual extensions that no session can hold: PHP refuses to write and
+/// to read them ("Unserialization of '…' is not allowed").
+const NEVER_SERIALIZED: &str = "AddressInfo Closure CurlHandle CurlMultiHandle CurlShareHandle \
+    DeflateContext DirectoryIterator FFI FFI\\CData FFI\\CType FTP\\Connection Fiber \
+    FilesystemIterator GdImage Generator GlobIterator InflateContext InternalIterator \
+    OpenSSLAsymmetricKey OpenSSLCertificate OpenSSLCertificateSigningRequest PDO PDORow \
+    PDOStatement Phar PharData PharFileInfo Random\\Engine\\Secure RecursiveDirectoryIterator \
+    ReflectionAttribute ReflectionClass ReflectionClassConstant ReflectionEnum \
+    ReflectionEnumBackedCase ReflectionEnumUnitCase ReflectionExtension ReflectionFiber \
+    ReflectionFunction ReflectionFunctionAbstract ReflectionGenerator \
+    ReflectionIntersectionType ReflectionMethod ReflectionNamedType ReflectionObject \
+    ReflectionParameter ReflectionProperty ReflectionReference ReflectionType \
+    ReflectionUnionType ReflectionZendExtension SensitiveParameterValue Shmop \
+    SimpleXMLElement SimpleXMLIterator Socket SplFileInfo SplFileObject SplTempFileObject \
+    SysvMessageQueue SysvSemaphore SysvSharedMemory WeakMap WeakReference finfo";
+
+/// Classes of PHP's core that are never written with fewer properties than these, nor read so.
+const FEWEST_PROPERTIES: [(&str, usize); 11] = [
+    ("ArrayIterator", 3),
+    ("ArrayObject", 3),
+    ("DatePeriod", 6),
+    ("DateTime", 3),
+    ("DateTimeImmutable", 3),
+    ("DateTimeZone", 2),
+    ("RecursiveArrayIterator", 3),
+    ("SplDoublyLinkedList", 3),
+    ("SplObjectStorage", 2),
+    ("SplQueue", 3),
+    ("SplStack", 3),
 ];
 
-/// Classes of PHP's core that are never written without a property, nor read so.
-const NEVER_EMPTY: [&str; 11] = [
-    "ArrayIterator",
-    "ArrayObject",
-    "DatePeriod",
-    "DateTime",
-    "DateTimeImmutable",
-    "DateTimeZone",
-    "RecursiveArrayIterator",
-    "SplDoublyLinkedList",
-    "SplObjectStorage",
-    "SplQueue",
-    "SplStack",
-];
-
-/// A session that PHP would accept.
+/// A session that PHP accepts.
 #[derive(Debug)]
 pub struct Session {
     bytes: Vec<u8>,
     format: Format,
     /// Where the entries of `$_SESSION` start: their keys.
     entries: Vec<u32>,
-    /// Where the values start that references count, in their order.
-    slots: Vec<u32>,
+    slots: Slots,
 }
+
+/// Where the values start that references count, in their order.
+#[derive(Debug, Default)]
+struct Slots {
+    starts: Vec<u32>,
+    /// How many there were up to the first `C:`. Its class may have counted values of its own,
+    /// so what a reference beyond it leads to is not known.
+    known: Option<usize>,
+}
+
+impl Slots {
+    /// Where slot `number` starts, counted from 1; `Err` where that is not known.
+    fn start(&self, number: usize) -> Result<Option<usize>, Unknown> {
+        if self.known.is_some_and(|known| number > known) {
+            return Err(Unknown);
+        }
+        let start = number.checked_sub(1).and_then(|index| self.starts.get(index));
+        Ok(start.map(|&start| start as usize))
+    }
+}
+
+struct Unknown;
 
 /// Why a session is refused: what was expected at which byte.
 #[derive(Debug, thiserror::Error)]
@@ -93,14 +113,14 @@ impl fmt::Display for Expected {
 }
 
 /// A value of a session, as far as anybody asks.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub enum Value<'s> {
     /// `true` or `false`
     Bool(bool),
     /// An integer
     Int(i64),
     /// A string, which is bytes in PHP
-    String(Cow<'s, [u8]>),
+    Text(&'s [u8]),
     /// An array
     Array(Array<'s>),
     /// Anything else
@@ -108,11 +128,22 @@ pub enum Value<'s> {
 }
 
 impl Value<'_> {
-    /// The bytes of a string, the digits of an integer.
-    pub fn to_bytes(&self) -> Option<Vec<u8>> {
+    /// Whether it is the string `text`, or the integer of those decimal digits.
+    pub fn is(&self, text: &str) -> bool {
         match self {
-            Value::String(bytes) => Some(bytes.to_vec()),
-            Value::Int(int) => Some(int.to_string().into_bytes()),
+            Value::Text(own) => *own == text.as_bytes(),
+            Value::Int(int) => int.to_string() == text,
+            _ => false,
+        }
+    }
+
+    /// A string of at most `longest` bytes, all UTF-8, or an integer in decimal digits.
+    pub fn to_text(&self, longest: usize) -> Option<String> {
+        match self {
+            Value::Text(text) if text.len() <= longest => {
+                str::from_utf8(text).ok().map(str::to_owned)
+            }
+            Value::Int(int) => Some(int.to_string()),
             _ => None,
         }
     }
@@ -124,7 +155,7 @@ pub struct Array<'s> {
     session: &'s Session,
     /// Where its first key starts
     start: usize,
-    pairs: usize,
+    length: usize,
 }
 
 /// One lexical element: a scalar, the opening of an array or object, or a reference.
@@ -134,9 +165,7 @@ enum Token<'b> {
     Bool(bool),
     Int(i64),
     Float,
-    String(&'b [u8]),
-    /// The body of `S:`, escapes and all
-    Escaped(&'b [u8]),
+    Text(&'b [u8]),
     Array {
         pairs: usize,
     },
@@ -161,7 +190,13 @@ impl Session {
         if u32::try_from(bytes.len()).is_err() {
             return cursor.fail("less than 4 GiB");
         }
-        let mut decoder = Decoder { cursor, enums, slots: Vec::new(), known_slots: usize::MAX };
+        let mut decoder = Decoder {
+            bytes: &bytes,
+            enums,
+            slots: Slots::default(),
+            keys: Vec::new(),
+            arrays: Vec::new(),
+        };
         let entries = match format {
             Format::PhpSerialize => decoder.serialized()?,
             Format::Php | Format::PhpBinary => decoder.entries(format)?,
@@ -170,9 +205,9 @@ impl Session {
         Ok(Session { bytes, format, entries, slots })
     }
 
-    /// `$_SESSION[key]`; the last of several entries of one key counts.
+    /// `$_SESSION[key]`
     pub fn get(&self, key: &str) -> Option<Value<'_>> {
-        self.entries.iter().rev().find_map(|&start| {
+        self.entries.iter().find_map(|&start| {
             let mut cursor = self.cursor_at(start as usize);
             let found = match self.format {
                 Format::Php => cursor.php_key().ok()? == key.as_bytes(),
@@ -194,14 +229,14 @@ impl Session {
         Some(match cursor.token().ok()? {
             Token::Bool(bool) => Value::Bool(bool),
             Token::Int(int) => Value::Int(int),
-            Token::String(bytes) => Value::String(Cow::Borrowed(bytes)),
-            Token::Escaped(body) => Value::String(Cow::Owned(unescaped(body))),
+            Token::Text(text) => Value::Text(text),
             Token::Array { pairs } => {
-                Value::Array(Array { session: self, start: cursor.at, pairs })
+                Value::Array(Array { session: self, start: cursor.at, length: pairs })
             }
-            Token::Reference(slot) => {
-                self.value_at(*self.slots.get(slot.checked_sub(1)?)? as usize)?
-            }
+            Token::Reference(slot) => match self.slots.start(slot) {
+                Ok(start) => self.value_at(start?)?,
+                Err(Unknown) => Value::Other,
+            },
             _ => Value::Other,
         })
     }
@@ -209,10 +244,10 @@ impl Session {
 
 impl<'s> Array<'s> {
     /// The value of `key`: a string, or an integer in decimal digits, which PHP makes the same
-    /// key. The last of several counts.
+    /// key.
     pub fn get(self, key: &str) -> Option<Value<'s>> {
-        let start = self.pairs().filter(|(name, _)| name.is_key(key)).last();
-        start.and_then(|(_, at)| self.session.value_at(at))
+        let (_, at) = self.pairs().find(|(name, _)| name.is_key(key))?;
+        self.session.value_at(at)
     }
 
     /// The values, in their order.
@@ -223,10 +258,10 @@ impl<'s> Array<'s> {
     /// Each key, and where its value starts.
     fn pairs(self) -> impl Iterator<Item = (Token<'s>, usize)> {
         let mut cursor = self.session.cursor_at(self.start);
-        (0..self.pairs).map_while(move |_| {
+        (0..self.length).map_while(move |_| {
             let key = cursor.token().ok()?;
             let at = cursor.at;
-            cursor.skip_value(0, |_, _| Ok(())).ok()?;
+            cursor.skip_value(0, &mut ()).ok()?;
             Some((key, at))
         })
     }
@@ -236,34 +271,84 @@ impl Token<'_> {
     fn is_key(&self, key: &str) -> bool {
         match self {
             Token::Int(int) => int.to_string() == key,
-            Token::String(bytes) => *bytes == key.as_bytes(),
-            Token::Escaped(body) => unescaped(body) == key.as_bytes(),
+            Token::Text(text) => *text == key.as_bytes(),
             _ => false,
+        }
+    }
+
+    /// An order of keys in which PHP's equal ones are equal.
+    fn compare_keys(&self, other: &Token) -> Ordering {
+        let as_int = |token: &Token| match token {
+            Token::Int(int) => Some(*int),
+            Token::Text(text) => canonical_int(text),
+            _ => None,
+        };
+        match (as_int(self), as_int(other), self, other) {
+            (None, None, Token::Text(a), Token::Text(b)) => a.cmp(b),
+            (a, b, _, _) => a.cmp(&b),
         }
     }
 }
 
-/// Walks a whole file and keeps what is needed to read from it.
-struct Decoder<'b> {
-    cursor: Cursor<'b>,
-    enums: &'b [String],
-    slots: Vec<u32>,
-    /// How many slots there were before the first `C:`. Its class may have counted values of its
-    /// own, so what a reference beyond it means is not known.
-    known_slots: usize,
+/// The integer that PHP makes of a string as an array's key: "5" and "-3", not "05" or "-0".
+fn canonical_int(text: &[u8]) -> Option<i64> {
+    text.first().filter(|first| first.is_ascii_digit() || **first == b'-')?;
+    let text = str::from_utf8(text).ok()?;
+    text.parse().ok().filter(|int: &i64| int.to_string() == text)
 }
 
-impl Decoder<'_> {
+/// Is shown what a walk passes.
+trait Visit<'b> {
+    /// A value and where it starts
+    fn value(&mut self, _start: usize, _token: &Token<'b>) -> Result<(), Error> {
+        Ok(())
+    }
+    /// The start of an array or object, behind its `value`
+    fn open(&mut self) {}
+    /// A key of the innermost array or object that is open
+    fn key(&mut self, _start: usize, _token: &Token<'b>) {}
+    /// The end of that array or object
+    fn close(&mut self, _end: usize) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+/// Passes by what was looked at before.
+impl Visit<'_> for () {}
+
+/// Walks a whole file and keeps what is needed to read from it.
+struct Decoder<'b> {
+    bytes: &'b [u8],
+    enums: &'b [String],
+    slots: Slots,
+    /// Where the keys start of all arrays and objects that are open
+    keys: Vec<u32>,
+    /// Of each that is open: where its keys start among `keys`; the last of them, as long as all
+    /// are integers that rise, as in a list
+    arrays: Vec<(usize, Option<i64>)>,
+}
+
+impl<'b> Decoder<'b> {
+    fn cursor_at(&self, at: usize) -> Cursor<'b> {
+        Cursor { bytes: self.bytes, at }
+    }
+
     /// `php` and `php_binary`: keys and values up to the end.
     fn entries(&mut self, format: Format) -> Result<Vec<u32>, Error> {
         let mut entries = Vec::new();
-        while self.cursor.at < self.cursor.bytes.len() {
-            entries.push(self.cursor.at as u32);
-            match format {
-                Format::PhpBinary => self.cursor.binary_key()?,
-                _ => self.cursor.php_key()?,
-            };
-            self.value(0)?;
+        let mut cursor = self.cursor_at(0);
+        let key = |cursor: &mut Cursor<'b>| match format {
+            Format::PhpBinary => cursor.binary_key(),
+            _ => cursor.php_key(),
+        };
+        while cursor.at < self.bytes.len() {
+            entries.push(cursor.at as u32);
+            key(&mut cursor)?;
+            cursor.skip_value(0, self)?;
+        }
+        let key_at = |start| key(&mut self.cursor_at(start as usize)).unwrap_or_default();
+        if repeats(&entries, |a, b| key_at(a).cmp(key_at(b))) {
+            return cursor.fail("no key twice");
         }
         Ok(entries)
     }
@@ -272,72 +357,104 @@ impl Decoder<'_> {
     /// has no entries.
     fn serialized(&mut self) -> Result<Vec<u32>, Error> {
         let mut entries = Vec::new();
-        if self.cursor.bytes.is_empty() {
+        if self.bytes.is_empty() {
             return Ok(entries);
         }
-        let start = self.cursor.at;
-        match self.cursor.token()? {
-            Token::Array { pairs } => {
-                self.slots.push(start as u32);
-                for _ in 0..pairs {
-                    entries.push(self.cursor.at as u32);
-                    self.cursor.key()?;
-                    self.value(1)?;
-                }
-                self.cursor.expect(b"}", "the end of the array")?;
-            }
-            _ => {
-                self.cursor.at = start;
-                self.value(0)?;
-            }
+        let mut cursor = self.cursor_at(0);
+        let Token::Array { pairs } = cursor.token()? else {
+            self.cursor_at(0).skip_value(0, self)?;
+            return Ok(entries);
+        };
+        self.slots.starts.push(0);
+        self.open();
+        for _ in 0..pairs {
+            let start = cursor.at;
+            entries.push(start as u32);
+            let key = cursor.key()?;
+            self.key(start, &key);
+            cursor.skip_value(1, self)?;
         }
+        cursor.expect(b"}", "the end of the array")?;
+        self.close(cursor.at)?;
         Ok(entries)
     }
+}
 
-    /// Checks the value at the cursor, which lies `depth` arrays deep, and passes it.
-    fn value(&mut self, depth: usize) -> Result<(), Error> {
-        let Decoder { cursor, enums, slots, known_slots } = self;
-        let bytes = cursor.bytes;
-        cursor.skip_value(depth, |start, token| {
-            let fail = |expected| Error { offset: start, expected };
-            let refuse = |expected| Err(fail(Expected::Text(expected)));
-            match token {
-                // Every value takes a slot, but for `R`.
-                Token::Reference(slot) => {
-                    return if (1..=slots.len().min(*known_slots)).contains(slot) {
-                        Ok(())
-                    } else {
-                        refuse("a reference to a value before it")
-                    };
-                }
-                Token::SameObject(slot) => {
-                    let target = slot.checked_sub(1).filter(|slot| slot < known_slots);
-                    let kind = target.and_then(|slot| bytes.get(*slots.get(slot)? as usize));
+impl<'b> Visit<'b> for Decoder<'b> {
+    fn value(&mut self, start: usize, token: &Token<'b>) -> Result<(), Error> {
+        let refuse = |expected| Err(Error { offset: start, expected: Expected::Text(expected) });
+        match token {
+            // Every value takes a slot, but for `R`.
+            Token::Reference(slot) => {
+                return match self.slots.start(*slot) {
+                    Ok(None) => refuse("a reference to a value before it"),
+                    _ => Ok(()),
+                };
+            }
+            Token::SameObject(slot) => {
+                if let Ok(start) = self.slots.start(*slot) {
+                    let kind = start.and_then(|start| self.bytes.get(start));
                     if !matches!(kind, Some(b'O' | b'C' | b'E' | b'r')) {
                         return refuse("a reference to an object before it");
                     }
                 }
-                Token::Object { class, pairs } => {
-                    let is = |name: &&str| class.eq_ignore_ascii_case(name.as_bytes());
-                    if NEVER_SERIALIZED.iter().any(is) || *pairs == 0 && NEVER_EMPTY.iter().any(is)
-                    {
-                        return refuse("an object that PHP serializes");
-                    }
-                }
-                Token::Custom => *known_slots = (*known_slots).min(slots.len() + 1),
-                Token::Enum(case) => {
-                    let name = case.split(|&byte| byte == b':').next().unwrap_or_default();
-                    let name = String::from_utf8_lossy(name);
-                    if !enums.iter().any(|known| known.eq_ignore_ascii_case(&name)) {
-                        return Err(fail(Expected::Enum(name.into_owned())));
-                    }
-                }
-                _ => {}
             }
-            slots.push(start as u32);
-            Ok(())
-        })
+            Token::Object { class, pairs } => {
+                let is = |name: &str| class.eq_ignore_ascii_case(name.as_bytes());
+                if NEVER_SERIALIZED.split_ascii_whitespace().any(is)
+                    || FEWEST_PROPERTIES.iter().any(|(name, fewest)| pairs < fewest && is(name))
+                {
+                    return refuse("an object that PHP serializes");
+                }
+            }
+            Token::Custom if self.slots.known.is_none() => {
+                self.slots.known = Some(self.slots.starts.len() + 1);
+            }
+            Token::Enum(case) => {
+                let name = case.split(|&byte| byte == b':').next().unwrap_or_default();
+                let name = String::from_utf8_lossy(name);
+                if !self.enums.iter().any(|known| known.eq_ignore_ascii_case(&name)) {
+                    let expected = Expected::Enum(name.into_owned());
+                    return Err(Error { offset: start, expected });
+                }
+            }
+            _ => {}
+        }
+        self.slots.starts.push(start as u32);
+        Ok(())
     }
+
+    fn open(&mut self) {
+        self.arrays.push((self.keys.len(), Some(i64::MIN)));
+    }
+
+    fn key(&mut self, start: usize, token: &Token<'b>) {
+        self.keys.push(start as u32);
+        if let Some((_, last)) = self.arrays.last_mut() {
+            *last = match (*last, token) {
+                (Some(last), Token::Int(int)) if *int > last => Some(*int),
+                _ => None,
+            };
+        }
+    }
+
+    fn close(&mut self, end: usize) -> Result<(), Error> {
+        let Some((first, rising)) = self.arrays.pop() else { return Ok(()) };
+        let key_at = |start| self.cursor_at(start as usize).token().unwrap_or(Token::Null);
+        let keys = self.keys.get(first..).unwrap_or_default();
+        if rising.is_none() && repeats(keys, |a, b| key_at(a).compare_keys(&key_at(b))) {
+            return self.cursor_at(end).fail("no key twice in front");
+        }
+        self.keys.truncate(first);
+        Ok(())
+    }
+}
+
+/// Whether two of `keys` are equal.
+fn repeats(keys: &[u32], compare: impl Fn(u32, u32) -> Ordering) -> bool {
+    let mut keys = keys.to_vec();
+    keys.sort_unstable_by(|&a, &b| compare(a, b));
+    keys.windows(2).any(|pair| compare(pair[0], pair[1]) == Ordering::Equal)
 }
 
 /// A position in the file. A method that succeeds leaves it behind what it names, one that
@@ -420,8 +537,8 @@ impl<'b> Cursor<'b> {
     /// The name of a class, as `quoted`.
     fn class(&mut self) -> Result<&'b [u8], Error> {
         let class = self.quoted()?;
-        let belongs = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'\\' | 0x7f..);
-        if class.is_empty() || !class.iter().all(belongs) {
+        let belongs = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'\\' | 0x80..);
+        if matches!(class, [] | [b'\\', ..]) || !class.iter().all(belongs) {
             return self.fail("the name of a class in front");
         }
         Ok(class)
@@ -442,7 +559,7 @@ impl<'b> Cursor<'b> {
     /// The key of an array's or object's pair.
     fn key(&mut self) -> Result<Token<'b>, Error> {
         match self.token()? {
-            key @ (Token::Int(_) | Token::String(_) | Token::Escaped(_)) => Ok(key),
+            key @ (Token::Int(_) | Token::Text(_)) => Ok(key),
             _ => self.fail("an integer or a string as key in front"),
         }
     }
@@ -472,8 +589,7 @@ impl<'b> Cursor<'b> {
                 }
                 Token::Float
             }
-            b's' => Token::String(self.quoted()?),
-            b'S' => Token::Escaped(self.escaped()?),
+            b's' => Token::Text(self.quoted()?),
             b'R' | b'r' => {
                 self.expect(b":", ":")?;
                 let slot = self.number()?;
@@ -526,54 +642,35 @@ impl<'b> Cursor<'b> {
         (sign == Some(&b'-'), self.take_while(|byte| byte.is_ascii_digit()))
     }
 
-    /// `:length:"` … `"` of `S:`, where `\hh` stands for a byte and `length` counts bytes.
-    fn escaped(&mut self) -> Result<&'b [u8], Error> {
-        self.expect(b":", ":")?;
-        let length = self.number()?;
-        self.expect(b":\"", ":\"")?;
-        let start = self.at;
-        for _ in 0..length {
-            if self.take(1, "as many bytes of the string")? == b"\\" {
-                let hex = self.take(2, "two hexadecimal digits")?;
-                if !hex.iter().all(u8::is_ascii_hexdigit) {
-                    return self.fail("two hexadecimal digits in front");
-                }
-            }
-        }
-        let body = &self.bytes[start..self.at];
-        self.expect(b"\"", "a \" behind the string")?;
-        Ok(body)
-    }
-
-    /// Passes the value that starts here, all that is in it too; shows each of its values, where
-    /// it starts and what it is, to `visit`. It lies `depth` arrays deep.
-    fn skip_value(
-        &mut self,
-        depth: usize,
-        mut visit: impl FnMut(usize, &Token<'b>) -> Result<(), Error>,
-    ) -> Result<(), Error> {
+    /// Passes the value that starts here and all that is in it, and shows that to `visit`. It
+    /// lies `depth` arrays deep.
+    fn skip_value(&mut self, depth: usize, visit: &mut impl Visit<'b>) -> Result<(), Error> {
         // How many pairs are left in each array and object that is open.
         let mut open: Vec<usize> = Vec::new();
         loop {
             let start = self.at;
             let token = self.token()?;
-            visit(start, &token)?;
+            visit.value(start, &token)?;
             if let Token::Array { pairs } | Token::Object { pairs, .. } = token {
                 let counts = pairs > 0 || matches!(token, Token::Object { .. });
                 if counts && depth + open.len() >= MAX_DEPTH {
                     return self.fail("no deeper nesting");
                 }
                 open.push(pairs);
+                visit.open();
             }
             while open.last() == Some(&0) {
                 self.expect(b"}", "the end of the array or object")?;
                 open.pop();
+                visit.close(self.at)?;
             }
             match open.last_mut() {
                 None => return Ok(()),
                 Some(pairs) => *pairs -= 1,
             }
-            self.key()?;
+            let start = self.at;
+            let key = self.key()?;
+            visit.key(start, &key);
         }
     }
 }
@@ -597,16 +694,4 @@ fn is_float(number: &[u8]) -> bool {
         }
     }
     digits > 0 && cursor.rest().is_empty()
-}
-
-fn unescaped(body: &[u8]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(body.len());
-    let mut rest = body;
-    while let [first, tail @ ..] = rest {
-        let escape = tail.first_chunk::<2>().filter(|_| *first == b'\\');
-        let byte = escape.and_then(|hex| u8::from_str_radix(str::from_utf8(hex).ok()?, 16).ok());
-        bytes.push(byte.unwrap_or(*first));
-        rest = if byte.is_some() { &tail[2..] } else { tail };
-    }
-    bytes
 }

@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use super::Error;
 use crate::json::Value;
@@ -26,12 +26,9 @@ pub struct Snapshot(Metadata);
 impl Snapshot {
     /// Whether the file is empty and so young that somebody may be about to fill it.
     pub fn is_being_written(&self) -> bool {
-        let age = self.0.modified().map(|modified| {
-            let now = SystemTime::now();
-            // A clock that was set back makes no file busy for hours.
-            now.duration_since(modified).unwrap_or_else(|ahead| ahead.duration())
-        });
-        self.0.len() == 0 && age.is_ok_and(|age| age < FILLING)
+        let modified = self.0.modified().ok();
+        self.0.len() == 0
+            && modified.is_some_and(|at| at.elapsed().map_or(true, |age| age < FILLING))
     }
 
     /// The file's attributes.
@@ -96,11 +93,15 @@ pub fn make_folders(folder: &Path, inner: &[&str]) -> Result<(), Error> {
 }
 
 fn make_folder(folder: &Path) -> Result<(), Error> {
-    match fs::DirBuilder::new().mode(0o777).create(folder) {
-        Err(error) if error.kind() != ErrorKind::AlreadyExists => {
-            Err(Error::io("make the folder", folder)(error))
-        }
-        _ => flush_folder_of(folder).map_err(Error::io("flush the folder around", folder)),
+    let is_new = match fs::DirBuilder::new().mode(0o777).create(folder) {
+        Ok(()) => true,
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => false,
+        Err(error) => return Err(Error::io("make the folder", folder)(error)),
+    };
+    match flush_folder_of(folder) {
+        // The folder around an old one may be closed to this user, who then has not made it.
+        Err(error) if !is_new && error.kind() == ErrorKind::PermissionDenied => Ok(()),
+        flushed => flushed.map_err(Error::io("flush the folder around", folder)),
     }
 }
 

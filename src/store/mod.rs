@@ -91,13 +91,15 @@ impl Aulario {
     pub fn find(data_dir: &Path, centro: &str, id: &str) -> Result<Option<Aulario>, Error> {
         let aularios = data_dir.join("Centros").join(centro).join("Aularios");
         let Some(source) = shared_with(&aularios.join(format!("{id}.json")))? else {
+            // Without the data folder itself no aulario of anybody is found.
+            fs::metadata(data_dir).map_err(Error::io("find the data folder", data_dir))?;
             return Ok(None);
         };
         let source = source.filter(|source| {
             source != id
                 && source != "none"
                 && model::is_id(source)
-                && aularios.join(format!("{source}.json")).is_file()
+                && is_file(&aularios.join(format!("{source}.json")))
         });
         Ok(Some(Aulario {
             folder: aularios.join(source.as_deref().unwrap_or(id)),
@@ -159,11 +161,12 @@ impl Aulario {
         name: &str,
         change: impl Fn(&mut D) -> Result<T, E>,
     ) -> Result<T, E> {
+        let path = self.path(folders, name);
         let lock_path = self.folder.join(".comedor.lock");
         let lock = match lock_file(&lock_path, false)? {
             Some(lock) => Some(lock),
             None => {
-                change(&mut self.read(folders, name)?)?;
+                change(&mut to_change(&path)?.0)?;
                 file::make_folders(&self.folder, &[])?;
                 lock_file(&lock_path, true)?
             }
@@ -175,15 +178,13 @@ impl Aulario {
             return Err(Error::Busy.into());
         }
 
-        let path = self.path(folders, name);
         for _ in 0..=RETRIES {
-            let (value, snapshot) = file::read(&path)?;
-            if snapshot.as_ref().is_some_and(Snapshot::is_being_written) {
-                return Err(Error::Busy.into());
-            }
-            let mut document: D = document(&path, value)?;
+            let (mut document, snapshot) = to_change(&path)?;
             let outcome = change(&mut document)?;
             let bytes = document.into_file().to_php();
+            if bytes.len() as u64 > system::MAX_SIZE {
+                return Err(Error::unusable(&path, "would be over 16 MiB").into());
+            }
             if snapshot.is_none() {
                 file::make_folders(&self.folder, folders)?;
             }
@@ -205,9 +206,22 @@ fn day_folder(date: &str) -> [&str; 3] {
     ["Comedor", month, &day[1..]]
 }
 
+/// Reads a document that is to be changed, unless somebody is about to fill it.
+fn to_change<D: Document>(path: &Path) -> Result<(D, Option<Snapshot>), Error> {
+    let (value, snapshot) = file::read(path)?;
+    if snapshot.as_ref().is_some_and(Snapshot::is_being_written) {
+        return Err(Error::Busy);
+    }
+    Ok((document(path, value)?, snapshot))
+}
+
 /// Takes the value that was read at `path` for a document.
 pub(crate) fn document<D: Document>(path: &Path, value: Option<Value>) -> Result<D, Error> {
     D::from_file(value).map_err(|misshapen| Error::unusable(path, misshapen.to_string()))
+}
+
+fn is_file(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file())
 }
 
 /// What `shared_comedor_from` says in the configuration at `path`; the outer `None` is a

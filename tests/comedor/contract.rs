@@ -594,9 +594,9 @@ fn settings_come_from_the_file_beside_the_program_and_the_environment_wins() {
     let before = far_east();
     let today = get.run().ok()["date"].clone();
     assert!([before, far_east()].contains(&today), "{today}");
-    get.clone().set("COMEDOR_DATA_DIR", "/nowhere").run().fails("NOT_FOUND");
+    get.clone().set("COMEDOR_DATA_DIR", "/nowhere").run().fails("INTERNAL_ERROR");
     write("COMEDOR_DATA_DIR=/nowhere\n".to_owned());
-    get.run().fails("NOT_FOUND");
+    assert!(get.run().fails("INTERNAL_ERROR").log.contains("/nowhere"));
     school.get("get_menu").program(&program).run().ok();
     for (line, problem) in [("COMEDOR_DATADIR=/x", "names no setting"), ("x", "is no NAME=value")] {
         write(format!("\n{line}\n"));

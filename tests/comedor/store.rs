@@ -273,6 +273,38 @@ fn a_replaced_file_keeps_owner_group_and_mode() {
     }
 }
 
+#[test]
+fn a_refusal_creates_nothing_even_where_a_file_is_about_to_be_filled() {
+    let school = School::new();
+    school.write(TYPES, "");
+    school.post("delete_menu_type").json(&json!({"id": "basal"})).run().fails("BUSY");
+    assert!(!school.path(LOCK).exists());
+}
+
+#[test]
+fn a_file_never_grows_over_what_can_be_read_again() {
+    let school = School::new();
+    let entries: Vec<String> = (0..600_000).map(|n| format!("{{\"id\":\"{n}\"}}")).collect();
+    let compact = format!("[{}]", entries.join(","));
+    school.write(TYPES, &compact);
+    let change = school.post("delete_menu_type").json(&json!({"id": "1"}));
+    assert!(change.run().fails("INTERNAL_ERROR").log.contains("would be over 16 MiB"));
+    assert!(school.read(TYPES) == compact);
+}
+
+#[test]
+fn the_folder_around_the_aulario_s_own_may_be_closed() {
+    let school = School::new();
+    fs::create_dir(school.path("aula1")).unwrap();
+    chown(school.path("aula1"), Some(65534), Some(65534)).expect("this test needs to run as root");
+    let open = |path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    open(school.data().parent().unwrap().to_owned(), 0o755);
+    open(school.sessions().join("sess_admin"), 0o644);
+    open(school.aularios(), 0o711);
+    let nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
+    school.post("save_menu").json(&save("x")).run_behind(&nobody).ok();
+}
+
 /// As `nobody` of group 33, in a school whose files belong to others.
 #[test]
 fn a_file_of_another_user_is_replaced_only_where_its_group_keeps_it_open() {

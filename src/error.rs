@@ -1,13 +1,10 @@
-//! What can go wrong, as the client sees it: a code, a status, a sentence; and beside it, for
+//! The one vocabulary that every step shares: what can go wrong, as the client sees it: a code, a status, a sentence; and beside it, for
 //! the server's log alone, the cause.
 //!
 //! Which to use: [`Error::internal`] for what an administrator must mend, [`Error::busy`] for
 //! what passes by itself, the others for what the client can do something about.
 
 use std::borrow::Cow;
-
-use crate::cgi::Response;
-use crate::json::Value;
 
 /// The codes of the contract.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -81,7 +78,7 @@ pub struct Error {
     /// What was wrong and what is expected, for the client. It repeats nothing that was sent.
     sentence: Cow<'static, str>,
     /// The methods that are answered, where the method was wrong
-    allow: Option<&'static str>,
+    pub allow: Option<&'static str>,
     /// A line for standard error: what happened and where
     pub cause: Option<String>,
 }
@@ -181,22 +178,6 @@ impl Error {
                        The server's error log says why."
                     .into(),
             ..Error::internal(cause)
-        }
-    }
-}
-
-impl From<Error> for Response {
-    fn from(error: Error) -> Response {
-        let body = Value::Map(vec![
-            ("success".to_owned(), Value::Bool(false)),
-            ("error".to_owned(), Value::from(&*error.sentence)),
-            ("code".to_owned(), Value::from(error.code.name())),
-        ]);
-        Response {
-            status: error.code.status(),
-            allow: error.allow,
-            retry_after: (error.code == Code::Busy).then_some("1"),
-            body: body.to_compact(),
         }
     }
 }
