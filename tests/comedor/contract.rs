@@ -21,8 +21,14 @@ fn plates(primero: &str, segundo: &str, postre: &str) -> Value {
     json!({"primero": plate(primero), "segundo": plate(segundo), "postre": plate(postre)})
 }
 
-fn today() -> String {
-    chrono::Local::now().format("%Y-%m-%d").to_string()
+/// The day that it is in `zone`, else in the system's.
+fn today(zone: Option<&str>) -> String {
+    let mut date = std::process::Command::new("date");
+    if let Some(zone) = zone {
+        date.env("TZ", zone);
+    }
+    let day = output(date.arg("+%F"), "coreutils");
+    String::from_utf8(day).unwrap().trim().to_owned()
 }
 
 #[test]
@@ -82,7 +88,7 @@ fn a_menu_is_saved_and_read_back_by_day_and_type() {
 #[test]
 fn without_a_date_it_is_today() {
     let school = School::new();
-    let before = today();
+    let before = today(None);
     let body = json!({"menu_type": "basal", "plates": {"primero": {"name": "Hoy"}}});
     let saved = school.save(body)["date"].clone();
     let empty = json!({"date": "", "menu_type": "basal", "plates": []});
@@ -90,8 +96,8 @@ fn without_a_date_it_is_today() {
     let null = json!({"date": null, "menu_type": "basal", "plates": {}});
     school.save(null);
     let read = school.get("get_menu").query("date", "").run().ok();
-    assert!([before.clone(), today()].map(Value::from).contains(&saved), "{saved}");
-    if before == today() {
+    assert!([before.clone(), today(None)].map(Value::from).contains(&saved), "{saved}");
+    if before == today(None) {
         assert_eq!(read["date"], before);
         assert_eq!(read["menu"]["plates"], plates("Hoy", "", ""));
     }
@@ -589,8 +595,7 @@ fn settings_come_from_the_file_beside_the_program_and_the_environment_wins() {
     let write = |text: String| std::fs::write(&file, text).unwrap();
     let get = school.get("get_menu").program(&program).unset("COMEDOR_DATA_DIR");
     write(format!("# school\n\nCOMEDOR_DATA_DIR = {}\nTZ=<+14>-14\n", school.data().display()));
-    let far_east =
-        || Value::from((chrono::Utc::now() + chrono::Duration::hours(14)).date_naive().to_string());
+    let far_east = || Value::from(today(Some("<+14>-14")));
     let before = far_east();
     let today = get.run().ok()["date"].clone();
     assert!([before, far_east()].contains(&today), "{today}");

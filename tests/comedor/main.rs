@@ -4,6 +4,8 @@ mod budget;
 mod check;
 mod contract;
 mod hostile;
+mod install;
+mod servers;
 mod sessions;
 mod store;
 mod support;
