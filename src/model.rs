@@ -253,25 +253,15 @@ pub struct Day(Map);
 
 impl Document for Day {
     fn from_file(value: Option<Value>) -> Result<Day, Misshapen> {
-        let mut day = value.unwrap_or(Value::Map(Map::new()));
-        for (id, menu) in map_at(&mut day, &[])?.ok_or_else(|| misshapen(&[], "map"))? {
-            if id != "menus" {
-                continue;
-            }
-            for (id, menu) in map_at(menu, &["menus"])?.into_iter().flatten() {
-                let menu = map_at(menu, &["menus", id])?.into_iter().flatten();
-                for (_, plates) in menu.filter(|(key, _)| key == "plates") {
-                    let plates = map_at(plates, &["menus", id, "plates"])?;
-                    for (key, plate) in plates.into_iter().flatten() {
-                        map_at(plate, &["menus", id, "plates", key])?;
-                    }
-                }
+        let mut value = value.unwrap_or(Value::Map(Map::new()));
+        let day = map_at(&mut value, &[])?.ok_or_else(|| misshapen(&[], "map"))?;
+        for (id, menu) in entries_at(day, "menus", &["menus"])? {
+            let Some(menu) = map_at(menu, &["menus", id])? else { continue };
+            for (key, plate) in entries_at(menu, "plates", &["menus", id, "plates"])? {
+                map_at(plate, &["menus", id, "plates", key])?;
             }
         }
-        match day {
-            Value::Map(day) => Ok(Day(day)),
-            _ => Err(misshapen(&[], "map")),
-        }
+        Ok(Day(std::mem::take(day)))
     }
 
     fn into_file(self) -> Value {
@@ -290,6 +280,18 @@ fn map_at<'v>(value: &'v mut Value, place: &[&str]) -> Result<Option<&'v mut Map
         Value::Map(map) => Ok(Some(map)),
         Value::Null => Ok(None),
         _ => Err(misshapen(place, "map")),
+    }
+}
+
+/// The entries of the map under `key`, likewise.
+fn entries_at<'v>(
+    map: &'v mut Map,
+    key: &str,
+    place: &[&str],
+) -> Result<&'v mut [(String, Value)], Misshapen> {
+    match map.iter_mut().find(|(known, _)| known == key) {
+        None => Ok(&mut []),
+        Some((_, value)) => Ok(map_at(value, place)?.map_or(&mut [], Vec::as_mut_slice)),
     }
 }
 

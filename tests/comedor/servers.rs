@@ -598,7 +598,7 @@ impl Drop for Site {
             {
                 sleep(Duration::from_millis(5));
             }
-            shell(format!("kill -KILL -- -{}", process.id()));
+            shell(format!("kill -KILL -{}", process.id()));
             _ = process.wait();
         }
         if thread::panicking() {
