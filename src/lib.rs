@@ -23,6 +23,8 @@ pub mod check;
 mod clock;
 pub mod config;
 pub mod error;
+#[cfg(test)]
+mod fuzz;
 pub mod json;
 pub mod log;
 pub mod model;

@@ -76,29 +76,35 @@ impl Form {
 
 /// The key that PHP gives to the next element of `a[]`.
 fn next_index(map: &Map) -> String {
-    let indices = map.iter().filter_map(|(key, _)| key.parse::<u64>().ok());
+    let indices =
+        map.iter().filter_map(|(key, _)| key.parse::<u64>().ok().filter(|n| n.to_string() == *key));
     indices.max().map_or(0, |last| last.saturating_add(1)).to_string()
 }
 
-/// A field's name and the keys in its brackets (`php_register_variable_ex`): cut at a NUL,
+/// A field's name, empty where it has none, and the keys in its brackets
+/// (`php_register_variable_ex`): cut at a NUL,
 /// without leading spaces, with `_` for a space, a dot and an unclosed first bracket. What
 /// follows a closed bracket and is no bracket is dropped. Cookies have the same names.
 pub fn php_name(name: &str) -> (Cow<'_, str>, Vec<&str>) {
     let name = name.split('\0').next().unwrap_or_default();
     let name = name.trim_start_matches(' ');
+    if name.starts_with('[') {
+        return ("".into(), Vec::new());
+    }
     let Some((base, mut rest)) = name.split_once('[') else {
         return (plain(name.into()), Vec::new());
     };
     let mut path = Vec::new();
     while let Some((key, behind)) = rest.split_once(']') {
-        path.push(key);
+        // A blank index is none.
+        path.push(if matches!(key, " " | "\t" | "\n" | "\r" | "\x0b" | "\x0c") { "" } else { key });
         match behind.strip_prefix('[') {
             Some(next) => rest = next,
             None => return (plain(base.into()), path),
         }
     }
     if path.is_empty() {
-        return (plain(name.replacen('[', "_", 1).into()), path);
+        return (plain(name.replace('[', "_").into()), path);
     }
     (plain(base.into()), path)
 }
@@ -128,6 +134,9 @@ mod tests {
             ("a[b.c]=1", r#"{"a":{"b.c":"1"}}"#),
             ("a[b]c[d]=1", r#"{"a":{"b":"1"}}"#),
             ("a[]=1&a[]=2&a[x]=3", r#"{"a":{"0":"1","1":"2","x":"3"}}"#),
+            ("a[01]=1&a[]=2", r#"{"a":{"01":"1","0":"2"}}"#),
+            ("a[ ]=1&[b=2", r#"{"a":{"0":"1"}}"#),
+            ("a[b[c=1", r#"{"a_b_c":"1"}"#),
             ("a[5]=1&a[]=2", r#"{"a":{"5":"1","6":"2"}}"#),
             ("a=1&a[b]=2", r#"{"a":{"b":"2"}}"#),
             ("a[b]=1&a=2", r#"{"a":"2"}"#),

@@ -4,7 +4,7 @@
 
 pub mod body;
 pub mod form;
-mod multipart;
+pub(crate) mod multipart;
 pub mod origin;
 mod request;
 mod response;

@@ -38,7 +38,7 @@ impl SettingsFile {
     }
 
     /// Takes `NAME=value` lines; blank ones and those that start with `#` are passed over.
-    fn parse(path: PathBuf, bytes: &[u8]) -> Result<SettingsFile, Error> {
+    pub(crate) fn parse(path: PathBuf, bytes: &[u8]) -> Result<SettingsFile, Error> {
         let mut settings: Vec<(usize, &'static str, Vec<u8>)> = Vec::new();
         for (index, line) in bytes.split(|&byte| byte == b'\n').enumerate() {
             let line = line.trim_ascii();

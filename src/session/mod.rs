@@ -16,7 +16,7 @@ use rustix::fs::{Timespec, Timestamps, UTIME_NOW, futimens};
 use rustix::io::Errno;
 use rustix::process::{geteuid, getuid};
 
-pub use cookie::SessionId;
+pub use cookie::{SessionId, session_id};
 pub use unserialize::{Array, Session, Value};
 
 use crate::config::{SavePath, SessionConfig};
@@ -29,7 +29,7 @@ const LOCK_DEADLINE: Duration = Duration::from_secs(5);
 /// The session that the `Cookie` header names; its file's times are set, which keeps it alive
 /// as a PHP page would. Refuses what [`find`] refuses.
 pub fn open(config: &SessionConfig, cookies: Option<&[u8]>) -> Result<Session, Error> {
-    let id = cookie::session_id(cookies.unwrap_or_default(), &config.name);
+    let id = session_id(cookies.unwrap_or_default(), &config.name);
     let found = find(config, &id.ok_or_else(not_logged_in)?)?;
     // Fails where the file is another user's; then its own application keeps it alive.
     _ = futimens(&found.file, &NOW);

@@ -3,8 +3,10 @@
 mod budget;
 mod check;
 mod contract;
+mod faults;
 mod hostile;
 mod install;
+mod oracle;
 mod servers;
 mod sessions;
 mod store;

@@ -6,10 +6,6 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
 
-use comedor::config::Format;
-use comedor::session::Session;
-use proptest::prelude::*;
-
 use crate::support::*;
 
 const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/sessions");
@@ -333,65 +329,6 @@ fn references_do_not_multiply_memory_or_time() {
     school.log_in("many", format!("x|s:{}:\"{big}\";{content}", big.len()));
     let read = school.get("get_menu").session("many");
     read.run_behind(&["prlimit", "--as=134217728", "--cpu=2"]).fails("FORBIDDEN");
-}
-
-/// Bytes in the shape of a session, right and wrong, in all three formats.
-fn session_like() -> impl Strategy<Value = Vec<u8>> {
-    let scalar = prop_oneof![
-        Just("N;".to_owned()),
-        Just("b:1;".to_owned()),
-        any::<i64>().prop_map(|n| format!("i:{n};")),
-        any::<f64>().prop_map(|n| format!("d:{n};")),
-        "[a-z|;:{}\"]{0,6}".prop_map(|s| format!("s:{}:\"{s}\";", s.len())),
-        (0..9usize).prop_map(|n| format!("R:{n};")),
-        (0..9usize).prop_map(|n| format!("r:{n};")),
-        Just("E:3:\"A:B\";".to_owned()),
-        Just("C:1:\"A\":2:{xy}".to_owned()),
-        (0..99999999999999usize).prop_map(|n| format!("s:{n}:\"x\";")),
-        (0..99999999999999usize).prop_map(|n| format!("a:{n}:{{}}")),
-    ];
-    let value = scalar.prop_recursive(6, 64, 4, |inner| {
-        (any::<bool>(), 0..6usize, prop::collection::vec(inner, 0..4)).prop_map(
-            |(object, wrong, values)| {
-                let count = if wrong == 0 { 1 } else { values.len() };
-                let pairs: String =
-                    values.iter().enumerate().map(|(n, value)| format!("i:{n};{value}")).collect();
-                let head = if object { "O:1:\"A\"" } else { "a" };
-                format!("{head}:{count}:{{{pairs}}}")
-            },
-        )
-    });
-    let entry = ("[a-z]{0,3}", value).prop_map(|(key, value)| format!("{key}|{value}"));
-    let entries = prop::collection::vec(entry, 0..6).prop_map(|entries| entries.concat());
-    prop_oneof![
-        4 => (entries, any::<prop::sample::Index>(), any::<Option<u8>>()).prop_map(|(text, at, byte)| {
-            let mut bytes = text.into_bytes();
-            if let (Some(byte), false) = (byte, bytes.is_empty()) {
-                let at = at.index(bytes.len());
-                bytes[at] = byte;
-            }
-            bytes
-        }),
-        1 => prop::collection::vec(any::<u8>(), 0..200),
-    ]
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 20_000, failure_persistence: None, ..ProptestConfig::default() })]
-
-    /// Whatever the bytes, the parser comes to an end, and what it accepts can be asked.
-    #[test]
-    fn no_bytes_make_the_parser_panic(bytes in session_like()) {
-        for format in [Format::Php, Format::PhpSerialize, Format::PhpBinary] {
-            if let Ok(session) = Session::decode(bytes.clone(), format, &[]) {
-                for key in ["", "a", "auth_ok", "0"] {
-                    if let Some(comedor::session::Value::Array(array)) = session.get(key) {
-                        let _ = (array.get("0"), array.values().count());
-                    }
-                }
-            }
-        }
-    }
 }
 
 /// The worst that fits into a session file of 16 MiB, with what may be in memory then.
