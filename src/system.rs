@@ -31,11 +31,28 @@ pub fn read(file: &File, length: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Tries to `take` a lock until it is had or `deadline` has passed; says whether it was had.
-pub fn wait_for(deadline: Duration, take: impl Fn() -> io::Result<()>) -> io::Result<bool> {
+/// Whom a lock keeps out.
+#[derive(Clone, Copy, Debug)]
+pub enum Lock {
+    /// Writers
+    Shared,
+    /// Everybody
+    Exclusive,
+}
+
+/// Takes a lock (`flock`) as soon as it is to be had, for as long as `file` is open; says whether
+/// it was had before `deadline` had passed.
+///
+/// This and [`unlock`] are all that is used of fs2, by its full path: `File` has methods of the
+/// same names.
+pub fn lock(file: &File, lock: Lock, deadline: Duration) -> io::Result<bool> {
     let mut started = None;
     loop {
-        match take() {
+        let taken = match lock {
+            Lock::Shared => fs2::FileExt::try_lock_shared(file),
+            Lock::Exclusive => fs2::FileExt::try_lock_exclusive(file),
+        };
+        match taken {
             Ok(()) => return Ok(true),
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
@@ -47,4 +64,9 @@ pub fn wait_for(deadline: Duration, take: impl Fn() -> io::Result<()>) -> io::Re
             Err(error) => return Err(error),
         }
     }
+}
+
+/// Lets a lock go before the file is closed.
+pub fn unlock(file: &File) -> io::Result<()> {
+    fs2::FileExt::unlock(file)
 }

@@ -21,7 +21,7 @@ pub use unserialize::{Array, Session, Value};
 
 use crate::config::{SavePath, SessionConfig};
 use crate::error::Error;
-use crate::system;
+use crate::system::{self, Lock};
 
 /// How long a PHP page may hold the session.
 const LOCK_DEADLINE: Duration = Duration::from_secs(5);
@@ -59,7 +59,7 @@ pub fn find(config: &SessionConfig, id: &SessionId) -> Result<Found, Error> {
     };
 
     let file = open_file(&path, config)?.map_err(|why| unusable(&why))?;
-    let locked = system::wait_for(LOCK_DEADLINE, || fs2::FileExt::try_lock_shared(&file))
+    let locked = system::lock(&file, Lock::Shared, LOCK_DEADLINE)
         .map_err(|error| internal(&path, &error))?;
     if !locked {
         return Err(Error::busy());
@@ -84,7 +84,7 @@ pub fn find(config: &SessionConfig, id: &SessionId) -> Result<Found, Error> {
         return Err(not_logged_in());
     }
     let bytes = system::read(&file, metadata.len()).map_err(|error| internal(&path, &error))?;
-    fs2::FileExt::unlock(&file).map_err(|error| internal(&path, &error))?;
+    system::unlock(&file).map_err(|error| internal(&path, &error))?;
 
     let session =
         Session::decode(bytes, config.format, &config.enums).map_err(|error| unusable(&error))?;

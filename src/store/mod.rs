@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use crate::json::{self, Value};
 use crate::model::{self, Day, Document, MenuTypes};
-use crate::system;
+use crate::system::{self, Lock};
 use file::Snapshot;
 
 /// How long a writer waits for the others of its aulario.
@@ -172,7 +172,7 @@ impl Aulario {
             }
         };
         let lock = lock.ok_or(Error::Busy)?;
-        let locked = system::wait_for(LOCK_DEADLINE, || fs2::FileExt::try_lock_exclusive(&lock))
+        let locked = system::lock(&lock, Lock::Exclusive, LOCK_DEADLINE)
             .map_err(Error::io("lock", &lock_path))?;
         if !locked {
             return Err(Error::Busy.into());

@@ -285,6 +285,26 @@ fn a_logout_while_the_request_waits_ends_the_session() {
     assert!(!school.sessions().join("sess_teacher").exists(), "reading creates no session");
 }
 
+#[test]
+fn a_logout_between_opening_and_reading_ends_the_session() {
+    let school = School::new();
+    let file = school.sessions().join("sess_teacher");
+    let answer =
+        school.get("get_menu").stopped("flock:when=1", |_| fs::remove_file(&file).unwrap());
+    answer.fails("INVALID_SESSION");
+}
+
+#[test]
+fn a_file_that_takes_the_session_s_place_while_it_is_read_is_not_read() {
+    let school = School::new();
+    let file = school.sessions().join("sess_teacher");
+    let answer = school.get("get_menu").session("teacher").stopped("flock:when=1", |_| {
+        fs::remove_file(&file).unwrap();
+        school.log_in("teacher", session(ADMIN).replace("centro1", "centro2"));
+    });
+    answer.fails("INVALID_SESSION");
+}
+
 /// What only a hand writes, or a class of its own.
 #[test]
 fn a_key_stands_once_and_what_an_opaque_object_hides_harms_nothing() {

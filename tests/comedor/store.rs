@@ -305,6 +305,18 @@ fn the_folder_around_the_aulario_s_own_may_be_closed() {
     school.post("save_menu").json(&save("x")).run_behind(&nobody).ok();
 }
 
+/// A link in the last part of a path is refused; one that an administrator made of a folder, to
+/// have it on another disk, is his to make.
+#[test]
+fn a_folder_may_be_a_link() {
+    let school = School::new();
+    let other_disk = tempfile::tempdir().unwrap();
+    symlink(other_disk.path(), school.path("aula1")).unwrap();
+    school.save(save("x"));
+    assert!(other_disk.path().join("Comedor/2026-11/20/_datos.json").is_file());
+    assert_eq!(school.menu("basal")["menu"]["plates"]["primero"]["name"], "x");
+}
+
 /// As `nobody` of group 33, in a school whose files belong to others.
 #[test]
 fn a_file_of_another_user_is_replaced_only_where_its_group_keeps_it_open() {
