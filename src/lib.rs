@@ -15,6 +15,7 @@
 //! | types, menus and plates, changed or shown | [`model`] | |
 //! | today, where no date is sent | `clock` | clock, zone file |
 //! | response | [`cgi`] | |
+//! | a word to Apache on leaving | [`leave`] | a process |
 
 pub mod api;
 pub mod caller;
@@ -26,6 +27,7 @@ pub mod error;
 #[cfg(test)]
 mod fuzz;
 pub mod json;
+pub mod leave;
 pub mod log;
 pub mod model;
 pub mod session;
@@ -42,13 +44,14 @@ use error::Error;
 use json::Value;
 use store::Aulario;
 
-/// Answers the request that `variables` describe, with its body from `input`.
-pub fn answer(mut variables: Variables, input: impl Read) -> Result<Response, Error> {
+/// Answers the request that `variables` describe, with its body from `input`. Adds the settings
+/// of the file to `variables`.
+pub fn answer(variables: &mut Variables, input: impl Read) -> Result<Response, Error> {
     if let Some(file) = SettingsFile::find()? {
-        file.add_to(&mut variables);
+        file.add_to(variables);
     }
-    let config = Config::from_variables(&variables)?;
-    let request = Request::from_variables(&variables)?;
+    let config = Config::from_variables(variables)?;
+    let request = Request::from_variables(variables)?;
     let session = session::open(&config.session, request.cookie)?;
     let caller = Caller::identify(&session, &config.service)?;
     caller.may_read()?;

@@ -7,6 +7,7 @@ use std::process::{ExitCode, exit};
 use comedor::cgi::{Response, Variables, body};
 use comedor::check::{self, Report, Subject};
 use comedor::error::Error;
+use comedor::leave;
 use comedor::log::log;
 use rustix::io::{retry_on_intr, write};
 use rustix::stdio::stdout;
@@ -26,12 +27,12 @@ Exit status of a check: 0 all well, 1 warnings, 2 something will not work.
 
 Settings are variables of the environment, else lines NAME=value of comedor.conf beside the program, else of
 /etc/comedor/comedor.conf: COMEDOR_SERVICE, COMEDOR_DATA_DIR, COMEDOR_SESSION_DIR, COMEDOR_SESSION_NAME,
-COMEDOR_SESSION_FORMAT, COMEDOR_SESSION_ENUMS, COMEDOR_SESSION_MAX_AGE, COMEDOR_TRUSTED_ORIGINS, TZ. The README says
-what each means.
+COMEDOR_SESSION_FORMAT, COMEDOR_SESSION_ENUMS, COMEDOR_SESSION_MAX_AGE, COMEDOR_TRUSTED_ORIGINS, COMEDOR_LEAVE_EARLY, TZ.
+The README says what each means.
 ";
 
 fn main() -> ExitCode {
-    let variables = Variables::of_process();
+    let mut variables = Variables::of_process();
     if !variables.is_cgi() {
         return at_terminal(variables);
     }
@@ -42,10 +43,13 @@ fn main() -> ExitCode {
         exit(0);
     }));
     let mut input = body::input(&variables, io::stdin());
-    respond(comedor::answer(variables, &mut input), is_head);
+    respond(comedor::answer(&mut variables, &mut input), is_head);
     // Apache's mod_cgid and fcgiwrap speak to the program over a socket: ended with a part of the
     // body unread, it takes the answer with it.
     _ = io::copy(&mut input, &mut io::sink());
+    if leave::is_wanted(&variables) {
+        leave::hold_end_of_file();
+    }
     ExitCode::SUCCESS
 }
 

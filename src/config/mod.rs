@@ -17,7 +17,7 @@ use crate::model;
 pub use file::SettingsFile;
 
 /// Every setting and its default; the data folder's depends on the service.
-pub const SETTINGS: [(&str, &str); 9] = [
+pub const SETTINGS: [(&str, &str); 10] = [
     ("COMEDOR_SERVICE", "service"),
     ("COMEDOR_DATA_DIR", "/DATA/<service>"),
     ("COMEDOR_SESSION_DIR", "/var/lib/php/sessions"),
@@ -26,6 +26,7 @@ pub const SETTINGS: [(&str, &str); 9] = [
     ("COMEDOR_SESSION_ENUMS", ""),
     ("COMEDOR_SESSION_MAX_AGE", ""),
     ("COMEDOR_TRUSTED_ORIGINS", ""),
+    ("COMEDOR_LEAVE_EARLY", "on"),
     ("TZ", ""),
 ];
 
@@ -163,6 +164,10 @@ impl Config {
             "is no comma-separated list of origins like https://menus.example",
             |text| comma_separated(text).map(origin::normal).collect(),
         )?;
+        // Asked for at the end of a request, in the module `leave`.
+        settings.text("COMEDOR_LEAVE_EARLY", "is neither on nor off", |text| {
+            matches!(text, "on" | "off").then_some(())
+        })?;
         let zone = settings.text("TZ", "is no UTF-8", |text| Some(text.to_owned()))?;
         let zone = Some(zone).filter(|zone| !zone.is_empty());
         Ok(Config { service, data_dir, session, trusted_origins, zone })
@@ -283,6 +288,7 @@ mod tests {
             ("COMEDOR_SESSION_FORMAT", "PHP"),
             ("COMEDOR_SESSION_MAX_AGE", "1h"),
             ("COMEDOR_TRUSTED_ORIGINS", "menus.example"),
+            ("COMEDOR_LEAVE_EARLY", "no"),
         ] {
             let variables = Variables::from_pairs([(name, value)]);
             let error = Config::from_variables(&variables).unwrap_err();

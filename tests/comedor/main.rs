@@ -6,6 +6,7 @@ mod contract;
 mod faults;
 mod hostile;
 mod install;
+mod leave;
 mod oracle;
 mod servers;
 mod sessions;
