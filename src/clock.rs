@@ -21,7 +21,10 @@ fn time_zone(zone: Option<&str>) -> Result<TimeZone, Error> {
         // The one zone that needs no file.
         Some("UTC") => Ok(TimeZone::utc()),
         Some(name) => TimeZone::from_posix_tz(name).map_err(|_| {
-            Error::setting("TZ", "names no zone below /usr/share/zoneinfo (Debian's tzdata)")
+            Error::setting(
+                "TZ",
+                "names no zone like Europe/Madrid below /usr/share/zoneinfo (Debian's tzdata)",
+            )
         }),
     }
 }

@@ -86,6 +86,7 @@ fn at_terminal(variables: Variables) -> ExitCode {
         ["--help"] => HELP,
         ["--version"] => concat!("comedor ", env!("CARGO_PKG_VERSION"), "\n"),
         _ => {
+            log("there is no such command; these there are:");
             _ = io::stderr().write_all(HELP.as_bytes());
             return ExitCode::from(2);
         }

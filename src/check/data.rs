@@ -2,24 +2,24 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, DirEntry};
-use std::os::unix::fs::MetadataExt;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
 
 use super::report::{Level, Report};
 use super::settings::{may_enter, may_write};
-use super::user::{User, name_of, quoted};
+use super::user::{User, quoted};
 use crate::model::{self, Day, Document, MenuTypes};
 use crate::store::{self, TYPES};
 
 /// Walks the data folder and reports what it finds.
 pub fn check(data_dir: &Path, user: &User, report: &mut Report) {
     let centros = data_dir.join("Centros");
-    if !may_enter("the data folder", &centros, user, report) {
+    if !may_enter(("the data folder", "COMEDOR_DATA_DIR"), &centros, user, report) {
         return;
     }
-    let mut survey = Survey { user, report, days: 0, aularios: 0 };
+    let mut survey = Survey { user, report, closed: Vec::new(), days: 0, aularios: 0 };
     let entries = survey.list(&centros);
     for centro in entries.iter().filter(|entry| is_folder(entry)) {
         survey.centro(&centro.path());
@@ -32,6 +32,8 @@ pub fn check(data_dir: &Path, user: &User, report: &mut Report) {
 struct Survey<'r> {
     user: &'r User,
     report: &'r mut Report,
+    /// What of the aulario at hand its user may not use as a save needs it
+    closed: Vec<PathBuf>,
     days: usize,
     aularios: usize,
 }
@@ -67,7 +69,7 @@ impl Survey<'_> {
             match store::shared_with(path) {
                 Ok(source) => shared.insert(id, source.flatten()),
                 Err(error) => {
-                    self.fault(path, &error);
+                    self.configuration_fault(path, &error);
                     shared.insert(id, None)
                 }
             };
@@ -104,7 +106,15 @@ impl Survey<'_> {
 
     /// The types and days of the aulario whose data is in `folder`.
     fn aulario(&mut self, folder: &Path) {
-        may_write(folder, self.user, self.report);
+        if may_change(folder) {
+            may_write(folder, self.user, self.report);
+        } else {
+            self.closed.push(folder.to_owned());
+        }
+        let lock = folder.join(store::LOCK);
+        if lock.exists() && access(&lock, Access::READ_OK | Access::WRITE_OK).is_err() {
+            self.closed.push(lock);
+        }
         let entries = self.list(folder);
         self.leftovers(&entries.iter().map(DirEntry::path).collect::<Vec<_>>());
         let types = folder.join(TYPES);
@@ -113,9 +123,9 @@ impl Survey<'_> {
             self.types(&types, known);
         }
         let mut unknown: BTreeMap<String, usize> = BTreeMap::new();
-        for month in self.list(&folder.join("Comedor")) {
-            for day in self.list(&month.path()) {
-                let ids = self.day(&name(&month.path()), &day.path());
+        for month in self.folders(&folder.join("Comedor")) {
+            for day in self.folders(&month) {
+                let ids = self.day(&name(&month), &day);
                 let gone =
                     |id: &String| known.as_ref().is_some_and(|types| types.find(id) != Some(id));
                 for id in ids.into_iter().filter(gone) {
@@ -127,6 +137,30 @@ impl Survey<'_> {
             let text = format!("{days} days have menus of the type {id}, which there is no more");
             self.add(Level::Hint, folder, text, None);
         }
+        self.closed_to_user(folder);
+    }
+
+    /// The folders in `folder`, in which others must be able to be made.
+    fn folders(&mut self, folder: &Path) -> Vec<PathBuf> {
+        if folder.is_dir() && !may_change(folder) {
+            self.closed.push(folder.to_owned());
+        }
+        self.list(folder).iter().map(DirEntry::path).collect()
+    }
+
+    /// One finding for all that is closed in an aulario, with one command.
+    fn closed_to_user(&mut self, folder: &Path) {
+        let closed = std::mem::take(&mut self.closed);
+        let Some(first) = closed.first() else { return };
+        let (user, count) = (&self.user.name, closed.len());
+        let text = format!(
+            "{user} can't change {count} of the files and folders here ({} is the first), so that \
+             menus can't be saved",
+            first.display()
+        );
+        let (group, path) = (&self.user.group, quoted(folder));
+        let mend = format!("sudo chgrp -R {group} {path} && sudo chmod -R g+rwX {path}");
+        self.add(Level::Error, folder, text, Some(mend));
     }
 
     fn types(&mut self, path: &Path, types: &MenuTypes) {
@@ -153,11 +187,8 @@ impl Survey<'_> {
         self.report.progress(self.days, "days");
         let paths: Vec<PathBuf> = self.list(folder).iter().map(DirEntry::path).collect();
         self.leftovers(&paths);
-        if access(folder, Access::WRITE_OK | Access::EXEC_OK).is_err() {
-            let mend = self.user.admit(folder, "rwx");
-            let user = &self.user.name;
-            let text = format!("{user} may not write here, so that this day can't be saved");
-            self.add(Level::Error, folder, text, Some(mend));
+        if !may_change(folder) {
+            self.closed.push(folder.to_owned());
         }
         let day = self.document::<Day>(&folder.join(store::DAY));
         day.map(|day| day.ids().map(str::to_owned).collect()).unwrap_or_default()
@@ -167,6 +198,12 @@ impl Survey<'_> {
     fn document<D: Document>(&mut self, path: &Path) -> Option<D> {
         let (value, snapshot) = match store::file::read(path) {
             Ok(read) => read,
+            Err(store::Error::Io { source, .. })
+                if source.kind() == ErrorKind::PermissionDenied =>
+            {
+                self.closed.push(path.to_owned());
+                return None;
+            }
             Err(error) => {
                 self.fault(path, &error);
                 return None;
@@ -174,24 +211,14 @@ impl Survey<'_> {
         };
         if let Some(snapshot) = &snapshot {
             if value.is_none() {
-                let text = "is empty: somebody died while saving it; it counts as absent";
+                let text = "is empty: PHP was interrupted while saving it; it counts as absent";
                 self.add(Level::Warning, path, text, None);
             }
             if !self.user.may_replace(snapshot.metadata()) {
-                self.locked_out(path, snapshot);
+                self.closed.push(path.to_owned());
             }
         }
         store::document(path, value).map_err(|error| self.fault(path, &error)).ok()
-    }
-
-    fn locked_out(&mut self, path: &Path, snapshot: &store::file::Snapshot) {
-        let (user, owner) = (&self.user.name, name_of(snapshot.metadata().uid()));
-        let text = format!(
-            "belongs to {owner}; {user} could not replace it without locking {owner} out, so that it \
-             can't be changed"
-        );
-        let mend = self.user.admit(path, "rw");
-        self.add(Level::Error, path, text, Some(mend));
     }
 
     /// Reports the temporary files of writers that were killed.
@@ -210,9 +237,10 @@ impl Survey<'_> {
     fn list(&mut self, folder: &Path) -> Vec<DirEntry> {
         let entries = match fs::read_dir(folder) {
             Ok(entries) => entries,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Vec::new(),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Vec::new(),
             Err(error) => {
-                self.add(Level::Error, folder, error.to_string(), None);
+                let text = format!("{} can't look into this folder: {error}", self.user.name);
+                self.add(Level::Error, folder, text, Some(self.user.admit(folder, "rx")));
                 return Vec::new();
             }
         };
@@ -221,16 +249,25 @@ impl Survey<'_> {
         entries
     }
 
-    /// A file that can't be used; out of the way it counts as absent, and is not lost.
+    /// A data file that can't be used; out of the way it counts as absent, and is not lost.
     fn fault(&mut self, path: &Path, error: &store::Error) {
-        let text = match error {
-            store::Error::Unusable { why, .. } => why.clone(),
-            other => other.to_string(),
-        };
+        let text = format!("is damaged ({}): put a copy back, or move it away", reason(error));
         let from = quoted(path);
-        let mend =
-            format!("put a copy back, or move it out of the way: sudo mv {from} {from}.broken");
-        self.add(Level::Error, path, text, Some(mend));
+        self.add(Level::Error, path, text, Some(format!("sudo mv {from} {from}.broken")));
+    }
+
+    /// A configuration that can't be used: without it there would be no aulario.
+    fn configuration_fault(&mut self, path: &Path, error: &store::Error) {
+        match error {
+            store::Error::Io { source, .. } if source.kind() == ErrorKind::PermissionDenied => {
+                let text = format!("{} may not read the aulario's configuration", self.user.name);
+                self.add(Level::Error, path, text, Some(self.user.admit(path, "r")));
+            }
+            _ => {
+                let text = format!("is damaged ({}): put a copy back", reason(error));
+                self.add(Level::Error, path, text, None);
+            }
+        }
     }
 
     fn add(&mut self, level: Level, path: &Path, text: impl Into<String>, mend: Option<String>) {
@@ -240,6 +277,20 @@ impl Survey<'_> {
 
 fn name(path: &Path) -> std::borrow::Cow<'_, str> {
     path.file_name().unwrap_or_default().to_string_lossy()
+}
+
+/// What is wrong with a file, without its path.
+fn reason(error: &store::Error) -> String {
+    match error {
+        store::Error::Unusable { why, .. } => why.clone(),
+        store::Error::Io { source, .. } => source.to_string(),
+        other => other.to_string(),
+    }
+}
+
+/// Whether files can be made in `folder`, as far as its mode says.
+fn may_change(folder: &Path) -> bool {
+    access(folder, Access::WRITE_OK | Access::EXEC_OK).is_ok()
 }
 
 fn is_folder(entry: &DirEntry) -> bool {

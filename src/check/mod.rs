@@ -13,7 +13,7 @@ use std::io::{self, Read};
 
 use crate::caller::Caller;
 use crate::cgi::Variables;
-use crate::config::{Config, SettingsFile};
+use crate::config::{self, Config, SessionConfig, SettingsFile};
 use crate::error::Error;
 use crate::session::{self, SessionId};
 use report::Level;
@@ -33,7 +33,15 @@ pub enum Subject {
 pub fn run(subject: Subject, mut variables: Variables, report: &mut Report) {
     let file = match SettingsFile::find() {
         Ok(file) => file,
-        Err(error) => return report.add(Level::Error, "settings", error.to_string(), None),
+        Err(error) => {
+            let mend = match &error {
+                config::Error::Unreadable { path, .. } => {
+                    Some(format!("sudo chmod a+r {}", user::quoted(path)))
+                }
+                _ => None,
+            };
+            return report.add(Level::Error, "settings", error.to_string(), mend);
+        }
     };
     let origins = settings::Origins::of(&variables, file.as_ref());
     if let Some(file) = file {
@@ -60,16 +68,46 @@ fn check_session(config: &Config, report: &mut Report) {
         return report.add(Level::Error, "session", format!("standard input: {error}"), None);
     }
     let Some(id) = SessionId::new(id.trim().to_owned()) else {
-        return report.add(Level::Error, "session", "standard input holds no session's id", None);
+        return report.add(
+            Level::Error,
+            "session",
+            "standard input holds no session's id; give only the value of the cookie",
+            None,
+        );
     };
+    let SessionConfig { save_path, name, format, .. } = &config.session;
     let found = match session::find(&config.session, &id) {
         Ok(found) => found,
-        Err(error) => return report.add(Level::Error, "session", reason(&error), None),
+        Err(error) => {
+            let text = format!(
+                "{} It was looked for in {} (COMEDOR_SESSION_DIR) and read as {} \
+                 (COMEDOR_SESSION_FORMAT); phpinfo() of a page shows what PHP has",
+                reason(&error),
+                save_path.folder.display(),
+                format.name()
+            );
+            return report.add(Level::Error, "session", text, None);
+        }
     };
     let caller = match Caller::identify(&found.session, &config.service) {
         Ok(caller) => caller,
-        Err(error) => return report.add(Level::Error, "session", reason(&error), None),
+        Err(error) => {
+            let service = &config.service;
+            let text = format!(
+                "{} The centre was looked for in $_SESSION['auth_data']['{service}']['centro']; \
+                 {service} is COMEDOR_SERVICE",
+                reason(&error)
+            );
+            return report.add(Level::Error, "session", text, None);
+        }
     };
+    let text = format!("it is there; in the browser the cookie must have the name {name}");
+    report.add(Level::Ok, "session", text, None);
+    let folder = config.data_dir.join("Centros").join(&caller.centro);
+    if !folder.is_dir() {
+        let text = format!("there is no folder {} of its centre", folder.display());
+        report.add(Level::Error, "session", text, None);
+    }
     report.add(Level::Ok, "session", format!("its centre is {}", caller.centro), None);
     let aulas = match caller.aulas() {
         None => "it may use every aulario of its centre".to_owned(),

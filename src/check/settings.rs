@@ -60,7 +60,7 @@ pub fn check(
     check_zone(config, report);
     check_php(config, report);
     let sessions = &config.session.save_path.folder;
-    if may_enter("the session folder", sessions, user, report)
+    if may_enter(("the session folder", "COMEDOR_SESSION_DIR"), sessions, user, report)
         && sessions.starts_with("/tmp") | sessions.starts_with("/var/tmp")
     {
         report.add(
@@ -96,6 +96,11 @@ fn check_zone(config: &Config, report: &mut Report) {
         }
         Some(day) if day.starts_with(&today) => {
             report.add(Level::Ok, "today", format!("for the php command it is {day}"), None);
+            let same = |zone: &String| day.ends_with(&format!(" in {zone}"));
+            if config.zone.as_ref().is_some_and(|zone| !same(zone)) {
+                let text = "PHP has another zone, so that around midnight the days may differ";
+                report.add(Level::Hint, "TZ", text, None);
+            }
         }
         Some(day) => {
             let text = format!("for the php command it is {day}; set TZ to PHP's date.timezone");
@@ -135,18 +140,28 @@ fn php(code: &str) -> Option<String> {
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Whether `folder` and every folder above it is there and may be entered; the first that is not
-/// is reported.
-pub fn may_enter(what: &str, folder: &Path, user: &User, report: &mut Report) -> bool {
-    let mut way: Vec<&Path> = folder.ancestors().filter(|part| *part != Path::new("")).collect();
+/// Whether `folder`, which is `what` and named by the setting `set`, and every folder above it is
+/// there and may be entered; the first that is not is reported.
+pub fn may_enter(
+    (what, set): (&str, &str),
+    folder: &Path,
+    user: &User,
+    report: &mut Report,
+) -> bool {
+    if !folder.is_absolute() {
+        let text = format!("{what} must begin with a /; {set} names it");
+        report.add(Level::Error, folder.display().to_string(), text, None);
+        return false;
+    }
+    let mut way: Vec<&Path> = folder.ancestors().collect();
     way.reverse();
     for part in way {
         let about = part.display().to_string();
         let metadata = match fs::metadata(part) {
             Ok(metadata) => metadata,
             Err(error) => {
-                let text = format!("{what} can't be reached: {error}");
-                report.add(Level::Error, about, text, Some(format!("ls -ld {}", quoted(part))));
+                let text = format!("{what} can't be reached: {error}; {set} names it");
+                report.add(Level::Error, about, text, None);
                 return false;
             }
         };

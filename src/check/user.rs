@@ -24,7 +24,7 @@ impl User {
         let mut groups: Vec<u32> =
             getgroups().unwrap_or_default().into_iter().map(|gid| gid.as_raw()).collect();
         groups.push(gid);
-        User { uid, groups, name: name_of(uid), group: name_in("/etc/group", gid) }
+        User { uid, groups, name: name_in("/etc/passwd", uid), group: name_in("/etc/group", gid) }
     }
 
     /// Whether he is root, to whom nothing is refused.
@@ -43,11 +43,6 @@ impl User {
         let is_member = self.groups.contains(&file.gid());
         self.is_root() || is_member && (self.uid == file.uid() || file.mode() & 0o020 != 0)
     }
-}
-
-/// The name of the user `uid`.
-pub fn name_of(uid: u32) -> String {
-    name_in("/etc/passwd", uid)
 }
 
 /// The name that goes with a number in `/etc/passwd` or `/etc/group`.

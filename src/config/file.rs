@@ -73,7 +73,9 @@ fn setting<'l>(
     let equals = line.iter().position(|&byte| byte == b'=').ok_or("is no NAME=value")?;
     let (name, value) = (line[..equals].trim_ascii(), line[equals + 1..].trim_ascii());
     let mut known = SETTINGS.iter().map(|(name, _)| *name);
-    let name = known.find(|known| known.as_bytes() == name).ok_or("names no setting")?;
+    let name = known
+        .find(|known| known.as_bytes() == name)
+        .ok_or("names a setting that there is none of")?;
     if before.iter().any(|(_, known, _)| *known == name) {
         return Err("sets a second time what is set above");
     }

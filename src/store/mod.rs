@@ -162,7 +162,7 @@ impl Aulario {
         change: impl Fn(&mut D) -> Result<T, E>,
     ) -> Result<T, E> {
         let path = self.path(folders, name);
-        let lock_path = self.folder.join(".comedor.lock");
+        let lock_path = self.folder.join(LOCK);
         let lock = match lock_file(&lock_path, false)? {
             Some(lock) => Some(lock),
             None => {
@@ -198,6 +198,8 @@ impl Aulario {
 
 /// The file of an aulario's menu types.
 pub(crate) const TYPES: &str = "Comedor-MenuTypes.json";
+/// The file that writers lock.
+pub(crate) const LOCK: &str = ".comedor.lock";
 /// The file of a day's menus.
 pub(crate) const DAY: &str = "_datos.json";
 

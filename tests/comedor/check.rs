@@ -87,7 +87,7 @@ fn what_is_wrong_with_the_data_is_found_by_file_and_place() {
         ("warning", "nowhere.json", "does not exist"),
         ("warning", "chain.json", "in turn"),
         ("warning", "two words.json", "no request can name"),
-        ("error", "broken.json", "EOF"),
+        ("error", "broken.json", "damaged (EOF"),
         ("hint", "orphan", "belongs to no aulario"),
         ("warning", ".Comedor-MenuTypes.json.tmp", "killed"),
         ("warning", "Comedor-MenuTypes.json", "the id a stands 2 times"),
@@ -113,16 +113,27 @@ fn what_the_user_may_not_do_is_found_with_the_command_that_mends_it() {
     assert_eq!(status, 2);
     found(&findings, "ok", "user", "nobody");
     found(&findings, "error", "/Aularios", "nobody can't write here");
-    found(&findings, "error", "/aula1", "nobody can't write here");
-    found(&findings, "error", "/11/20".trim_start_matches("/11"), "may not write here");
-    found(&findings, "error", "_datos.json", "belongs to root");
+    found(&findings, "error", "/aula1", "nobody can't change 6 of the files and folders");
     for finding in findings.iter().filter(|finding| finding["level"] == "error") {
         let mend = finding["mend"].as_str().expect("a command");
-        assert!(mend.starts_with("sudo chgrp nogroup "), "{mend}");
+        assert!(mend.starts_with("sudo chgrp "), "{mend}");
         output(Command::new("sh").args(["-c", &mend.replace("sudo ", "")]), "dash");
     }
     let (status, findings) = check(&school, &nobody, &[], "");
     assert_eq!(status, 1, "{findings:#?}");
+
+    // One that has no other fault is found as well.
+    for path in ["aula1/.comedor.lock", "aula1/Comedor", "aula1/Comedor/2026-11"] {
+        let mode = fs::metadata(school.path(path)).unwrap().permissions();
+        open(school.path(path), 0o500);
+        let (status, findings) = check(&school, &nobody, &[], "");
+        assert_eq!(status, 2, "{path}");
+        found(&findings, "error", "/aula1", path);
+        fs::set_permissions(school.path(path), mode).unwrap();
+    }
+    open(school.path("aula1.json"), 0o600);
+    let (_, findings) = check(&school, &nobody, &[], "");
+    found(&findings, "error", "aula1.json", "may not read");
 
     chown(school.data(), Some(1), None).unwrap();
     open(school.data(), 0o700);
@@ -137,13 +148,17 @@ fn a_session_shows_centre_aularios_and_permissions_and_nothing_else() {
     let path = school.log_in("secret", secret);
     let before = fs::metadata(&path).unwrap().modified().unwrap();
     let (status, findings) = check(&school, &[], &["--session"], "secret\n");
-    assert_eq!((status, findings.len()), (0, 4));
+    assert_eq!((status, findings.len()), (0, 5));
     found(&findings, "ok", "session", "its centre is centro1");
     found(&findings, "ok", "session", "every aulario");
     found(&findings, "ok", "session", "may read");
     found(&findings, "hint", "session", "lacks sysadmin:access");
     assert!(!format!("{findings:?}").contains("sesame"));
     assert_eq!(fs::metadata(&path).unwrap().modified().unwrap(), before, "not kept alive");
+    school.log_in("elsewhere", session_of("centro9", TEACHER));
+    let (status, findings) = check(&school, &[], &["--session"], "elsewhere");
+    assert_eq!(status, 2);
+    found(&findings, "error", "session", "Centros/centro9 of its centre");
     school.log_in("garbage", "x");
     for (id, text) in [("no", "no session"), ("../x", "no session's id"), ("garbage", "byte 1")] {
         let (status, findings) = check(&school, &[], &["--session"], id);

@@ -603,7 +603,9 @@ fn settings_come_from_the_file_beside_the_program_and_the_environment_wins() {
     write("COMEDOR_DATA_DIR=/nowhere\n".to_owned());
     assert!(get.run().fails("INTERNAL_ERROR").log.contains("/nowhere"));
     school.get("get_menu").program(&program).run().ok();
-    for (line, problem) in [("COMEDOR_DATADIR=/x", "names no setting"), ("x", "is no NAME=value")] {
+    for (line, problem) in
+        [("COMEDOR_DATADIR=/x", "that there is none of"), ("x", "is no NAME=value")]
+    {
         write(format!("\n{line}\n"));
         let answer = get.run();
         answer.fails("INTERNAL_ERROR");
