@@ -169,8 +169,8 @@ impl Error {
         }
     }
 
-    /// 500 of a write whose last step failed: the data is in place, but may not survive a
-    /// power cut.
+    /// 500 where a change may have been stored: its last step failed, and it may not survive a
+    /// power cut; or it is not known how far it came.
     pub fn perhaps_stored(cause: impl Into<String>) -> Error {
         Error {
             sentence:

@@ -37,16 +37,14 @@ fn main() -> ExitCode {
         return at_terminal(variables);
     }
     let is_head = variables.get("REQUEST_METHOD") == Some(b"HEAD");
-    // Whatever happens, the server gets one well-formed answer.
+    // Whatever happens, the server gets one well-formed answer; where it happened is not known.
     panic::set_hook(Box::new(move |panic| {
-        respond(Err(Error::internal(panic.to_string())), is_head);
+        respond(Err(Error::perhaps_stored(panic.to_string())), is_head);
         exit(0);
     }));
     let mut input = body::input(&variables, io::stdin());
     respond(comedor::answer(&mut variables, &mut input), is_head);
-    // Apache's mod_cgid and fcgiwrap speak to the program over a socket: ended with a part of the
-    // body unread, it takes the answer with it.
-    _ = io::copy(&mut input, &mut io::sink());
+    body::drain(&mut input);
     if leave::is_wanted(&variables) {
         leave::hold_end_of_file();
     }

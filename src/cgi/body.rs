@@ -2,6 +2,10 @@
 
 use std::io::{Read, Take};
 
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::Timespec;
+use rustix::stdio::stdin;
+
 use crate::cgi::form::Form;
 use crate::cgi::multipart;
 use crate::cgi::request::MAX_BODY;
@@ -26,10 +30,32 @@ pub fn input<R: Read>(variables: &Variables, stdin: R) -> Take<R> {
     stdin.take(length)
 }
 
+/// Reads what is left of `input`, which is standard input, to its end.
+///
+/// Apache's mod_cgid and fcgiwrap speak to the program over a socket: ended with a part of the body
+/// unread, it takes the answer with it. A client that sends nothing more is not waited for.
+pub fn drain(input: &mut Take<impl Read>) {
+    let mut buffer = [0; 8192];
+    while input.limit() > 0 {
+        let mut stdin = [PollFd::from_borrowed_fd(stdin(), PollFlags::IN)];
+        match poll(&mut stdin, Some(&PATIENCE)) {
+            Ok(1..) => {}
+            _ => return,
+        }
+        match input.read(&mut buffer) {
+            Ok(1..) => {}
+            _ => return,
+        }
+    }
+}
+
+/// How long a client may send nothing of a body that nobody waits for.
+const PATIENCE: Timespec = Timespec { tv_sec: 5, tv_nsec: 0 };
+
 /// Reads the body from `input` and gives its fields. An empty body has none.
 ///
-/// Refuses a body that is longer than [`MAX_BODY`]
-/// (TOO_LARGE), shorter than declared, of another type, malformed or no UTF-8 (INVALID_FORMAT).
+/// Refuses a body that is longer than [`MAX_BODY`] (TOO_LARGE), shorter than declared, of another
+/// type, malformed or no UTF-8 (INVALID_FORMAT).
 pub fn fields(request: &Request, input: impl Read) -> Result<Map, Error> {
     let body = read(request.content_length, input)?;
     if body.is_empty() {

@@ -103,6 +103,18 @@ fn what_a_client_sends_reaches_no_header_and_no_log() {
 }
 
 #[test]
+fn a_body_that_is_refused_is_read_to_its_end_and_a_client_that_stops_is_left() {
+    let school = School::new();
+    let refused = school.get("save_menu").method("POST").set("CONTENT_LENGTH", "3000000");
+    let mut child = refused.command(&[]).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    // More than fits into a pipe: somebody reads it.
+    input.write_all(&vec![b' '; 2_000_000]).unwrap();
+    Answer::of(child).fails("TOO_LARGE");
+    drop(input);
+}
+
+#[test]
 fn a_server_that_has_gone_away_loses_no_write() {
     let school = School::new();
     let body =
