@@ -35,14 +35,13 @@ pub fn input<R: Read>(variables: &Variables, stdin: R) -> Take<R> {
 /// Apache's mod_cgid and fcgiwrap speak to the program over a socket: ended with a part of the body
 /// unread, it takes the answer with it. A client that sends nothing more is not waited for.
 pub fn drain(input: &mut Take<impl Read>) {
-    let mut buffer = [0; 8192];
     while input.limit() > 0 {
         let mut stdin = [PollFd::from_borrowed_fd(stdin(), PollFlags::IN)];
         match poll(&mut stdin, Some(&PATIENCE)) {
             Ok(1..) => {}
             _ => return,
         }
-        match input.read(&mut buffer) {
+        match input.read(&mut [0; 8192]) {
             Ok(1..) => {}
             _ => return,
         }
