@@ -4,6 +4,7 @@
 //! (ext/session/mod_files.c), so a shared lock is what makes sure of a whole file.
 
 mod cookie;
+mod lexer;
 mod unserialize;
 
 use std::fs::{File, OpenOptions};

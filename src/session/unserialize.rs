@@ -8,19 +8,16 @@
 //! overflow the stack.
 //!
 //! Three things are decided otherwise than in PHP. `S:`, an escaped string that PHP reads but
-//! never writes, is refused. No array, object or session may have a key
-//! twice: PHP never writes that, and what it makes of references to the value that was
+//! never writes, is refused. No array, object or session may have a key twice: PHP never writes
+//! that, and what it makes of references to the value that was
 //! overwritten is not worth imitating. And which classes the application has can't be known
 //! here: a class's own `__wakeup` may refuse what is accepted; of PHP's own classes those that
 //! are never serialized are refused.
 
 use std::cmp::Ordering;
-use std::fmt;
 
+use super::lexer::{Cursor, Error, Expected, Token, Visit};
 use crate::config::Format;
-
-/// PHP's `unserialize_max_depth`.
-const MAX_DEPTH: usize = 4096;
 
 /// Classes of PHP and its usual extensions that no session can hold: PHP refuses to write and
 /// to read them ("Unserialization of '…' is not allowed").
@@ -85,33 +82,6 @@ impl Slots {
 
 struct Unknown;
 
-/// Why a session is refused: what was expected at which byte.
-#[derive(Debug, thiserror::Error)]
-#[error("byte {offset}: {expected}")]
-pub struct Error {
-    offset: usize,
-    expected: Expected,
-}
-
-#[derive(Debug)]
-enum Expected {
-    Text(&'static str),
-    Enum(String),
-}
-
-impl fmt::Display for Expected {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        match self {
-            Expected::Text(text) => write!(f, "expected {text}"),
-            Expected::Enum(name) => write!(
-                f,
-                "holds the enum {name}, which PHP accepts where the application defines it; \
-                 if it does, name it in COMEDOR_SESSION_ENUMS"
-            ),
-        }
-    }
-}
-
 /// A value of a session, as far as anybody asks.
 #[derive(Clone, Copy, Debug)]
 pub enum Value<'s> {
@@ -156,30 +126,6 @@ pub struct Array<'s> {
     /// Where its first key starts
     start: usize,
     length: usize,
-}
-
-/// One lexical element: a scalar, the opening of an array or object, or a reference.
-#[derive(Debug)]
-enum Token<'b> {
-    Null,
-    Bool(bool),
-    Int(i64),
-    Float,
-    Text(&'b [u8]),
-    Array {
-        pairs: usize,
-    },
-    Object {
-        class: &'b [u8],
-        pairs: usize,
-    },
-    /// `C:`, whose content only its class understands
-    Custom,
-    Enum(&'b [u8]),
-    /// `R:`, another name of a slot
-    Reference(usize),
-    /// `r:`, the object in a slot
-    SameObject(usize),
 }
 
 impl Session {
@@ -266,55 +212,6 @@ impl<'s> Array<'s> {
         })
     }
 }
-
-impl Token<'_> {
-    fn is_key(&self, key: &str) -> bool {
-        match self {
-            Token::Int(int) => int.to_string() == key,
-            Token::Text(text) => *text == key.as_bytes(),
-            _ => false,
-        }
-    }
-
-    /// An order of keys in which PHP's equal ones are equal.
-    fn compare_keys(&self, other: &Token) -> Ordering {
-        let as_int = |token: &Token| match token {
-            Token::Int(int) => Some(*int),
-            Token::Text(text) => canonical_int(text),
-            _ => None,
-        };
-        match (as_int(self), as_int(other), self, other) {
-            (None, None, Token::Text(a), Token::Text(b)) => a.cmp(b),
-            (a, b, _, _) => a.cmp(&b),
-        }
-    }
-}
-
-/// The integer that PHP makes of a string as an array's key: "5" and "-3", not "05" or "-0".
-fn canonical_int(text: &[u8]) -> Option<i64> {
-    text.first().filter(|first| first.is_ascii_digit() || **first == b'-')?;
-    let text = str::from_utf8(text).ok()?;
-    text.parse().ok().filter(|int: &i64| int.to_string() == text)
-}
-
-/// Is shown what a walk passes.
-trait Visit<'b> {
-    /// A value and where it starts
-    fn value(&mut self, _start: usize, _token: &Token<'b>) -> Result<(), Error> {
-        Ok(())
-    }
-    /// The start of an array or object, behind its `value`
-    fn open(&mut self) {}
-    /// A key of the innermost array or object that is open
-    fn key(&mut self, _start: usize, _token: &Token<'b>) {}
-    /// The end of that array or object
-    fn close(&mut self, _end: usize) -> Result<(), Error> {
-        Ok(())
-    }
-}
-
-/// Passes by what was looked at before.
-impl Visit<'_> for () {}
 
 /// Walks a whole file and keeps what is needed to read from it.
 struct Decoder<'b> {
@@ -455,243 +352,4 @@ fn repeats(keys: &[u32], compare: impl Fn(u32, u32) -> Ordering) -> bool {
     let mut keys = keys.to_vec();
     keys.sort_unstable_by(|&a, &b| compare(a, b));
     keys.windows(2).any(|pair| compare(pair[0], pair[1]) == Ordering::Equal)
-}
-
-/// A position in the file. A method that succeeds leaves it behind what it names, one that
-/// fails leaves it somewhere.
-#[derive(Clone, Copy)]
-struct Cursor<'b> {
-    bytes: &'b [u8],
-    at: usize,
-}
-
-impl<'b> Cursor<'b> {
-    fn rest(&self) -> &'b [u8] {
-        self.bytes.get(self.at..).unwrap_or_default()
-    }
-
-    fn fail<T>(&self, expected: &'static str) -> Result<T, Error> {
-        Err(Error { offset: self.at, expected: Expected::Text(expected) })
-    }
-
-    fn expect(&mut self, text: &[u8], expected: &'static str) -> Result<(), Error> {
-        if !self.rest().starts_with(text) {
-            return self.fail(expected);
-        }
-        self.at += text.len();
-        Ok(())
-    }
-
-    /// The next `length` bytes.
-    fn take(&mut self, length: usize, expected: &'static str) -> Result<&'b [u8], Error> {
-        match self.rest().get(..length) {
-            Some(taken) => {
-                self.at += length;
-                Ok(taken)
-            }
-            None => self.fail(expected),
-        }
-    }
-
-    /// All bytes that `belong`, as many as there are.
-    fn take_while(&mut self, belong: impl Fn(u8) -> bool) -> &'b [u8] {
-        let rest = self.rest();
-        let end = rest.iter().position(|&byte| !belong(byte));
-        let (taken, _) = rest.split_at(end.unwrap_or(rest.len()));
-        self.at += taken.len();
-        taken
-    }
-
-    /// The key of an entry of `php`: all up to the next `|`.
-    fn php_key(&mut self) -> Result<&'b [u8], Error> {
-        let key = self.take_while(|byte| byte != b'|');
-        self.expect(b"|", "a | behind the key")?;
-        Ok(key)
-    }
-
-    /// The key of an entry of `php_binary`: a length of seven bits and as many bytes.
-    fn binary_key(&mut self) -> Result<&'b [u8], Error> {
-        let length = self.take(1, "the length of a key")?;
-        self.take(usize::from(length[0] & 0x7f), "as many bytes of the key")
-    }
-
-    /// An unsigned number.
-    fn number(&mut self) -> Result<usize, Error> {
-        let digits = self.take_while(|byte| byte.is_ascii_digit());
-        match str::from_utf8(digits).map(str::parse) {
-            Ok(Ok(number)) => Ok(number),
-            _ => self.fail("a number"),
-        }
-    }
-
-    /// `:length:"` … bytes … `"`
-    fn quoted(&mut self) -> Result<&'b [u8], Error> {
-        self.expect(b":", ":")?;
-        let length = self.number()?;
-        self.expect(b":\"", ":\"")?;
-        let bytes = self.take(length, "as many bytes of the string")?;
-        self.expect(b"\"", "a \" behind the string")?;
-        Ok(bytes)
-    }
-
-    /// The name of a class, as `quoted`.
-    fn class(&mut self) -> Result<&'b [u8], Error> {
-        let class = self.quoted()?;
-        let belongs = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'\\' | 0x80..);
-        if matches!(class, [] | [b'\\', ..]) || !class.iter().all(belongs) {
-            return self.fail("the name of a class in front");
-        }
-        Ok(class)
-    }
-
-    /// `:count:{`. A pair has four bytes at least; PHP refuses what has more pairs than half of
-    /// the bytes that are left.
-    fn opening(&mut self) -> Result<usize, Error> {
-        self.expect(b":", ":")?;
-        let pairs = self.number()?;
-        self.expect(b":{", ":{")?;
-        if pairs > self.rest().len() / 2 {
-            return self.fail("as many elements");
-        }
-        Ok(pairs)
-    }
-
-    /// The key of an array's or object's pair.
-    fn key(&mut self) -> Result<Token<'b>, Error> {
-        match self.token()? {
-            key @ (Token::Int(_) | Token::Text(_)) => Ok(key),
-            _ => self.fail("an integer or a string as key in front"),
-        }
-    }
-
-    /// One value, or the opening of one.
-    fn token(&mut self) -> Result<Token<'b>, Error> {
-        let kind = self.take(1, "a value")?;
-        let token = match kind[0] {
-            b'N' => Token::Null,
-            b'b' => {
-                self.expect(b":", ":")?;
-                match self.take(1, "0 or 1")? {
-                    b"0" => Token::Bool(false),
-                    b"1" => Token::Bool(true),
-                    _ => return self.fail("0 or 1 in front"),
-                }
-            }
-            b'i' => {
-                self.expect(b":", ":")?;
-                Token::Int(self.int()?)
-            }
-            b'd' => {
-                self.expect(b":", ":")?;
-                let number = self.take_while(|byte| byte != b';');
-                if !is_float(number) {
-                    return self.fail("a float in front");
-                }
-                Token::Float
-            }
-            b's' => Token::Text(self.quoted()?),
-            b'R' | b'r' => {
-                self.expect(b":", ":")?;
-                let slot = self.number()?;
-                if kind == b"R" { Token::Reference(slot) } else { Token::SameObject(slot) }
-            }
-            b'E' => {
-                let case = self.quoted()?;
-                if !case.contains(&b':') {
-                    return self.fail("an enum and its case in front");
-                }
-                Token::Enum(case)
-            }
-            b'a' => return Ok(Token::Array { pairs: self.opening()? }),
-            b'O' => {
-                let class = self.class()?;
-                return Ok(Token::Object { class, pairs: self.opening()? });
-            }
-            b'C' => {
-                self.class()?;
-                self.expect(b":", ":")?;
-                let length = self.number()?;
-                self.expect(b":{", ":{")?;
-                self.take(length, "as many bytes of the object")?;
-                self.expect(b"}", "the end of the object")?;
-                return Ok(Token::Custom);
-            }
-            _ => return self.fail("another letter in front"),
-        };
-        self.expect(b";", "; behind the value")?;
-        Ok(token)
-    }
-
-    /// A signed number, held at the ends of 64 bits as PHP does.
-    fn int(&mut self) -> Result<i64, Error> {
-        let (sign, digits) = self.signed_digits();
-        if digits.is_empty() {
-            return self.fail("an integer");
-        }
-        Ok(digits.iter().fold(0i64, |int, digit| {
-            let digit = i64::from(digit - b'0');
-            let int = int.saturating_mul(10);
-            if sign { int.saturating_sub(digit) } else { int.saturating_add(digit) }
-        }))
-    }
-
-    /// Whether there was a minus, and the digits.
-    fn signed_digits(&mut self) -> (bool, &'b [u8]) {
-        let sign = self.rest().first().filter(|byte| matches!(byte, b'+' | b'-'));
-        self.at += usize::from(sign.is_some());
-        (sign == Some(&b'-'), self.take_while(|byte| byte.is_ascii_digit()))
-    }
-
-    /// Passes the value that starts here and all that is in it, and shows that to `visit`. It
-    /// lies `depth` arrays deep.
-    fn skip_value(&mut self, depth: usize, visit: &mut impl Visit<'b>) -> Result<(), Error> {
-        // How many pairs are left in each array and object that is open.
-        let mut open: Vec<usize> = Vec::new();
-        loop {
-            let start = self.at;
-            let token = self.token()?;
-            visit.value(start, &token)?;
-            if let Token::Array { pairs } | Token::Object { pairs, .. } = token {
-                let counts = pairs > 0 || matches!(token, Token::Object { .. });
-                if counts && depth + open.len() >= MAX_DEPTH {
-                    return self.fail("no deeper nesting");
-                }
-                open.push(pairs);
-                visit.open();
-            }
-            while open.last() == Some(&0) {
-                self.expect(b"}", "the end of the array or object")?;
-                open.pop();
-                visit.close(self.at)?;
-            }
-            match open.last_mut() {
-                None => return Ok(()),
-                Some(pairs) => *pairs -= 1,
-            }
-            let start = self.at;
-            let key = self.key()?;
-            visit.key(start, &key);
-        }
-    }
-}
-
-/// `NAN`, `INF`, `-INF`, or a sign, digits, a point, digits and an exponent, as PHP's lexer
-/// has them.
-fn is_float(number: &[u8]) -> bool {
-    if matches!(number, b"NAN" | b"INF" | b"-INF") {
-        return true;
-    }
-    let mut cursor = Cursor { bytes: number, at: 0 };
-    let (_, whole) = cursor.signed_digits();
-    let mut digits = whole.len();
-    if cursor.expect(b".", ".").is_ok() {
-        digits += cursor.take_while(|byte| byte.is_ascii_digit()).len();
-    }
-    if matches!(cursor.rest().first(), Some(b'e' | b'E')) {
-        cursor.at += 1;
-        if cursor.signed_digits().1.is_empty() {
-            return false;
-        }
-    }
-    digits > 0 && cursor.rest().is_empty()
 }
