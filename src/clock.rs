@@ -18,7 +18,7 @@ fn time_zone(zone: Option<&str>) -> Result<TimeZone, Error> {
     match zone {
         // A system without a zone of its own is on UTC.
         None => Ok(TimeZone::local().unwrap_or_else(|_| TimeZone::utc())),
-        // The one zone that needs no file.
+        // The one name that needs no file.
         Some("UTC") => Ok(TimeZone::utc()),
         Some(name) => TimeZone::from_posix_tz(name).map_err(|_| {
             Error::setting(

@@ -11,7 +11,7 @@ use std::borrow::Cow;
 pub enum Code {
     /// The caller lacks a permission, the aulario is not his, or the write comes from elsewhere.
     Forbidden,
-    /// The session names no centre.
+    /// Nobody is logged in, or the session names no centre.
     InvalidSession,
     /// A required parameter was not supplied.
     MissingParam,
@@ -154,7 +154,7 @@ impl Error {
     pub fn busy() -> Error {
         Error::new(
             Code::Busy,
-            "Somebody else is writing the same data; please try again in a moment.",
+            "Another request or page holds what is needed; please try again in a moment.",
         )
     }
 

@@ -4,7 +4,7 @@ use crate::error::Error;
 use crate::json::{self, Map, Value};
 use crate::model::{self, trim};
 
-/// Named values. Null is the same as absent, and so is a blank string.
+/// Named values. Null is the same as absent, and so is a string that is blank once trimmed.
 #[derive(Debug, Default)]
 pub struct Fields(Map);
 

@@ -1,6 +1,7 @@
 //! The body of a request: read to its length, then taken for what it is.
 
 use std::io::{Read, Take};
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::Timespec;
@@ -13,7 +14,7 @@ use crate::cgi::{Request, Variables};
 use crate::error::Error;
 use crate::json::{Map, Value};
 
-/// Standard input up to the end of the request's body: to `CONTENT_LENGTH` and never past it
+/// Standard input up to the end of the request's body: no more of it than `CONTENT_LENGTH`
 /// (RFC 3875 §4.2); without one to the end of the input, as with a chunked upload, but for GET
 /// and HEAD, which have none then.
 pub fn input<R: Read>(variables: &Variables, stdin: R) -> Take<R> {
@@ -30,12 +31,13 @@ pub fn input<R: Read>(variables: &Variables, stdin: R) -> Take<R> {
     stdin.take(length)
 }
 
-/// Reads what is left of `input`, which is standard input, to its end.
+/// Reads what is left of `input`, which is standard input, as far as it comes in reasonable time.
 ///
 /// Apache's mod_cgid and fcgiwrap speak to the program over a socket: ended with a part of the body
-/// unread, it takes the answer with it. A client that sends nothing more is not waited for.
+/// unread, it takes the answer with it.
 pub fn drain(input: &mut Take<impl Read>) {
-    while input.limit() > 0 {
+    let started = Instant::now();
+    while input.limit() > 0 && started.elapsed() < MAX_DRAIN {
         let mut stdin = [PollFd::from_borrowed_fd(stdin(), PollFlags::IN)];
         match poll(&mut stdin, Some(&PATIENCE)) {
             Ok(1..) => {}
@@ -48,7 +50,10 @@ pub fn drain(input: &mut Take<impl Read>) {
     }
 }
 
-/// How long a client may send nothing of a body that nobody waits for.
+/// How long a body is read that nobody wants.
+const MAX_DRAIN: Duration = Duration::from_secs(30);
+
+/// How long a client may send nothing of it.
 const PATIENCE: Timespec = Timespec { tv_sec: 5, tv_nsec: 0 };
 
 /// Reads the body from `input` and gives its fields. An empty body has none.

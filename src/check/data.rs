@@ -145,7 +145,8 @@ impl Survey<'_> {
         if folder.is_dir() && !may_change(folder) {
             self.closed.push(folder.to_owned());
         }
-        self.list(folder).iter().map(DirEntry::path).collect()
+        let entries = self.list(folder);
+        entries.iter().filter(|entry| is_folder(entry)).map(DirEntry::path).collect()
     }
 
     /// One finding for all that is closed in an aulario, with one command.

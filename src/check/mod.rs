@@ -9,7 +9,7 @@ mod report;
 mod settings;
 mod user;
 
-use std::io::{self, Read};
+use std::io::{self, ErrorKind, Read};
 
 use crate::caller::Caller;
 use crate::cgi::Variables;
@@ -35,7 +35,9 @@ pub fn run(subject: Subject, mut variables: Variables, report: &mut Report) {
         Ok(file) => file,
         Err(error) => {
             let mend = match &error {
-                config::Error::Unreadable { path, .. } => {
+                config::Error::Unreadable { path, source }
+                    if source.kind() == ErrorKind::PermissionDenied =>
+                {
                     Some(format!("sudo chmod a+r {}", user::quoted(path)))
                 }
                 _ => None,

@@ -11,7 +11,7 @@ use super::report::{Level, Report};
 use super::user::{User, quoted};
 use crate::cgi::Variables;
 use crate::clock;
-use crate::config::{Config, SETTINGS, SettingsFile};
+use crate::config::{Config, SETTINGS, SavePath, SettingsFile};
 
 /// Where each setting came from, in the order of [`SETTINGS`].
 pub struct Origins(Vec<String>);
@@ -115,24 +115,19 @@ fn check_php(config: &Config, report: &mut Report) {
     let ini = "echo implode(PHP_EOL, array_map('ini_get', ['session.save_path', 'session.name', \
                'session.serialize_handler']));";
     let Some(values) = php(ini) else { return };
-    let save_path = &config.session.save_path;
-    let folder = save_path.folder.display();
-    let ours = [
-        if save_path.depth == 0 {
-            folder.to_string()
-        } else {
-            format!("{};{folder}", save_path.depth)
-        },
-        config.session.name.clone(),
-        config.session.format.name().to_owned(),
-    ];
-    let names = ["COMEDOR_SESSION_DIR", "COMEDOR_SESSION_NAME", "COMEDOR_SESSION_FORMAT"];
-    for ((name, ours), php) in names.into_iter().zip(ours).zip(values.split('\n')) {
-        if !php.is_empty() && ours != php {
+    let mut values = values.split('\n');
+    let mut compare = |name, is_ours: &dyn Fn(&str) -> bool| {
+        if let Some(php) = values.next().filter(|php| !php.is_empty() && !is_ours(php)) {
             let text = format!("the php command has {php}; its pages may have that too");
             report.add(Level::Hint, name, text, None);
         }
-    }
+    };
+    let session = &config.session;
+    compare("COMEDOR_SESSION_DIR", &|php| {
+        SavePath::parse(php.as_bytes()).is_some_and(|php| php == session.save_path)
+    });
+    compare("COMEDOR_SESSION_NAME", &|php| php == session.name);
+    compare("COMEDOR_SESSION_FORMAT", &|php| php == session.format.name());
 }
 
 fn php(code: &str) -> Option<String> {
@@ -148,11 +143,6 @@ pub fn may_enter(
     user: &User,
     report: &mut Report,
 ) -> bool {
-    if !folder.is_absolute() {
-        let text = format!("{what} must begin with a /; {set} names it");
-        report.add(Level::Error, folder.display().to_string(), text, None);
-        return false;
-    }
     let mut way: Vec<&Path> = folder.ancestors().collect();
     way.reverse();
     for part in way {

@@ -6,7 +6,10 @@
 
 use std::fs::OpenOptions;
 use std::io::{self, ErrorKind};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
 
 use super::{Error, SETTINGS};
 use crate::cgi::Variables;
@@ -86,8 +89,14 @@ fn setting<'l>(
 }
 
 fn read(path: &Path) -> io::Result<Vec<u8>> {
-    let file = system::open(OpenOptions::new().read(true), path)?;
-    system::read(&file, file.metadata()?.len())
+    // The administrator's own, which may be a link to where he keeps it.
+    let flags = OFlags::NONBLOCK.bits() as i32;
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    let metadata = file.metadata()?;
+    if !metadata.is_file() || metadata.len() > system::MAX_SIZE {
+        return Err(io::Error::other("is no regular file of at most 16 MiB"));
+    }
+    system::read(&file, metadata.len())
 }
 
 #[cfg(test)]

@@ -131,13 +131,13 @@ impl Config {
         )?;
         let data_dir = match variables.get("COMEDOR_DATA_DIR") {
             None => Path::new("/DATA").join(&service),
-            Some(b"") => return Err(Error::setting("COMEDOR_DATA_DIR", "is empty")),
-            Some(folder) => PathBuf::from(OsStr::from_bytes(folder)),
+            Some(folder) if folder.starts_with(b"/") => PathBuf::from(OsStr::from_bytes(folder)),
+            Some(_) => return Err(Error::setting("COMEDOR_DATA_DIR", "does not begin with a /")),
         };
         let session = SessionConfig {
             save_path: settings.value(
                 "COMEDOR_SESSION_DIR",
-                "is no save_path (a folder, N;folder or N;MODE;folder)",
+                "is no save_path (/folder, N;/folder or N;MODE;/folder)",
                 SavePath::parse,
             )?,
             name: settings.text(
@@ -201,7 +201,8 @@ impl Settings<'_> {
 }
 
 impl SavePath {
-    fn parse(value: &[u8]) -> Option<SavePath> {
+    /// Takes PHP's setting; relative to a page's folder, as PHP would have it, it means nothing here.
+    pub fn parse(value: &[u8]) -> Option<SavePath> {
         let mut parts = value.splitn(3, |&byte| byte == b';');
         let (depth, mode, folder) = match (parts.next(), parts.next(), parts.next()) {
             (Some(folder), None, None) => (b"0".as_slice(), b"0".as_slice(), folder),
@@ -211,7 +212,7 @@ impl SavePath {
         };
         let digits = |bytes, radix| u32::from_str_radix(str::from_utf8(bytes).ok()?, radix).ok();
         digits(mode, 8).filter(|&mode| mode <= 0o7777)?;
-        if folder.is_empty() {
+        if !folder.starts_with(b"/") {
             return None;
         }
         Some(SavePath {
@@ -272,7 +273,7 @@ mod tests {
                 "{value}"
             );
         }
-        for bad in ["", "x;/p", "-1;/p", "2;", "1;0999;/p", "1;0600;", ";/p"] {
+        for bad in ["", "x;/p", "-1;/p", "2;", "p", "2;p", "1;0999;/p", "1;0600;", ";/p"] {
             assert_eq!(SavePath::parse(bad.as_bytes()), None, "{bad}");
         }
     }

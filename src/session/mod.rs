@@ -55,7 +55,7 @@ pub fn find(config: &SessionConfig, id: &SessionId) -> Result<Found, Error> {
     let unusable = |why: &dyn std::fmt::Display| {
         Error::invalid_session(
             "The session can't be used; please log in again.",
-            Some(format!("session {}: {why}", path.display())),
+            Some(format!("session {}: {why}", shortened(&path))),
         )
     };
 
@@ -103,7 +103,16 @@ fn not_logged_in() -> Error {
 
 fn internal(path: &Path, error: &io::Error) -> Error {
     let user = geteuid().as_raw();
-    Error::internal(format!("session {}: user {user}: {error}", path.display()))
+    Error::internal(format!("session {}: user {user}: {error}", shortened(path)))
+}
+
+/// The path without most of the id, with which whoever reads the log could pass for the user.
+fn shortened(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    match name.strip_prefix("sess_").and_then(|id| id.get(..4)) {
+        Some(start) => path.with_file_name(format!("sess_{start}…")).display().to_string(),
+        None => path.display().to_string(),
+    }
 }
 
 /// Where the session `id` lies (`ps_files_path_create`): the id must be longer than the

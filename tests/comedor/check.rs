@@ -15,6 +15,7 @@ fn check(school: &School, before: &[&str], options: &[&str], input: &str) -> (i3
         .env_clear()
         .env("COMEDOR_DATA_DIR", school.data())
         .env("COMEDOR_SESSION_DIR", school.sessions())
+        .env("TZ", "UTC")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()

@@ -26,6 +26,8 @@ fn today(zone: Option<&str>) -> String {
     let mut date = std::process::Command::new("date");
     if let Some(zone) = zone {
         date.env("TZ", zone);
+    } else {
+        date.env_remove("TZ");
     }
     let day = output(date.arg("+%F"), "coreutils");
     String::from_utf8(day).unwrap().trim().to_owned()

@@ -170,7 +170,7 @@ fn only_a_whole_regular_file_of_an_acceptable_owner_is_a_session() {
     for id in ["link", "folder", "fifo", "socket", "huge"] {
         let answer = school.get("get_menu").session(id).run();
         answer.fails("INVALID_SESSION");
-        assert!(answer.log.contains(id), "{id}: {}", answer.log);
+        assert!(answer.log.contains(&format!("sess_{}…: ", &id[..4])), "{id}: {}", answer.log);
     }
     for id in ["", "no", "..", "../sess_teacher", "a/b", &"x".repeat(256), &"x".repeat(5000)] {
         let answer = school.get("get_menu").session(id).run();
@@ -207,7 +207,7 @@ fn a_folder_or_file_that_may_not_be_read_is_the_administrator_s_to_mend() {
     school.get("get_menu").run().ok();
     open(&school.sessions(), 0o700);
     let answer = as_nobody(school.get("get_menu"));
-    assert!(answer.fails("INTERNAL_ERROR").log.contains("sess_teacher"), "{}", answer.log);
+    assert!(answer.fails("INTERNAL_ERROR").log.contains("sess_teac…"), "{}", answer.log);
 }
 
 #[test]
