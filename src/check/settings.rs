@@ -155,14 +155,14 @@ pub fn may_enter(
                 return false;
             }
         };
-        let mend = Some(format!("sudo chmod a+x {}", quoted(part)));
         if !metadata.is_dir() {
             report.add(Level::Error, about, format!("{what} needs a folder here"), None);
             return false;
         }
         if access(part, Access::EXEC_OK).is_err() {
             let text = format!("{what}: {} may not enter this folder", user.name);
-            report.add(Level::Error, about, text, mend);
+            let mend = format!("sudo chmod a+x {}", quoted(part));
+            report.add(Level::Error, about, text, Some(mend));
             return false;
         }
     }

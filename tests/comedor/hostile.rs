@@ -85,6 +85,17 @@ fn many_fields_or_keys_take_no_time_to_speak_of() {
     limited(write.body(multipart, parts + "--B--")).fails("INVALID_FORMAT");
 }
 
+/// The worst that we could build within the limits; no client can make such a file.
+#[test]
+fn the_largest_files_stay_within_two_gibibytes_and_ten_seconds() {
+    let school = School::new();
+    let types = "{\"id\":\"%x\"},".repeat(16 * 1024 * 1024 / 12 - 1);
+    school.write("aula1/Comedor-MenuTypes.json", format!("[{types}0]"));
+    let bounded = ["prlimit", "--as=2147483648", "--cpu=10"];
+    school.get("get_menu_types").run_behind(&bounded).ok();
+    school.get("get_menu").run_behind(&bounded).ok();
+}
+
 #[test]
 fn what_a_client_sends_reaches_no_header_and_no_log() {
     let school = School::new();

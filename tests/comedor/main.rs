@@ -10,6 +10,7 @@ mod leave;
 mod oracle;
 mod servers;
 mod sessions;
+mod site;
 mod store;
 mod support;
 mod together;

@@ -1,0 +1,436 @@
+//! A site: a document root with a PHP frontend, and the real servers that run on it, each with the
+//! configuration that is shipped, nothing but paths and port filled in, by an unprivileged user.
+
+use std::fs::{self, File};
+use std::net::TcpListener;
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread::{self, sleep};
+use std::time::{Duration, Instant};
+
+use crate::support::*;
+use tempfile::TempDir;
+
+const REPOSITORY: &str = env!("CARGO_MANIFEST_DIR");
+const MODULES: &str = "/usr/lib/apache2/modules";
+/// Debian's user of web servers.
+const WWW_DATA: u32 = 33;
+
+/// How Apache reaches PHP.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Php {
+    Module,
+    Fpm,
+    FpmByProxyPassMatch,
+}
+
+/// How the program gets its settings.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Settings {
+    File,
+    Server,
+}
+
+pub fn apache(mpm: &str, php: Php, cgi: &str, settings: Settings) -> Site {
+    let mut site = Site::new();
+    let mut example = site.fill("apache.conf.example", settings);
+    if php == Php::FpmByProxyPassMatch {
+        example = example.replace("#ProxyPass", "ProxyPass");
+    }
+    site.write("example.conf", &example);
+    let include = format!("Include {}/example.conf", site.path().display());
+    site.start_apache(mpm, php, cgi, "None", &include);
+    site
+}
+
+/// As the head of the example says: the program as `comedor.cgi` and its settings beside it, in
+/// the document root.
+pub fn htaccess(mpm: &str, php: Php, cgi: &str, settings: Settings) -> Site {
+    let mut site = Site::new();
+    site.write("docroot/api/.htaccess", &site.fill("htaccess.example", settings));
+    for (from, to) in [("comedor", "comedor.cgi"), ("comedor.conf", "comedor.conf")] {
+        let to = format!("docroot/api/{to}");
+        fs::rename(site.path().join("cgi").join(from), site.path().join(to)).unwrap();
+    }
+    site.has_file_in_docroot = true;
+    site.start_apache(mpm, php, cgi, "FileInfo AuthConfig Options=ExecCGI", "");
+    site
+}
+
+pub fn lighttpd(check_local: &str, settings: Settings) -> Site {
+    let mut site = Site::new();
+    site.write("example.conf", &site.fill("lighttpd.conf.example", settings));
+    let (folder, port) = (site.path().display(), site.port);
+    let configuration = format!(
+        r#"server.bind = "127.0.0.1"
+        server.port = {port}
+        server.document-root = "{folder}/docroot"
+        server.errorlog = "{folder}/log/error.log"
+        server.upload-dirs = ( "{folder}/tmp" )
+        server.modules = ( "mod_fastcgi" )
+        fastcgi.server = ( ".php" => ((
+            "bin-path" => "/usr/bin/php-cgi -d session.save_path={folder}/sessions",
+            "socket" => "{folder}/php.sock", "max-procs" => 1,
+            "bin-environment" => ( "PHP_FCGI_CHILDREN" => "4" ), "check-local" => "{check_local}"
+        )) )
+        include "{folder}/example.conf"
+        "#
+    );
+    site.write("lighttpd.conf", &configuration);
+    site.start("lighttpd", "/usr/sbin/lighttpd", &["-D", "-f", "lighttpd.conf"]);
+    site.wait();
+    site
+}
+
+pub fn nginx(settings: Settings) -> Site {
+    let mut site = Site::new();
+    let example = site.fill("nginx.conf.example", settings);
+    let socket = format!("{}/fcgiwrap.socket", site.path().display());
+    site.write("example.conf", &example.replace("/run/fcgiwrap.socket", &socket));
+    site.start_fpm("fpm.sock");
+    site.start(
+        "fcgiwrap",
+        "/usr/sbin/fcgiwrap",
+        &["-f", "-c", "4", "-s", &format!("unix:{socket}")],
+    );
+    let (folder, port) = (site.path().display(), site.port);
+    let configuration = format!(
+        "daemon off;
+        pid {folder}/nginx.pid;
+        error_log {folder}/log/error.log;
+        events {{ }}
+        http {{
+            access_log off;
+            client_body_temp_path {folder}/tmp/body;
+            fastcgi_temp_path {folder}/tmp/fastcgi;
+            proxy_temp_path {folder}/tmp/proxy;
+            uwsgi_temp_path {folder}/tmp/uwsgi;
+            scgi_temp_path {folder}/tmp/scgi;
+            server {{
+                listen 127.0.0.1:{port};
+                root {folder}/docroot;
+                location ~ \\.php$ {{
+                    include /etc/nginx/fastcgi_params;
+                    fastcgi_param SCRIPT_FILENAME $document_root$fastcgi_script_name;
+                    fastcgi_pass unix:{folder}/fpm.sock;
+                }}
+                include {folder}/example.conf;
+            }}
+        }}
+        "
+    );
+    site.write("nginx.conf", &configuration);
+    let error_log = format!("{folder}/log/error.log");
+    let configuration = format!("{folder}/nginx.conf");
+    site.start("nginx", "/usr/sbin/nginx", &["-e", &error_log, "-c", &configuration]);
+    site.wait();
+    site
+}
+
+/// A document root with the pages of a frontend, data, sessions and the program, all of which
+/// belong to the web server's user; and the servers that run on it.
+pub struct Site {
+    folder: TempDir,
+    pub port: u16,
+    processes: Vec<Child>,
+    pub has_file_in_docroot: bool,
+}
+
+impl Site {
+    fn new() -> Site {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path();
+        for inner in
+            ["docroot/api", "data/Centros/centro1/Aularios", "sessions", "log", "cgi", "tmp"]
+        {
+            fs::create_dir_all(path.join(inner)).unwrap();
+        }
+        for page in ["login.php", "logout.php", "day.php", "api/comedor.php"] {
+            let from = Path::new(REPOSITORY).join("tests/fixtures/site").join(page);
+            fs::copy(from, path.join("docroot").join(page)).unwrap();
+        }
+        fs::copy(PROGRAM, path.join("cgi/comedor")).unwrap();
+        let aulario = path.join("data/Centros/centro1/Aularios/aula1.json");
+        fs::write(aulario, "{\"name\":\"Aula 1\"}").unwrap();
+        let port = free_port();
+        Site { folder, port, processes: Vec::new(), has_file_in_docroot: false }
+    }
+
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    fn write(&self, name: &str, content: &str) {
+        fs::write(self.path().join(name), content).unwrap();
+    }
+
+    /// The example with this site's paths. Its settings are those of `comedor.conf`, or its own
+    /// lines for them without the `#`.
+    fn fill(&self, example: &str, settings: Settings) -> String {
+        let folder = self.path().display().to_string();
+        let file = match settings {
+            Settings::File => {
+                format!("COMEDOR_DATA_DIR={folder}/data\nCOMEDOR_SESSION_DIR={folder}/sessions\n")
+            }
+            Settings::Server => String::new(),
+        };
+        self.write("cgi/comedor.conf", &file);
+        let example = fs::read_to_string(Path::new(REPOSITORY).join(example)).unwrap();
+        let lines = example.lines().map(|line| {
+            let setting = line.trim_start().strip_prefix('#').unwrap_or("").trim_start();
+            let starts = ["SetEnv", "fastcgi_param", "setenv.", "\"COMEDOR_", "\"TZ\"", ")"];
+            let is_setting = starts.iter().any(|start| setting.starts_with(start));
+            if settings == Settings::Server && is_setting { setting } else { line }
+        });
+        let example: String = lines.flat_map(|line| [line, "\n"]).collect();
+        example
+            .replace("/usr/lib/cgi-bin", &format!("{folder}/cgi"))
+            .replace("/DATA/service", &format!("{folder}/data"))
+            .replace("/var/lib/php/sessions", &format!("{folder}/sessions"))
+    }
+
+    fn start_apache(
+        &mut self,
+        mpm: &str,
+        php: Php,
+        cgi: &str,
+        allow_override: &str,
+        include: &str,
+    ) {
+        let (folder, port) = (self.path().display().to_string(), self.port);
+        let modules = ["authz_core", "alias", "env", "rewrite", "setenvif", cgi].map(module);
+        let script_socket =
+            if cgi == "cgid" { format!("ScriptSock {folder}/cgisock") } else { String::new() };
+        let php = match php {
+            Php::Module => format!(
+                "LoadModule php_module {}
+                <FilesMatch \"\\.php$\">
+                    SetHandler application/x-httpd-php
+                </FilesMatch>
+                php_admin_value session.save_path {folder}/sessions",
+                first_of(MODULES, "libphp").display()
+            ),
+            Php::Fpm => {
+                self.start_fpm("fpm.sock");
+                format!(
+                    "{}{}
+                    <FilesMatch \"\\.php$\">
+                        SetHandler \"proxy:unix:{folder}/fpm.sock|fcgi://localhost\"
+                    </FilesMatch>",
+                    module("proxy"),
+                    module("proxy_fcgi")
+                )
+            }
+            Php::FpmByProxyPassMatch => {
+                let fpm = format!("127.0.0.1:{}", free_port());
+                self.start_fpm(&fpm);
+                format!(
+                    "{}{}
+                    {include}
+                    ProxyPassMatch \"^/(.*\\.php(/.*)?)$\" \"fcgi://{fpm}{folder}/docroot/$1\"",
+                    module("proxy"),
+                    module("proxy_fcgi")
+                )
+            }
+        };
+        let include = if php.contains(include) { "" } else { include };
+        let configuration = format!(
+            "ServerRoot {folder}
+            ServerName localhost
+            Listen 127.0.0.1:{port}
+            PidFile {folder}/apache.pid
+            DefaultRuntimeDir {folder}
+            ErrorLog {folder}/log/error.log
+            {}{}
+            {script_socket}
+            DocumentRoot {folder}/docroot
+            <Directory />
+                Require all denied
+            </Directory>
+            <Directory {folder}/docroot>
+                Options FollowSymLinks
+                AllowOverride {allow_override}
+                Require all granted
+            </Directory>
+            {php}
+            {include}
+            ",
+            module(&format!("mpm_{mpm}")),
+            modules.concat(),
+        );
+        self.write("apache.conf", &configuration);
+        let configuration = format!("{folder}/apache.conf");
+        self.start("apache", "/usr/sbin/apache2", &["-DFOREGROUND", "-f", &configuration]);
+        self.wait();
+    }
+
+    /// Starts PHP-FPM and waits until it listens.
+    fn start_fpm(&mut self, listen: &str) {
+        let folder = self.path().display().to_string();
+        let listen =
+            if listen.contains(':') { listen.to_owned() } else { format!("{folder}/{listen}") };
+        let configuration = format!(
+            "[global]
+            error_log = {folder}/log/fpm.log
+            daemonize = no
+            [www]
+            listen = {listen}
+            pm = static
+            pm.max_children = 4
+            php_admin_value[session.save_path] = {folder}/sessions
+            "
+        );
+        let lines = configuration.lines().map(|line| format!("{}\n", line.trim_start()));
+        self.write("fpm.conf", &lines.collect::<String>());
+        let program = first_of("/usr/sbin", "php-fpm");
+        self.start("fpm.out", program.to_str().unwrap(), &["-y", &format!("{folder}/fpm.conf")]);
+        let log = self.path().join("log/fpm.log");
+        wait_until("PHP-FPM", || {
+            fs::read_to_string(&log).is_ok_and(|log| log.contains("ready to handle connections"))
+        });
+    }
+
+    /// Starts a server as the web server's user, in a process group of its own.
+    fn start(&mut self, name: &str, program: &str, arguments: &[&str]) {
+        let everything = output(Command::new("find").arg(self.path()), "findutils");
+        for path in String::from_utf8(everything).unwrap().lines() {
+            chown(path, Some(WWW_DATA), Some(WWW_DATA)).expect("this test needs to run as root");
+        }
+        fs::set_permissions(self.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let log = File::create(self.path().join(format!("log/{name}.out"))).unwrap();
+        let mut command = Command::new("setpriv");
+        command
+            .args(["--reuid=33", "--regid=33", "--clear-groups", program])
+            .args(arguments)
+            .env_clear()
+            .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
+            .current_dir(self.path())
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().unwrap())
+            .stderr(log)
+            .process_group(0);
+        assert!(Path::new(program).exists(), "{program} is missing; tests/run installs it");
+        self.processes.push(command.spawn().expect("setpriv, of Debian's util-linux"));
+    }
+
+    fn wait(&self) {
+        let url = self.url("login.php");
+        wait_until("the server", || {
+            let status = ["-s", "-o", "/dev/null", "-w", "%{http_code}", &url];
+            Command::new("curl").args(status).output().expect("curl").stdout == b"200"
+        });
+    }
+
+    pub fn url(&self, page: &str) -> String {
+        format!("http://127.0.0.1:{}/{page}", self.port)
+    }
+
+    /// Status and body of what curl gets with these arguments and the cookie of the login.
+    pub fn curl(&self, arguments: &[&str]) -> (u16, String) {
+        let jar = self.path().join("cookies").display().to_string();
+        let always = ["-s", "-m", "30", "-b", &jar, "-w", "\n%{http_code}"];
+        let output = output(Command::new("curl").args(always).args(arguments), "curl");
+        let output = String::from_utf8(output).unwrap();
+        let (body, status) = output.rsplit_once('\n').unwrap();
+        (status.parse().unwrap(), body.to_owned())
+    }
+
+    pub fn api(&self, query: &str) -> String {
+        self.url(&format!("api/comedor.php?{query}"))
+    }
+
+    /// A request to an action of aula1, with a JSON body where there is one.
+    pub fn call(&self, action: &str, body: Option<Value>) -> Value {
+        let url = self.api(&format!("action={action}&aulario=aula1"));
+        let body = body.map(|body| body.to_string());
+        let mut arguments = vec![url.as_str()];
+        if let Some(body) = &body {
+            arguments.extend(["-H", "Content-Type: application/json", "-d", body]);
+        }
+        let (status, answer) = self.curl(&arguments);
+        let answer: Value = serde_json::from_str(&answer).expect("JSON");
+        assert_eq!((status, &answer["success"]), (200, &json!(true)), "{url} {body:?} {answer}");
+        answer
+    }
+
+    /// Saves the name of one plate of a day by the program.
+    pub fn save(&self, date: &str, plate: &str, name: &str) -> Value {
+        let plates = json!({plate: {"name": name}});
+        self.call("save_menu", Some(json!({"date": date, "menu_type": "basal", "plates": plates})))
+    }
+
+    /// Saves the name of one plate of a day by the frontend's PHP page.
+    pub fn save_by_php(&self, date: &str, plate: &str, name: &str) {
+        let (plate, name) = (format!("plate={plate}"), format!("name={name}"));
+        let url = self.url(&format!("day.php?date={date}"));
+        assert_eq!(self.curl(&["-d", &plate, "-d", &name, &url]).0, 200);
+    }
+
+    /// The plates of the day's file.
+    pub fn plates(&self, date: &str) -> Value {
+        let (month, day) = date.split_at(7);
+        let path = format!(
+            "data/Centros/centro1/Aularios/aula1/Comedor/{month}/{}/_datos.json",
+            &day[1..]
+        );
+        let text = fs::read(self.path().join(path)).unwrap();
+        let day: Value = serde_json::from_slice(&text).expect("a whole file");
+        day["menus"]["basal"]["plates"].clone()
+    }
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        for process in self.processes.iter_mut().rev() {
+            // The server itself ends its children; fcgiwrap leaves them.
+            let shell = |line: String| {
+                _ = Command::new("sh").args(["-c", &line]).stderr(Stdio::null()).status()
+            };
+            shell(format!("kill -TERM {}", process.id()));
+            let started = Instant::now();
+            while matches!(process.try_wait(), Ok(None))
+                && started.elapsed() < Duration::from_secs(5)
+            {
+                sleep(Duration::from_millis(5));
+            }
+            shell(format!("kill -KILL -{}", process.id()));
+            _ = process.wait();
+        }
+        if thread::panicking() {
+            for log in files_in(&self.path().join("log")) {
+                eprintln!("{}:\n{}", log.display(), fs::read_to_string(&log).unwrap_or_default());
+            }
+        }
+    }
+}
+
+fn module(name: &str) -> String {
+    format!("LoadModule {name}_module {MODULES}/mod_{name}.so\n")
+}
+
+/// A port that nobody listens on.
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+pub fn files_in(folder: &Path) -> Vec<PathBuf> {
+    fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect()
+}
+
+/// What Debian names with a version: `libphp8.2.so`, `php-fpm8.2`.
+fn first_of(folder: &str, start: &str) -> PathBuf {
+    let starts = |path: &PathBuf| path.file_name().unwrap().to_string_lossy().starts_with(start);
+    let found =
+        Path::new(folder).exists().then(|| files_in(Path::new(folder)).into_iter().find(starts));
+    found.flatten().unwrap_or_else(|| panic!("{folder}/{start}… is missing; tests/run installs it"))
+}
+
+fn wait_until(what: &str, is: impl Fn() -> bool) {
+    let started = Instant::now();
+    while !is() {
+        assert!(started.elapsed() < Duration::from_secs(20), "{what} does not start");
+        sleep(Duration::from_millis(20));
+    }
+}
