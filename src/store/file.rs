@@ -108,9 +108,10 @@ fn make_folder(folder: &Path) -> Result<(), Error> {
 /// Replaces the file at `path` by one with `content`. `false`: it is no longer the one of
 /// `snapshot`, and nothing was done.
 ///
-/// When this returns `true` the content is on disk, and at no moment was there anything but the
-/// old file or the new one. The folder must exist. The caller holds the lock, so a temporary
-/// file that is there was left by a writer that was killed.
+/// When this returns `true` the content is in place, and once the folder is flushed
+/// ([`flush_folder`]) it survives a power cut; at no moment was there anything but the old file or
+/// the new one. The folder must exist. The caller holds the lock, so a temporary file that is
+/// there was left by a writer that was killed.
 pub fn replace(path: &Path, content: &[u8], snapshot: Option<&Snapshot>) -> Result<bool, Error> {
     let temporary = temporary(path);
     let mut file = create(&temporary, snapshot).map_err(Error::io("create", &temporary))?;
@@ -126,15 +127,16 @@ pub fn replace(path: &Path, content: &[u8], snapshot: Option<&Snapshot>) -> Resu
         fs::rename(&temporary, path).map_err(Error::io("rename into place", path))?;
         Ok(true)
     })();
-    match replaced {
-        Ok(true) => {
-            let flushed = flush_folder_of(path);
-            flushed.map_err(|source| Error::Unflushed { path: path.to_owned(), source })?;
-        }
+    if !matches!(replaced, Ok(true)) {
         // Where even this fails, the next writer removes it.
-        _ => _ = fs::remove_file(&temporary),
+        _ = fs::remove_file(&temporary);
     }
     replaced
+}
+
+/// Makes a replacement at `path` survive a power cut.
+pub fn flush_folder(path: &Path) -> Result<(), Error> {
+    flush_folder_of(path).map_err(|source| Error::Unflushed { path: path.to_owned(), source })
 }
 
 /// `.<name>.tmp` beside the file: on the same file system, and the same for every writer, so

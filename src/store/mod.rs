@@ -89,8 +89,10 @@ impl Aulario {
     /// The aulario `id` of `centro`. `None` where there is no configuration of it. Both must
     /// be ids, see [`model::is_id`].
     pub fn find(data_dir: &Path, centro: &str, id: &str) -> Result<Option<Aulario>, Error> {
-        let aularios = data_dir.join("Centros").join(centro).join("Aularios");
-        let Some(source) = shared_with(&aularios.join(format!("{id}.json")))? else {
+        let aularios: PathBuf =
+            [data_dir, "Centros".as_ref(), centro.as_ref(), "Aularios".as_ref()].iter().collect();
+        let configuration = |id: &str| aularios.join([id, ".json"].concat());
+        let Some(source) = shared_with(&configuration(id))? else {
             // Without the data folder itself no aulario of anybody is found.
             fs::metadata(data_dir).map_err(Error::io("find the data folder", data_dir))?;
             return Ok(None);
@@ -99,7 +101,7 @@ impl Aulario {
             source != id
                 && source != "none"
                 && model::is_id(source)
-                && is_file(&aularios.join(format!("{source}.json")))
+                && is_file(&configuration(source))
         });
         Ok(Some(Aulario {
             folder: aularios.join(source.as_deref().unwrap_or(id)),
@@ -189,6 +191,10 @@ impl Aulario {
                 file::make_folders(&self.folder, folders)?;
             }
             if file::replace(&path, &bytes, snapshot.as_ref())? {
+                // The next writer need not wait for this flush: its own comes after it and covers
+                // both replacements.
+                drop(lock);
+                file::flush_folder(&path)?;
                 return Ok(outcome);
             }
         }

@@ -419,6 +419,15 @@ fn a_failed_write_leaves_the_old_file_and_says_so() {
 }
 
 #[test]
+fn nobody_waits_for_the_last_flush_of_another() {
+    let school = School::new();
+    school.save(save("old"));
+    let first = school.post("save_menu").json(&save("first"));
+    first.stopped("fsync:when=2", |_| _ = school.save(save("second"))).ok();
+    assert_eq!(school.menu("basal")["menu"]["plates"]["primero"]["name"], "second");
+}
+
+#[test]
 fn a_success_is_on_disk_before_it_is_answered() {
     let school = School::new();
     let calls = |cgi: &Cgi| {
