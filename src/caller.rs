@@ -43,7 +43,7 @@ impl<'s> Caller<'s> {
         };
         Ok(Caller {
             centro,
-            is_docente: has(&format!("{service}:docente")),
+            is_docente: has(&[service, ":docente"].concat()),
             is_sysadmin: has("sysadmin:access"),
             aulas: unit.and_then(|unit| unit.get("aulas")),
         })

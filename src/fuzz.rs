@@ -159,13 +159,14 @@ proptest! {
             let again = Value::parse(&written).expect("what is written can be read");
             prop_assert_eq!(again.to_php(), written, "and is written the same");
             if let Ok(mut day) = Day::from_file(Some(value.clone())) {
-                _ = day.menu("a");
-                _ = day.save("2026-11-20", "a", &[("a".to_owned(), "b".to_owned())]);
+                let saved = day.save("2026-11-20", "a", &[("a".to_owned(), "b".to_owned())]);
                 prop_assert_eq!(day.ids().filter(|id| *id == "a").count(), 1);
-                _ = day.into_file().to_php();
+                let stored = day.into_file();
+                _ = stored.to_php();
+                let shown = Day::from_file(Some(stored)).expect("a day").menu("a");
+                prop_assert_eq!(shown, saved.expect("few plates"), "is shown as it was saved");
             }
             if let Ok(mut types) = MenuTypes::from_file(Some(value)) {
-                _ = types.shown();
                 let entries = types.entries();
                 if types.add("x", "X", model::DEFAULT_COLOR).is_some() {
                     prop_assert_eq!(types.entries(), entries + 1);
@@ -173,6 +174,7 @@ proptest! {
                     types.delete("x").expect("it is there");
                 }
                 prop_assert_eq!(types.entries(), entries);
+                _ = types.shown();
             }
         }
     }

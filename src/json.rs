@@ -8,6 +8,7 @@
 //!
 //! It knows nothing of files or menus.
 
+use std::borrow::Cow;
 use std::{fmt, io};
 
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
@@ -22,9 +23,10 @@ const MAX_DEPTH: usize = 511;
 const FEW: usize = 16;
 
 /// A JSON value with PHP's types. A map keeps the order of its keys.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub enum Value {
     /// `null`
+    #[default]
     Null,
     /// `true` or `false`
     Bool(bool),
@@ -41,23 +43,42 @@ pub enum Value {
 }
 
 /// The entries of an object in their order; no key stands twice.
-pub type Map = Vec<(String, Value)>;
+pub type Map = Vec<(Key, Value)>;
+
+/// A key of an object: of a file, or of this program's own.
+pub type Key = Cow<'static, str>;
+
+/// A map of `entries`.
+pub fn map<const N: usize>(entries: [(&'static str, Value); N]) -> Map {
+    entries.map(|(key, value)| (key.into(), value)).into()
+}
 
 /// The value of `key`.
 pub fn get<'m>(map: &'m Map, key: &str) -> Option<&'m Value> {
     map.iter().find(|(k, _)| k == key).map(|(_, value)| value)
 }
 
+/// The value of `key`, moved to that `place` in the order, null where there was none. The places
+/// before it are taken.
+pub fn moved_to<'m>(map: &'m mut Map, place: usize, key: &'static str) -> &'m mut Value {
+    match map.iter().position(|(k, _)| k == key) {
+        Some(found) => map[place..=found].rotate_right(1),
+        None => map.insert(place, (key.into(), Value::Null)),
+    }
+    &mut map[place].1
+}
+
 /// Sets `key` where it stands, or appends it.
-pub fn set(map: &mut Map, key: &str, value: Value) {
+pub fn set(map: &mut Map, key: impl Into<Key>, value: Value) {
     *entry(map, key) = value;
 }
 
 /// The value of `key`, appended as null where there is none.
-pub fn entry<'m>(map: &'m mut Map, key: &str) -> &'m mut Value {
-    let at = map.iter().position(|(k, _)| k == key).unwrap_or(map.len());
+pub fn entry(map: &mut Map, key: impl Into<Key>) -> &mut Value {
+    let key = key.into();
+    let at = map.iter().position(|(k, _)| *k == key).unwrap_or(map.len());
     if at == map.len() {
-        map.push((key.to_owned(), Value::Null));
+        map.push((key, Value::Null));
     }
     &mut map[at].1
 }
@@ -66,7 +87,8 @@ impl Value {
     /// Parses one JSON document. Refuses what PHP refuses: invalid UTF-8, a byte order mark,
     /// lone surrogates, anything behind the document, nesting over 511.
     pub fn parse(bytes: &[u8]) -> Result<Value, serde_json::Error> {
-        let mut deserializer = serde_json::Deserializer::from_slice(bytes);
+        let text = str::from_utf8(bytes).map_err(serde::de::Error::custom)?;
+        let mut deserializer = serde_json::Deserializer::from_str(text);
         deserializer.disable_recursion_limit();
         let value = Nested(MAX_DEPTH).deserialize(&mut deserializer)?;
         deserializer.end()?;
@@ -84,7 +106,10 @@ impl Value {
 
     /// The value without any white space, for a response.
     pub fn to_compact(&self) -> Vec<u8> {
-        serde_json::to_vec(self).expect("every value has a JSON form")
+        let mut bytes = Vec::with_capacity(1024);
+        serde_json::to_writer(&mut bytes, self)
+            .expect("every value has a JSON form and memory takes every write");
+        bytes
     }
 
     /// A map as it is, a list as PHP sees it where a map is meant: keys 0, 1, 2 …
@@ -95,7 +120,7 @@ impl Value {
             Value::List(list) => Ok(list
                 .into_iter()
                 .enumerate()
-                .map(|(key, value)| (key.to_string(), value))
+                .map(|(key, value)| (key.to_string().into(), value))
                 .collect()),
             other => Err(other),
         }
@@ -119,13 +144,13 @@ impl Value {
 
     /// A scalar as text: `true` as "1", `false` and null as nothing, as PHP's `(string)` has
     /// them; numbers as in JSON. `None` for lists and maps.
-    pub fn to_text(&self) -> Option<String> {
+    pub fn into_text(self) -> Option<String> {
         match self {
             Value::Null | Value::Bool(false) => Some(String::new()),
             Value::Bool(true) => Some("1".to_owned()),
             Value::Int(int) => Some(int.to_string()),
-            Value::Float(float) => Some(php_float(*float)),
-            Value::String(text) => Some(text.clone()),
+            Value::Float(float) => Some(php_float(float)),
+            Value::String(text) => Some(text),
             Value::List(_) | Value::Map(_) => None,
         }
     }
@@ -200,9 +225,9 @@ impl<'de> Visitor<'de> for Nested {
         while let Some(key) = entries.next_key::<String>()? {
             let value = entries.next_value_seed(Nested(deeper))?;
             if map.len() < FEW {
-                set(&mut map, &key, value);
+                set(&mut map, key, value);
             } else {
-                map.push((key, value));
+                map.push((key.into(), value));
             }
         }
         if map.len() > FEW {
@@ -411,8 +436,8 @@ mod tests {
             panic!("a map");
         };
         assert_eq!(map.len(), 40);
-        assert_eq!(map[19], ("k19".to_owned(), Value::Int(99)));
-        assert_eq!(map[39], ("k39".to_owned(), Value::Int(79)));
+        assert_eq!(map[19], ("k19".into(), Value::Int(99)));
+        assert_eq!(map[39], ("k39".into(), Value::Int(79)));
     }
 
     #[test]

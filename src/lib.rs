@@ -76,7 +76,7 @@ pub fn answer(variables: &mut Variables, input: impl Read) -> Result<Response, E
             body::fields(&request, input)?.into()
         }
     };
-    let mut answer = vec![("success".to_owned(), Value::Bool(true))];
+    let mut answer = json::map([("success", Value::Bool(true))]);
     let zone = config.zone.as_deref();
     answer.extend((action.run)(&Call { aulario: &aulario, request: &request, fields, zone })?);
     Ok(Response::ok(&Value::Map(answer)))

@@ -6,6 +6,7 @@ use std::process::{ExitCode, exit};
 
 use comedor::cgi::{Response, Variables, body};
 use comedor::check::{self, Report, Subject};
+use comedor::config::SETTINGS;
 use comedor::error::Error;
 use comedor::leave;
 use comedor::log::log;
@@ -32,7 +33,7 @@ The README says what each means.
 ";
 
 fn main() -> ExitCode {
-    let mut variables = Variables::of_process();
+    let mut variables = Variables::of_process(SETTINGS.map(|(name, _)| name));
     if !variables.is_cgi() {
         return at_terminal(variables);
     }

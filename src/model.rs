@@ -3,9 +3,11 @@
 //! Pure: from JSON values to JSON values. What a file holds beyond what is known here stays
 //! in it, and stays where it is.
 
+use std::mem;
+
 use chrono::NaiveDate;
 
-use crate::json::{self, Map, Value};
+use crate::json::{self, Key, Map, Value};
 
 /// The longest id, of a centre, an aulario or a menu type.
 pub const MAX_ID: usize = 64;
@@ -144,11 +146,11 @@ impl Document for MenuTypes {
 }
 
 fn menu_type(id: &str, label: &str, color: &str) -> Value {
-    Value::Map(vec![
-        ("id".to_owned(), Value::from(id)),
-        ("label".to_owned(), Value::from(label)),
-        ("color".to_owned(), Value::from(color)),
-    ])
+    Value::Map(json::map([
+        ("id", Value::from(id)),
+        ("label", Value::from(label)),
+        ("color", Value::from(color)),
+    ]))
 }
 
 /// The id of an entry of the list, where it is usable.
@@ -159,8 +161,8 @@ fn id_of(entry: &Value) -> Option<&str> {
 
 impl MenuTypes {
     /// The types as a response shows them; entries without a usable id are left out.
-    pub fn shown(&self) -> Value {
-        Value::List(self.0.iter().filter_map(shown_type).collect())
+    pub fn shown(self) -> Value {
+        Value::List(self.0.into_iter().filter_map(shown_type).collect())
     }
 
     /// The usable ids, in their order.
@@ -189,8 +191,9 @@ impl MenuTypes {
         if self.ids().any(|known| known == id) {
             return None;
         }
-        self.0.push(menu_type(id, label, color));
-        self.0.last().and_then(shown_type)
+        let added = menu_type(id, label, color);
+        self.0.push(added.clone());
+        shown_type(added)
     }
 
     /// Changes label, colour or both of the type that `text` names and gives it as a response
@@ -210,7 +213,7 @@ impl MenuTypes {
                 }
             }
         }
-        shown_type(entry)
+        shown_type(entry.clone())
     }
 
     /// Removes the type that `text` names, however often its id stands in the list. `None`
@@ -222,29 +225,25 @@ impl MenuTypes {
     }
 }
 
-fn shown_type(entry: &Value) -> Option<Value> {
-    let id = id_of(entry)?;
-    let Value::Map(map) = entry else { return None };
-    let text = |key, default: &str| match json::get(map, key) {
-        None | Some(Value::Null) => Value::from(default),
-        Some(value) => Value::String(value.to_text().unwrap_or_else(|| default.to_owned())),
-    };
-    Some(with_others(
-        [
-            ("id", Value::from(id)),
-            ("label", text("label", id)),
-            ("color", text("color", DEFAULT_COLOR)),
-        ],
-        map,
-    ))
+fn shown_type(entry: Value) -> Option<Value> {
+    let id = id_of(&entry)?.to_owned();
+    let shown = [("id", id.as_str()), ("label", &id), ("color", DEFAULT_COLOR)];
+    Some(with_texts_first(entry, shown))
 }
 
-/// The `known` fields, then those that `map` has besides.
-fn with_others<const N: usize>(known: [(&str, Value); N], map: &Map) -> Value {
-    let others = map.iter().filter(|(key, _)| known.iter().all(|(name, _)| name != key));
-    let others: Vec<_> = others.cloned().collect();
-    let known = known.into_iter().map(|(key, value)| (key.to_owned(), value));
-    Value::Map(known.chain(others).collect())
+/// The map that `value` is, else an empty one, with the texts of these fields in front; a field
+/// that has none gets its default.
+fn with_texts_first<const N: usize>(value: Value, fields: [(&'static str, &str); N]) -> Value {
+    let mut map = map_of(value);
+    for (place, (key, default)) in fields.into_iter().enumerate() {
+        let field = json::moved_to(&mut map, place, key);
+        let text = match mem::take(field) {
+            Value::Null => None,
+            value => value.into_text(),
+        };
+        *field = Value::String(text.unwrap_or_else(|| default.to_owned()));
+    }
+    Value::Map(map)
 }
 
 /// The menus of a day: the map in the file, with whatever else stands in it.
@@ -261,7 +260,7 @@ impl Document for Day {
                 map_at(plate, &["menus", id, "plates", key])?;
             }
         }
-        Ok(Day(std::mem::take(day)))
+        Ok(Day(mem::take(day)))
     }
 
     fn into_file(self) -> Value {
@@ -273,8 +272,8 @@ impl Document for Day {
 /// 0, 1, 2 …, as a list. Null is no map, and no fault.
 fn map_at<'v>(value: &'v mut Value, place: &[&str]) -> Result<Option<&'v mut Map>, Misshapen> {
     if let Value::List(list) = value {
-        let list = std::mem::take(list).into_iter().enumerate();
-        *value = Value::Map(list.map(|(key, value)| (key.to_string(), value)).collect());
+        let list = mem::take(list).into_iter().enumerate();
+        *value = Value::Map(list.map(|(key, value)| (key.to_string().into(), value)).collect());
     }
     match value {
         Value::Map(map) => Ok(Some(map)),
@@ -288,7 +287,7 @@ fn entries_at<'v>(
     map: &'v mut Map,
     key: &str,
     place: &[&str],
-) -> Result<&'v mut [(String, Value)], Misshapen> {
+) -> Result<&'v mut [(Key, Value)], Misshapen> {
     match map.iter_mut().find(|(known, _)| known == key) {
         None => Ok(&mut []),
         Some((_, value)) => Ok(map_at(value, place)?.map_or(&mut [], Vec::as_mut_slice)),
@@ -298,55 +297,63 @@ fn entries_at<'v>(
 impl Day {
     /// The ids of the types that it has menus of.
     pub fn ids(&self) -> impl Iterator<Item = &str> {
-        inner(&self.0, "menus").into_iter().flatten().map(|(id, _)| id.as_str())
+        inner(&self.0, "menus").into_iter().flatten().map(|(id, _)| &**id)
     }
 
-    /// The menu of the type `id` as a response shows it: the three plates that every menu
-    /// has, then any others.
-    pub fn menu(&self, id: &str) -> Value {
-        let none = Map::new();
-        let menu = inner(&self.0, "menus").and_then(|menus| inner(menus, id));
-        let menu = menu.unwrap_or(&none);
-        let plates = inner(menu, "plates").unwrap_or(&none);
-        let others = plates.iter().filter(|(key, _)| !PLATES.contains(&key.as_str()));
-        let shown = PLATES.into_iter().map(|key| (key.to_owned(), shown_plate(inner(plates, key))));
-        let shown =
-            shown.chain(others.map(|(key, plate)| (key.clone(), shown_plate(plate.as_map()))));
-        with_others([("plates", Value::Map(shown.collect()))], menu)
+    /// The menu of the type `id` as a response shows it.
+    pub fn menu(self, id: &str) -> Value {
+        let menus = self.0.into_iter().find(|(key, _)| key == "menus");
+        let mut menus = menus.into_iter().flat_map(|(_, menus)| map_of(menus));
+        shown_menu(menus.find(|(key, _)| key == id).map_or(Value::Null, |(_, menu)| menu))
     }
 
-    /// Names plates of the menu of the type `id`; what is not named stays as it is. The first
-    /// save of a menu stores the three plates that every menu has. `None` where the menu
-    /// would get more than [`MAX_PLATES`].
-    pub fn save(&mut self, date: &str, id: &str, names: &[(String, String)]) -> Option<()> {
+    /// Names plates of the menu of the type `id` and gives it as a response shows it; what is
+    /// not named stays as it is. The first save of a menu stores the three plates that every
+    /// menu has. `None` where the menu would get more than [`MAX_PLATES`].
+    pub fn save(&mut self, date: &str, id: &str, names: &[(String, String)]) -> Option<Value> {
         if json::get(&self.0, "date").is_none() {
-            self.0.insert(0, ("date".to_owned(), Value::from(date)));
+            self.0.insert(0, ("date".into(), Value::from(date)));
         }
-        let menu = made_map(json::entry(made_map(json::entry(&mut self.0, "menus")), id));
+        let menus = made_map(json::entry(&mut self.0, "menus"));
+        let menu = made_map(json::entry(menus, id.to_owned()));
         let first_save = inner(menu, "plates").is_none();
         let plates = made_map(json::entry(menu, "plates"));
         let known = plates.len();
         if first_save {
-            plates.extend(PLATES.map(|key| (key.to_owned(), new_plate(""))));
+            plates.extend(PLATES.map(|key| (key.into(), new_plate(""))));
         }
         for (key, name) in names {
-            match json::entry(plates, key) {
+            match json::entry(plates, key.clone()) {
                 Value::Map(plate) => json::set(plate, "name", Value::from(name.as_str())),
                 plate => *plate = new_plate(name),
             }
         }
-        (plates.len() <= MAX_PLATES.max(known)).then_some(())
+        let is_small = plates.len() <= MAX_PLATES.max(known);
+        is_small.then(|| shown_menu(Value::Map(menu.clone())))
     }
 }
 
-fn shown_plate(plate: Option<&Map>) -> Value {
-    let none = Map::new();
-    let plate = plate.unwrap_or(&none);
-    let text = |field| {
-        let text = json::get(plate, field).and_then(Value::to_text);
-        Value::String(text.unwrap_or_default())
-    };
-    with_others([("name", text("name")), ("pictogram", text("pictogram"))], plate)
+/// The menu with the three plates that every menu has in front of any others.
+fn shown_menu(menu: Value) -> Value {
+    let mut menu = map_of(menu);
+    let plates = json::moved_to(&mut menu, 0, "plates");
+    let mut shown = map_of(mem::take(plates));
+    for (place, key) in PLATES.into_iter().enumerate() {
+        json::moved_to(&mut shown, place, key);
+    }
+    for (_, plate) in &mut shown {
+        *plate = with_texts_first(mem::take(plate), [("name", ""), ("pictogram", "")]);
+    }
+    *plates = Value::Map(shown);
+    Value::Map(menu)
+}
+
+/// The map that `value` is, else an empty one.
+fn map_of(value: Value) -> Map {
+    match value {
+        Value::Map(map) => map,
+        _ => Map::new(),
+    }
 }
 
 /// The map under `key`.
@@ -366,6 +373,5 @@ fn made_map(value: &mut Value) -> &mut Map {
 }
 
 fn new_plate(name: &str) -> Value {
-    let fields = [("name", name), ("pictogram", "")];
-    Value::Map(fields.map(|(key, text)| (key.to_owned(), Value::from(text))).into())
+    Value::Map(json::map([("name", Value::from(name)), ("pictogram", Value::from(""))]))
 }

@@ -90,7 +90,7 @@ impl Fields {
                 ));
             }
             if let Some(name) = plate_name(plate)? {
-                names.push((key, name));
+                names.push((key.into_owned(), name));
             }
         }
         Ok(names)

@@ -8,7 +8,7 @@ use crate::cgi::Request;
 use crate::clock;
 use crate::config;
 use crate::error::Error;
-use crate::json::{Map, Value};
+use crate::json::{self, Map, Value};
 use crate::model;
 use crate::store::{self, Aulario};
 
@@ -90,7 +90,7 @@ pub fn aulario<'r>(request: &'r Request) -> Result<&'r str, Error> {
 
 fn get_menu_types(call: &Call) -> Result<Map, Error> {
     let types = call.aulario.menu_types()?;
-    Ok(answer([("menu_types", types.shown())]))
+    Ok(json::map([("menu_types", types.shown())]))
 }
 
 fn get_menu(call: &Call) -> Result<Map, Error> {
@@ -100,11 +100,11 @@ fn get_menu(call: &Call) -> Result<Map, Error> {
         None => types.first(),
         Some(text) => types.find(text),
     };
-    let id = id.ok_or_else(Error::invalid_menu_type)?;
-    let menu = call.aulario.day(&date)?.menu(id);
-    Ok(answer([
-        ("date", Value::from(date.as_str())),
-        ("menu_type", Value::from(id)),
+    let id = id.ok_or_else(Error::invalid_menu_type)?.to_owned();
+    let menu = call.aulario.day(&date)?.menu(&id);
+    Ok(json::map([
+        ("date", Value::String(date)),
+        ("menu_type", Value::String(id)),
         ("menu_types", types.shown()),
         ("menu", menu),
     ]))
@@ -120,15 +120,10 @@ fn save_menu(call: &Call) -> Result<Map, Error> {
     // A type that is deleted from here on keeps its saved menus, this one among them.
     let types = call.aulario.menu_types()?;
     let id = types.find(menu_type).ok_or_else(Error::invalid_menu_type)?;
-    let menu = call.aulario.change_day(&date, |day| match day.save(&date, id, &names) {
-        Some(()) => Ok(day.menu(id)),
-        None => Err(fields::too_many_plates()),
-    })?;
-    Ok(answer([
-        ("date", Value::from(date.as_str())),
-        ("menu_type", Value::from(id)),
-        ("menu", menu),
-    ]))
+    let menu = call
+        .aulario
+        .change_day(&date, |day| day.save(&date, id, &names).ok_or_else(fields::too_many_plates))?;
+    Ok(json::map([("date", Value::String(date)), ("menu_type", Value::from(id)), ("menu", menu)]))
 }
 
 fn add_menu_type(call: &Call) -> Result<Map, Error> {
@@ -144,7 +139,7 @@ fn add_menu_type(call: &Call) -> Result<Map, Error> {
     let added = call
         .aulario
         .change_menu_types(|types| types.add(&id, label, color).ok_or_else(Error::duplicate))?;
-    Ok(answer([("menu_type", added), ("message", Value::from("Menu type added."))]))
+    Ok(json::map([("menu_type", added), ("message", Value::from("Menu type added."))]))
 }
 
 fn rename_menu_type(call: &Call) -> Result<Map, Error> {
@@ -158,7 +153,7 @@ fn rename_menu_type(call: &Call) -> Result<Map, Error> {
     let renamed = call.aulario.change_menu_types(|types| {
         types.rename(id, label, color).ok_or_else(|| Error::not_found("menu type"))
     })?;
-    Ok(answer([("menu_type", renamed), ("message", Value::from("Menu type changed."))]))
+    Ok(json::map([("menu_type", renamed), ("message", Value::from("Menu type changed."))]))
 }
 
 fn delete_menu_type(call: &Call) -> Result<Map, Error> {
@@ -166,7 +161,7 @@ fn delete_menu_type(call: &Call) -> Result<Map, Error> {
     let id = call.fields.text("id")?.unwrap_or_default();
     call.aulario
         .change_menu_types(|types| types.delete(id).ok_or_else(|| Error::not_found("menu type")))?;
-    Ok(answer([("message", Value::from("Menu type deleted."))]))
+    Ok(json::map([("message", Value::from("Menu type deleted."))]))
 }
 
 impl Call<'_> {
@@ -180,10 +175,6 @@ impl Call<'_> {
             )),
         }
     }
-}
-
-fn answer<const N: usize>(fields: [(&str, Value); N]) -> Map {
-    fields.map(|(key, value)| (key.to_owned(), value)).into()
 }
 
 impl From<config::Error> for Error {

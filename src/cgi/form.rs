@@ -57,7 +57,7 @@ impl Form {
             if base.is_empty() || path.len() > MAX_NESTING {
                 continue;
             }
-            let mut place = json::entry(&mut map, &base);
+            let mut place = json::entry(&mut map, base.into_owned());
             for key in path {
                 if !matches!(place, Value::Map(_)) {
                     *place = Value::Map(Map::new());
@@ -65,8 +65,8 @@ impl Form {
                 let Value::Map(inner) = place else {
                     unreachable!("made a map above");
                 };
-                let next = next_index(inner);
-                place = json::entry(inner, if key.is_empty() { &next } else { key });
+                let key = if key.is_empty() { next_index(inner) } else { key.to_owned() };
+                place = json::entry(inner, key);
             }
             *place = Value::String(value);
         }
@@ -86,6 +86,9 @@ fn next_index(map: &Map) -> String {
 /// without leading spaces, with `_` for a space, a dot and an unclosed first bracket. What
 /// follows a closed bracket and is no bracket is dropped. Cookies have the same names.
 pub fn php_name(name: &str) -> (Cow<'_, str>, Vec<&str>) {
+    if name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
+        return (name.into(), Vec::new());
+    }
     let name = name.split('\0').next().unwrap_or_default();
     let name = name.trim_start_matches(' ');
     if name.starts_with('[') {

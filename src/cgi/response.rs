@@ -1,7 +1,7 @@
 //! The response (RFC 3875 §6), whole in memory before a byte of it is written.
 
 use crate::error::{Code, Error};
-use crate::json::Value;
+use crate::json::{self, Value};
 
 /// Status, headers and a JSON body.
 #[derive(Debug, PartialEq)]
@@ -54,11 +54,11 @@ impl Response {
 
 impl From<Error> for Response {
     fn from(error: Error) -> Response {
-        let body = Value::Map(vec![
-            ("success".to_owned(), Value::Bool(false)),
-            ("error".to_owned(), Value::from(error.sentence())),
-            ("code".to_owned(), Value::from(error.code.name())),
-        ]);
+        let body = Value::Map(json::map([
+            ("success", Value::Bool(false)),
+            ("error", Value::from(error.sentence())),
+            ("code", Value::from(error.code.name())),
+        ]));
         Response {
             status: error.code.status(),
             allow: error.allow,

@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-use crate::json::Value;
+use crate::json::{self, Value};
 use crate::log::printable;
 
 /// How bad a finding is.
@@ -77,12 +77,12 @@ impl Report {
         let mend = mend.map(|command| printable(&command));
         self.worst = self.worst.max(level);
         if self.as_json {
-            let mut finding = vec![
-                ("level".to_owned(), Value::from(level.name())),
-                ("about".to_owned(), Value::String(about)),
-                ("text".to_owned(), Value::String(text)),
-            ];
-            finding.extend(mend.map(|command| ("mend".to_owned(), Value::String(command))));
+            let mut finding = json::map([
+                ("level", Value::from(level.name())),
+                ("about", Value::String(about)),
+                ("text", Value::String(text)),
+            ]);
+            finding.extend(mend.map(|command| ("mend".into(), Value::String(command))));
             return self.findings.push(Value::Map(finding));
         }
         self.clear_progress();
@@ -123,10 +123,10 @@ impl Report {
             Level::Error => 2,
         };
         if self.as_json {
-            let document = Value::Map(vec![
-                ("status".to_owned(), Value::Int(status.into())),
-                ("findings".to_owned(), Value::List(self.findings)),
-            ]);
+            let document = Value::Map(json::map([
+                ("status", Value::Int(status.into())),
+                ("findings", Value::List(self.findings)),
+            ]));
             print(&format!("{}\n", String::from_utf8_lossy(&document.to_compact())));
         }
         status

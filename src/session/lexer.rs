@@ -188,8 +188,11 @@ impl<'b> Cursor<'b> {
     /// An unsigned number.
     fn number(&mut self) -> Result<usize, Error> {
         let digits = self.take_while(|byte| byte.is_ascii_digit());
-        match str::from_utf8(digits).map(str::parse) {
-            Ok(Ok(number)) => Ok(number),
+        let number = digits.iter().try_fold(0usize, |number, digit| {
+            number.checked_mul(10)?.checked_add(usize::from(digit - b'0'))
+        });
+        match number {
+            Some(number) if !digits.is_empty() => Ok(number),
             _ => self.fail("a number"),
         }
     }

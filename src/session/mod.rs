@@ -124,7 +124,7 @@ fn path(save_path: &SavePath, id: &SessionId) -> Option<PathBuf> {
     }
     let mut path = save_path.folder.clone();
     path.extend(id.split("").skip(1).take(save_path.depth));
-    path.push(format!("sess_{id}"));
+    path.push(["sess_", id].concat());
     Some(path)
 }
 
