@@ -34,13 +34,24 @@ pub enum Settings {
 }
 
 pub fn apache(mpm: &str, php: Php, cgi: &str, settings: Settings) -> Site {
-    let mut site = Site::new();
+    apache_on(Site::new(), mpm, php, cgi, settings, "")
+}
+
+/// Likewise on that site, with the lines of `more`.
+pub fn apache_on(
+    mut site: Site,
+    mpm: &str,
+    php: Php,
+    cgi: &str,
+    settings: Settings,
+    more: &str,
+) -> Site {
     let mut example = site.fill("apache.conf.example", settings);
     if php == Php::FpmByProxyPassMatch {
         example = example.replace("#ProxyPass", "ProxyPass");
     }
     site.write("example.conf", &example);
-    let include = format!("Include {}/example.conf", site.path().display());
+    let include = format!("Include {}/example.conf\n{more}", site.path().display());
     site.start_apache(mpm, php, cgi, "None", &include);
     site
 }
@@ -60,7 +71,11 @@ pub fn htaccess(mpm: &str, php: Php, cgi: &str, settings: Settings) -> Site {
 }
 
 pub fn lighttpd(check_local: &str, settings: Settings) -> Site {
-    let mut site = Site::new();
+    lighttpd_on(Site::new(), check_local, settings, "")
+}
+
+/// Likewise on that site, with the lines of `more`.
+pub fn lighttpd_on(mut site: Site, check_local: &str, settings: Settings, more: &str) -> Site {
     site.write("example.conf", &site.fill("lighttpd.conf.example", settings));
     let (folder, port) = (site.path().display(), site.port);
     let configuration = format!(
@@ -76,6 +91,7 @@ pub fn lighttpd(check_local: &str, settings: Settings) -> Site {
             "bin-environment" => ( "PHP_FCGI_CHILDREN" => "4" ), "check-local" => "{check_local}"
         )) )
         include "{folder}/example.conf"
+        {more}
         "#
     );
     site.write("lighttpd.conf", &configuration);
@@ -139,7 +155,7 @@ pub struct Site {
 }
 
 impl Site {
-    fn new() -> Site {
+    pub fn new() -> Site {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path();
         for inner in
@@ -267,7 +283,7 @@ impl Site {
     }
 
     /// Starts PHP-FPM and waits until it listens.
-    fn start_fpm(&mut self, listen: &str) {
+    pub fn start_fpm(&mut self, listen: &str) {
         let folder = self.path().display().to_string();
         let listen =
             if listen.contains(':') { listen.to_owned() } else { format!("{folder}/{listen}") };
@@ -278,7 +294,7 @@ impl Site {
             [www]
             listen = {listen}
             pm = static
-            pm.max_children = 4
+            pm.max_children = 8
             php_admin_value[session.save_path] = {folder}/sessions
             "
         );
@@ -406,7 +422,7 @@ impl Drop for Site {
     }
 }
 
-fn module(name: &str) -> String {
+pub fn module(name: &str) -> String {
     format!("LoadModule {name}_module {MODULES}/mod_{name}.so\n")
 }
 

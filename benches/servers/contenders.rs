@@ -1,0 +1,231 @@
+//! The servers, and what answers the same request under each of them.
+
+use std::fs::{self, File};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, SystemTime};
+
+use crate::load::{CLIENTS, Client, Work};
+use crate::site::{Php, Settings, Site, apache_on, lighttpd_on, module};
+use crate::support::{ADMIN, Value, json, output, session};
+
+pub const FLOOR: &str = "floor";
+pub const FLOOR_WAITED_FOR: &str = "floor, LEAVE_EARLY=off";
+pub const COMEDOR: &str = "comedor";
+pub const COMEDOR_WAITED_FOR: &str = "comedor, LEAVE_EARLY=off";
+pub const PHP_CGI: &str = "php-cgi";
+pub const PHP_FPM: &str = "PHP-FPM + opcache";
+pub const MOD_PHP: &str = "mod_php + opcache";
+
+/// The page that the program answers, and the day that is read.
+pub const PAGE: &str = "api/comedor.php";
+pub const DATE: &str = "2026-03-04";
+pub const MENU: [(&str, &str); 3] =
+    [("primero", "Lentejas con verduras"), ("segundo", "Merluza a la plancha"), ("postre", "Piña")];
+
+/// A server that runs, the names of what answers under it with the pages, and what could not be
+/// started, with the reason.
+pub struct Server {
+    pub site: Site,
+    pub contenders: Vec<(&'static str, &'static str)>,
+    pub missing: Vec<(&'static str, String)>,
+}
+
+type Start = fn() -> Server;
+
+/// Each server and how it is started, which panics where something of it is missing.
+pub const SERVERS: [(&str, Start); 3] = [
+    ("Apache, prefork and mod_cgi", || apache("prefork", Php::Module, "cgi")),
+    ("Apache, event and mod_cgid", || apache("event", Php::Fpm, "cgid")),
+    ("lighttpd", lighttpd),
+];
+
+/// What `start` makes, or why it panicked.
+pub fn attempt<T>(start: impl FnOnce() -> T) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(start)).map_err(|panic| {
+        let text = panic.downcast_ref::<String>().cloned();
+        text.or(panic.downcast_ref().map(|text: &&str| text.to_string())).unwrap_or_default()
+    })
+}
+
+fn apache(mpm: &str, php: Php, cgi: &str) -> Server {
+    let (mut site, mut missing) = (site(), Vec::new());
+    let folder = site.path().display().to_string();
+    let mut more = format!(
+        "{}MaxKeepAliveRequests 0
+        <IfModule mpm_prefork_module>
+            StartServers 16
+            MinSpareServers 16
+            MaxSpareServers 32
+        </IfModule>
+        ScriptAlias /waited-for {folder}/cgi/comedor
+        ScriptAlias /floor {folder}/cgi/floor
+        ScriptAlias /floor-waited-for {folder}/cgi/floor
+        <LocationMatch waited-for>
+            SetEnv COMEDOR_LEAVE_EARLY off
+        </LocationMatch>
+        <Files floor>
+            Require all granted
+        </Files>
+        ",
+        module("actions")
+    );
+    match php_cgi() {
+        Ok(program) => {
+            more += &format!(
+                "ScriptAlias /php-cgi-program {}
+                <Directory /usr/bin>
+                    <Files php-cgi*>
+                        Require all granted
+                    </Files>
+                </Directory>
+                Action php-cgi /php-cgi-program
+                <Location /php-cgi>
+                    SetHandler php-cgi
+                </Location>
+                ",
+                program.display()
+            );
+        }
+        Err(why) => missing.push((PHP_CGI, why)),
+    }
+    if php == Php::Module {
+        match attempt(|| site.start_fpm("fpm.sock")) {
+            Ok(()) => {
+                more += &format!(
+                    "{}{}<Location /php-fpm>
+                        SetHandler \"proxy:unix:{folder}/fpm.sock|fcgi://localhost\"
+                    </Location>
+                    ",
+                    module("proxy"),
+                    module("proxy_fcgi")
+                );
+            }
+            Err(why) => missing.push((PHP_FPM, why)),
+        }
+    }
+    let site = apache_on(site, mpm, php, cgi, Settings::File, &more);
+    let mut contenders = vec![
+        (FLOOR, "floor"),
+        (FLOOR_WAITED_FOR, "floor-waited-for"),
+        (COMEDOR, PAGE),
+        (COMEDOR_WAITED_FOR, "waited-for"),
+        (PHP_CGI, "php-cgi/comedor.php"),
+        (PHP_FPM, "php-fpm/comedor.php"),
+    ];
+    if php == Php::Module {
+        contenders.push((MOD_PHP, "mod_php/comedor.php"));
+    }
+    Server { site, contenders, missing }
+}
+
+fn lighttpd() -> Server {
+    let (mut site, mut missing) = (site(), Vec::new());
+    let folder = site.path().display().to_string();
+    if let Err(why) = attempt(|| site.start_fpm("fpm.sock")) {
+        missing.push((PHP_FPM, why));
+    }
+    let more = format!(
+        r#"server.max-keep-alive-requests = 65535
+        $HTTP["url"] =~ "^/floor" {{
+            alias.url = ( "/floor" => "{folder}/cgi/floor" )
+            cgi.assign = ( "" => "" )
+        }}
+        $HTTP["url"] =~ "^/php-cgi/" {{
+            cgi.assign = ( ".php" => "/usr/bin/php-cgi" )
+            fastcgi.server = ()
+        }}
+        $HTTP["url"] =~ "^/php-fpm/" {{
+            fastcgi.server = ( ".php" => (( "socket" => "{folder}/fpm.sock" )) )
+        }}"#
+    );
+    let site = lighttpd_on(site, "enable", Settings::File, &more);
+    let contenders = vec![
+        (FLOOR, "floor"),
+        (COMEDOR, PAGE),
+        (PHP_CGI, "php-cgi/comedor.php"),
+        (PHP_FPM, "php-fpm/comedor.php"),
+    ];
+    Server { site, contenders, missing }
+}
+
+/// A site with a session for each client, and the script where each kind of PHP answers.
+fn site() -> Site {
+    let site = Site::new();
+    for client in 1..=CLIENTS[1] {
+        fs::write(site.path().join(format!("sessions/sess_{client}")), session(ADMIN)).unwrap();
+    }
+    for folder in ["php-cgi", "php-fpm", "mod_php"] {
+        let folder = site.path().join("docroot").join(folder);
+        fs::create_dir(&folder).unwrap();
+        let script = folder.join("comedor.php");
+        fs::write(&script, include_str!("../comedor.php")).unwrap();
+        // opcache keeps no file that is younger than two seconds.
+        let old = SystemTime::now() - Duration::from_secs(3600);
+        File::options().append(true).open(&script).unwrap().set_modified(old).unwrap();
+        let hits = "<?php $cache = opcache_get_status();
+            echo $cache['scripts'][__DIR__ . '/comedor.php']['hits'] ?? 0;";
+        fs::write(folder.join("hits.php"), hits).unwrap();
+    }
+    site
+}
+
+/// Debian's link, as the file that it leads to.
+pub fn php_cgi() -> Result<PathBuf, String> {
+    fs::canonicalize("/usr/bin/php-cgi").map_err(|error| format!("/usr/bin/php-cgi: {error}"))
+}
+
+/// Compiles the program that does nothing but answer `size` bytes.
+pub fn floor(size: usize, to: &Path) -> Result<(), String> {
+    attempt(|| {
+        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/floor.c");
+        let mut compiler = Command::new("cc");
+        compiler.args(["-O2", "-static", &format!("-DSIZE={size}"), "-o"]).arg(to).arg(source);
+        output(&mut compiler, "gcc libc6-dev");
+    })
+}
+
+impl Server {
+    /// Puts data there by the program, leaves out what could not be started, and sees that the others
+    /// answer the same.
+    pub fn checked(mut self) -> Server {
+        let jar = self.site.path().join("cookies").display().to_string();
+        self.site.curl(&["-c", &jar, &self.site.url("login.php")]);
+        let sin_gluten = json!({"id": "sin-gluten", "label": "Menú sin gluten"});
+        self.site.call("add_menu_type", Some(sin_gluten));
+        for (plate, name) in MENU {
+            self.site.save(DATE, plate, name);
+        }
+        let answer = |page| Client::new(&self.site, page, Work::Read, 1).request("");
+        let expected = answer(PAGE);
+
+        if let Err(why) = floor(expected.len(), &self.site.path().join("cgi/floor")) {
+            let floors = self.contenders.iter().filter(|(name, _)| name.starts_with(FLOOR));
+            self.missing.extend(floors.map(|(name, _)| (*name, why.clone())));
+        }
+        let is_missing = |name: &str| self.missing.iter().any(|(missing, _)| *missing == name);
+        let (mut contenders, mut without_opcache) = (Vec::new(), Vec::new());
+        for &(name, page) in self.contenders.iter().filter(|(name, _)| !is_missing(name)) {
+            let found = answer(page);
+            if name.starts_with(FLOOR) {
+                assert_eq!(found.len(), expected.len(), "{name}");
+            } else {
+                let value = |text| serde_json::from_str::<Value>(text).expect("JSON");
+                assert_eq!(value(&found), value(&expected), "{name}");
+            }
+            if name.ends_with("opcache") {
+                answer(page);
+                let hits = self.site.curl(&[&self.site.url(&page.replace("comedor", "hits"))]);
+                if hits.0 != 200 || hits.1.parse().unwrap_or(0) == 0 {
+                    without_opcache.push((name, format!("opcache is not on: {hits:?}")));
+                    continue;
+                }
+            }
+            contenders.push((name, page));
+        }
+        self.contenders = contenders;
+        self.missing.extend(without_opcache);
+        self
+    }
+}

@@ -1,0 +1,99 @@
+//! How fast the program is under real web servers, beside a program that does nothing and beside PHP.
+//! `benches/run` runs it; nothing is asserted by time.
+
+mod chart;
+mod contenders;
+mod load;
+mod report;
+#[allow(dead_code, reason = "the tests use the rest")]
+#[path = "../../tests/comedor/site.rs"]
+mod site;
+mod start;
+#[allow(dead_code, reason = "the tests use the rest")]
+#[path = "../../tests/comedor/support.rs"]
+mod support;
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use contenders::{COMEDOR_WAITED_FOR, FLOOR_WAITED_FOR, SERVERS, Server, attempt};
+use load::{CLIENTS, Figures, Work};
+use report::{Row, Section};
+
+fn main() {
+    let words: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
+    let is_quick = words == ["--quick"];
+    if !is_quick && !words.is_empty() {
+        eprintln!("benches/run [--quick]");
+        std::process::exit(2);
+    }
+    let (rounds, span, starts) = if is_quick {
+        (2, Duration::from_millis(40), 20)
+    } else {
+        (10, Duration::from_millis(400), 300)
+    };
+
+    let (mut sections, mut missing) = (Vec::new(), Vec::new());
+    for (name, start) in SERVERS {
+        let server = match attempt(start) {
+            Ok(server) => server.checked(),
+            Err(why) => {
+                missing.push((name.to_owned(), why));
+                continue;
+            }
+        };
+        for saves in [false, true] {
+            eprintln!("{name}: {}", if saves { "saves" } else { "reads" });
+            sections.push(Section {
+                server: name,
+                saves,
+                rows: measure(&server, saves, rounds, span),
+            });
+        }
+        let left_out = server.missing.iter();
+        missing.extend(left_out.map(|(what, why)| (format!("{name}: {what}"), why.clone())));
+    }
+    eprintln!("process start");
+    let starts = start::measure(starts).unwrap_or_else(|why| {
+        missing.push(("process start".to_owned(), why));
+        Vec::new()
+    });
+
+    let text = report::markdown(&sections, &starts, &missing);
+    print!("{text}");
+    // Figures of a look whether it runs are not for showing.
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches");
+    let folder = if is_quick { Path::new(env!("CARGO_TARGET_TMPDIR")) } else { &folder };
+    fs::write(folder.join("results.md"), text).unwrap();
+    fs::write(folder.join("results.svg"), chart::svg(&sections)).unwrap();
+    eprintln!("written: {}", folder.join("results.{md,svg}").display());
+}
+
+/// Rounds, in each of which every contender is measured in turn.
+fn measure(server: &Server, saves: bool, rounds: usize, span: Duration) -> Vec<Row> {
+    let mut runs = Vec::new();
+    for &(name, page) in &server.contenders {
+        if !saves {
+            runs.push((name.to_owned(), page, Work::Read));
+        } else if name != FLOOR_WAITED_FOR && name != COMEDOR_WAITED_FOR {
+            // What reads say of these two holds for saves.
+            runs.push((name.to_owned(), page, Work::Save));
+            if page.ends_with("/comedor.php") && page != contenders::PAGE {
+                runs.push((format!("{name}, flushed"), page, Work::FlushedSave));
+            }
+        }
+    }
+    let mut figures: Vec<[Figures; 2]> = runs.iter().map(|_| Default::default()).collect();
+    for round in 0..rounds {
+        for (at, clients) in CLIENTS.into_iter().enumerate() {
+            for turn in 0..runs.len() {
+                let index = (round + turn) % runs.len();
+                let (_, page, work) = runs[index];
+                figures[index][at].add(&server.site, page, work, clients, span);
+            }
+        }
+    }
+    let rows = runs.into_iter().zip(figures);
+    rows.map(|((name, ..), figures)| Row { name, figures }).collect()
+}

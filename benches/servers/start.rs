@@ -1,0 +1,62 @@
+//! What starting a process costs, without any server.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::process::Stdio;
+use std::time::Instant;
+
+use crate::contenders::{COMEDOR, DATE, FLOOR, MENU, PHP_CGI, floor, php_cgi};
+use crate::load::Figures;
+use crate::support::{School, Value, json};
+
+/// Starts each of them in turn, so often, with the variables of a server other than Apache.
+pub fn measure(rounds: usize) -> Result<Vec<(&'static str, Figures)>, String> {
+    let school = School::new();
+    let document_root = school.data().with_file_name("docroot");
+    fs::create_dir(&document_root).unwrap();
+    let plates: Value =
+        MENU.iter().map(|(plate, name)| (plate.to_string(), json!({"name": name}))).collect();
+    school.save(json!({"date": DATE, "menu_type": "basal", "plates": plates}));
+    let read = school.get("get_menu").query("date", DATE).query("menu", "basal");
+    let expected = read.run().ok();
+
+    let nothing = school.data().with_file_name("floor");
+    floor(expected.to_string().len(), &nothing)?;
+    let mut contenders = vec![(FLOOR, read.clone().program(&nothing)), (COMEDOR, read.clone())];
+    if let Ok(php) = php_cgi() {
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/comedor.php");
+        let php = read.program(&php).set("REDIRECT_STATUS", "200").set("SCRIPT_FILENAME", script);
+        contenders.push((PHP_CGI, php.set("DOCUMENT_ROOT", document_root)));
+    }
+    let mut figures: Vec<_> =
+        contenders.iter().map(|(name, _)| (*name, Figures::default())).collect();
+    for _ in 0..rounds {
+        for ((name, cgi), (_, figures)) in contenders.iter().zip(&mut figures) {
+            let mut command = cgi.command(&[]);
+            let started = Instant::now();
+            let output =
+                command.stdin(Stdio::null()).output().unwrap_or_else(|e| panic!("{name}: {e}"));
+            figures.times.push(started.elapsed());
+            let text = String::from_utf8(output.stdout).unwrap();
+            let (_, body) = text.split_once("\r\n\r\n").expect("headers");
+            if *name != FLOOR {
+                assert_eq!(serde_json::from_str::<Value>(body).expect("JSON"), expected, "{name}");
+            }
+        }
+    }
+    Ok(figures)
+}
+
+/// What one flush of a file of a few bytes takes where temporary folders lie, in milliseconds.
+pub fn flush() -> f64 {
+    let folder = tempfile::tempdir().unwrap();
+    let mut figures = Figures::default();
+    for number in 0..100 {
+        let mut file = File::create(folder.path().join(number.to_string())).unwrap();
+        file.write_all(b"a menu").unwrap();
+        let started = Instant::now();
+        file.sync_all().unwrap();
+        figures.times.push(started.elapsed());
+    }
+    figures.quantile(0.5)
+}
