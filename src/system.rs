@@ -15,7 +15,7 @@ pub const MAX_SIZE: u64 = 16 * 1024 * 1024;
 
 /// How long to sleep between two tries for a lock. `flock` can wait by itself, but not up to
 /// a deadline.
-const PAUSE: Duration = Duration::from_millis(5);
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// Opens `path` as `options` say, but follows no symbolic link in its last part and does not
 /// wait for the other end of a fifo.
