@@ -8,7 +8,8 @@
 //! (pidfd_open(2), Linux 5.3) and ends.
 //!
 //! It is the last thing that a request does: the answer is written, every file and lock is let go.
-//! Where it can't be done nothing is lost but the time.
+//! Where it can't be done nothing is lost but the time. The child outlives its parent by a moment and
+//! is left to the system's first process; where that is Apache, in a container, Apache reaps it.
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;

@@ -6,7 +6,10 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use crate::site::{Php, Settings, Site, apache, files_in, htaccess, lighttpd, nginx};
+use crate::site::{
+    NOBODY, Php, Settings, Site, apache, apache_in_container, apache_with_suexec, files_in,
+    htaccess, lighttpd, nginx, wait_until,
+};
 use crate::support::{json, output};
 
 const DATE: &str = "2026-03-04";
@@ -49,6 +52,34 @@ fn apache_prefork_where_only_htaccess_can_be_changed() {
 #[test]
 fn apache_event_where_only_htaccess_can_be_changed() {
     htaccess("event", Php::Fpm, "cgid", Settings::Server).exercise();
+}
+
+#[test]
+fn apache_with_suexec_and_mod_cgi() {
+    let site = apache_with_suexec("prefork", "cgi");
+    site.exercise();
+    site.everything_belongs_to_its_own_user();
+}
+
+#[test]
+fn apache_with_suexec_and_mod_cgid() {
+    let site = apache_with_suexec("event", "cgid");
+    site.exercise();
+    site.everything_belongs_to_its_own_user();
+}
+
+#[test]
+fn apache_prefork_as_first_process_of_a_container() {
+    let site = apache_in_container("prefork", "cgi");
+    site.exercise();
+    site.leaves_no_process_behind();
+}
+
+#[test]
+fn apache_event_as_first_process_of_a_container() {
+    let site = apache_in_container("event", "cgid");
+    site.exercise();
+    site.leaves_no_process_behind();
 }
 
 #[test]
@@ -211,5 +242,27 @@ impl Site {
             assert_eq!(name(&format!("2026-05-{client:02}"), format!("p{round}")), "PHP");
             assert_eq!(name(&format!("2026-06-{client:02}"), format!("p{round}")), "PHP");
         }
+    }
+
+    fn everything_belongs_to_its_own_user(&self) {
+        let mut of_others = Command::new("find");
+        of_others.arg(self.path().join("data")).args(["!", "-uid", &NOBODY.to_string()]);
+        assert_eq!(String::from_utf8_lossy(&output(&mut of_others, "findutils")), "");
+    }
+
+    /// The container's first process has reaped the programs and what they forked.
+    fn leaves_no_process_behind(&self) {
+        let children = |pid: &str| {
+            let path = format!("/proc/{pid}/task/{pid}/children");
+            fs::read_to_string(path).unwrap_or_default()
+        };
+        let first = children(&self.server_process().to_string());
+        wait_until("the reaping", || {
+            let names = children(first.trim())
+                .split_whitespace()
+                .map(|child| fs::read_to_string(format!("/proc/{child}/comm")).unwrap_or_default())
+                .collect::<String>();
+            !names.contains("comedor")
+        });
     }
 }

@@ -17,6 +17,7 @@ const REPOSITORY: &str = env!("CARGO_MANIFEST_DIR");
 const MODULES: &str = "/usr/lib/apache2/modules";
 /// Debian's user of web servers.
 const WWW_DATA: u32 = 33;
+pub const NOBODY: u32 = 65534;
 
 /// How Apache reaches PHP.
 #[derive(Clone, Copy, PartialEq)]
@@ -54,6 +55,23 @@ pub fn apache_on(
     let include = format!("Include {}/example.conf\n{more}", site.path().display());
     site.start_apache(mpm, php, cgi, "None", &include);
     site
+}
+
+/// Apache as the first process of a container, which becomes the parent of whatever a program
+/// leaves behind.
+pub fn apache_in_container(mpm: &str, cgi: &str) -> Site {
+    let mut site = Site::new();
+    site.is_container = true;
+    apache_on(site, mpm, Php::Fpm, cgi, Settings::File, "")
+}
+
+/// Apache where PHP and programs run as the site's own user; suEXEC starts programs below
+/// `/var/www` only.
+pub fn apache_with_suexec(mpm: &str, cgi: &str) -> Site {
+    let mut site = Site::new_in(Path::new("/var/www"));
+    site.user = NOBODY;
+    let more = format!("{}SuexecUserGroup #{NOBODY} #{NOBODY}\n", module("suexec"));
+    apache_on(site, mpm, Php::Fpm, cgi, Settings::File, &more)
 }
 
 /// As the head of the example says: the program as `comedor.cgi` and its settings beside it, in
@@ -145,18 +163,25 @@ pub fn nginx(settings: Settings) -> Site {
     site
 }
 
-/// A document root with the pages of a frontend, data, sessions and the program, all of which
-/// belong to the web server's user; and the servers that run on it.
+/// A document root with the pages of a frontend, data, sessions and the program; and the servers
+/// that run on it.
 pub struct Site {
     folder: TempDir,
     pub port: u16,
+    /// To whom all of that belongs, and as whom PHP-FPM runs: the web server's user, or another.
+    user: u32,
+    is_container: bool,
     processes: Vec<Child>,
     pub has_file_in_docroot: bool,
 }
 
 impl Site {
     pub fn new() -> Site {
-        let folder = tempfile::tempdir().unwrap();
+        Site::new_in(&std::env::temp_dir())
+    }
+
+    fn new_in(folder: &Path) -> Site {
+        let folder = tempfile::tempdir_in(folder).unwrap();
         let path = folder.path();
         for inner in
             ["docroot/api", "data/Centros/centro1/Aularios", "sessions", "log", "cgi", "tmp"]
@@ -171,7 +196,14 @@ impl Site {
         let aulario = path.join("data/Centros/centro1/Aularios/aula1.json");
         fs::write(aulario, "{\"name\":\"Aula 1\"}").unwrap();
         let port = free_port();
-        Site { folder, port, processes: Vec::new(), has_file_in_docroot: false }
+        Site {
+            folder,
+            port,
+            user: WWW_DATA,
+            is_container: false,
+            processes: Vec::new(),
+            has_file_in_docroot: false,
+        }
     }
 
     pub fn path(&self) -> &Path {
@@ -282,7 +314,7 @@ impl Site {
         self.wait();
     }
 
-    /// Starts PHP-FPM and waits until it listens.
+    /// Starts PHP-FPM as Debian does, and waits until it listens.
     pub fn start_fpm(&mut self, listen: &str) {
         let folder = self.path().display().to_string();
         let listen =
@@ -293,32 +325,50 @@ impl Site {
             daemonize = no
             [www]
             listen = {listen}
+            listen.owner = {WWW_DATA}
+            listen.group = {WWW_DATA}
+            user = {user}
+            group = {user}
             pm = static
             pm.max_children = 8
             php_admin_value[session.save_path] = {folder}/sessions
-            "
+            ",
+            user = self.user
         );
         let lines = configuration.lines().map(|line| format!("{}\n", line.trim_start()));
         self.write("fpm.conf", &lines.collect::<String>());
         let program = first_of("/usr/sbin", "php-fpm");
-        self.start("fpm.out", program.to_str().unwrap(), &["-y", &format!("{folder}/fpm.conf")]);
+        let configuration = format!("{folder}/fpm.conf");
+        self.start_as(0, "fpm.out", program.to_str().unwrap(), &["-y", &configuration]);
         let log = self.path().join("log/fpm.log");
         wait_until("PHP-FPM", || {
             fs::read_to_string(&log).is_ok_and(|log| log.contains("ready to handle connections"))
         });
     }
 
-    /// Starts a server as the web server's user, in a process group of its own.
     fn start(&mut self, name: &str, program: &str, arguments: &[&str]) {
+        self.start_as(WWW_DATA, name, program, arguments);
+    }
+
+    /// Starts a server in a process group of its own.
+    fn start_as(&mut self, user: u32, name: &str, program: &str, arguments: &[&str]) {
         let everything = output(Command::new("find").arg(self.path()), "findutils");
         for path in String::from_utf8(everything).unwrap().lines() {
-            chown(path, Some(WWW_DATA), Some(WWW_DATA)).expect("this test needs to run as root");
+            let own = ["cgi", "data", "docroot", "sessions"].map(|folder| self.path().join(folder));
+            let is_own = own.iter().any(|own| Path::new(path).starts_with(own));
+            let owner = if is_own { self.user } else { WWW_DATA };
+            chown(path, Some(owner), Some(owner)).expect("this test needs to run as root");
         }
         fs::set_permissions(self.path(), fs::Permissions::from_mode(0o755)).unwrap();
         let log = File::create(self.path().join(format!("log/{name}.out"))).unwrap();
-        let mut command = Command::new("setpriv");
+        let container: &[&str] = &["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"];
+        let container = if self.is_container && user == WWW_DATA { container } else { &[] };
+        let (user, group) = (format!("--reuid={user}"), format!("--regid={user}"));
+        let words = ["setpriv", &user, &group, "--clear-groups", program];
+        let mut words = container.iter().copied().chain(words);
+        let mut command = Command::new(words.next().unwrap());
         command
-            .args(["--reuid=33", "--regid=33", "--clear-groups", program])
+            .args(words)
             .args(arguments)
             .env_clear()
             .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
@@ -328,7 +378,7 @@ impl Site {
             .stderr(log)
             .process_group(0);
         assert!(Path::new(program).exists(), "{program} is missing; tests/run installs it");
-        self.processes.push(command.spawn().expect("setpriv, of Debian's util-linux"));
+        self.processes.push(command.spawn().expect("setpriv and unshare, of Debian's util-linux"));
     }
 
     fn wait(&self) {
@@ -337,6 +387,11 @@ impl Site {
             let status = ["-s", "-o", "/dev/null", "-w", "%{http_code}", &url];
             Command::new("curl").args(status).output().expect("curl").stdout == b"200"
         });
+    }
+
+    /// The process that was started last: the web server, or what holds its container.
+    pub fn server_process(&self) -> u32 {
+        self.processes.last().expect("a server").id()
     }
 
     pub fn url(&self, page: &str) -> String {
@@ -443,7 +498,7 @@ fn first_of(folder: &str, start: &str) -> PathBuf {
     found.flatten().unwrap_or_else(|| panic!("{folder}/{start}… is missing; tests/run installs it"))
 }
 
-fn wait_until(what: &str, is: impl Fn() -> bool) {
+pub fn wait_until(what: &str, is: impl Fn() -> bool) {
     let started = Instant::now();
     while !is() {
         assert!(started.elapsed() < Duration::from_secs(20), "{what} does not start");
