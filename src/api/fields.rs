@@ -98,12 +98,12 @@ impl Fields {
 }
 
 fn plate_name(plate: Value) -> Result<Option<String>, Error> {
-    let plate = match plate.into_map() {
-        Ok(plate) => plate,
-        Err(Value::Null) => return Ok(None),
-        Err(_) => {
-            return Err(Error::invalid_format("A plate must be an object with a name."));
-        }
+    let plate = match plate {
+        Value::Map(plate) => plate,
+        Value::Null => return Ok(None),
+        // A map without entries, as PHP writes it. What else is in a list has no name.
+        Value::List(list) if list.is_empty() => return Ok(None),
+        _ => return Err(Error::invalid_format("A plate must be an object with a name.")),
     };
     match json::get(&plate, "name") {
         None | Some(Value::Null) => Ok(None),

@@ -75,7 +75,7 @@ fn a_menu_is_saved_and_read_back_by_day_and_type() {
     school.save(json!({
         "date": DATE, "menu_type": "alergias",
         "plates": {"segundo": {"name": "Pollo"}, "primero": {}, "postre": null, "extra-1": {"name": null},
-                   "never": {}},
+                   "never": {}, "neither": []},
     }));
     expected["segundo"] = plate("Pollo");
     assert_eq!(school.menu("alergias")["menu"]["plates"], expected);
@@ -238,6 +238,8 @@ fn fields_are_checked_absent_ones_first_then_format_then_the_type() {
             "INVALID_FORMAT",
         ),
         ("save_menu", json!({"menu_type": "basal", "plates": "x"}), "INVALID_FORMAT"),
+        ("save_menu", json!({"menu_type": "basal", "plates": ["x"]}), "INVALID_FORMAT"),
+        ("save_menu", json!({"menu_type": "basal", "plates": {"a": ["x"]}}), "INVALID_FORMAT"),
         ("save_menu", json!({"menu_type": "basal", "plates": {"a b": {}}}), "INVALID_FORMAT"),
         ("save_menu", json!({"menu_type": "basal", "plates": {"": {}}}), "INVALID_FORMAT"),
         ("save_menu", json!({"menu_type": "basal", "plates": {"é": {}}}), "INVALID_FORMAT"),
