@@ -76,13 +76,18 @@ fn parameter(header: &[u8], name: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// The text up to the closing quote, and what is behind that.
+/// The text up to the closing quote, and what is behind that. Browsers escape no backslash, so one
+/// in front of the last quote is the text's own.
 fn unquoted(quoted: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     let mut text = Vec::new();
     let mut rest = quoted;
     loop {
         (text, rest) = match rest {
             [b'"', behind @ ..] => return Some((text, behind)),
+            [b'\\', b'"'] => {
+                text.push(b'\\');
+                return Some((text, b""));
+            }
             [b'\\', byte @ (b'"' | b'\\'), behind @ ..] | [byte, behind @ ..] => {
                 text.push(*byte);
                 (text, behind)
@@ -125,6 +130,10 @@ mod tests {
                  Content-Disposition: form-data; name=\"f\"; filename=\"\"\r\n\r\nxx\r\n--x y\r\n\
                  Content-Disposition: form-data; name=\"p[\\\"a\\\\]\"\r\n\r\n--x\r\n--x y--epilogue",
                 pairs(&[("a", "\r\n1\r\n"), ("p[\"a\\]", "--x")]),
+            ),
+            (
+                "--x y\r\nContent-Disposition: form-data; name=\"a\\\"\r\n\r\n1\r\n--x y--",
+                pairs(&[("a\\", "1")]),
             ),
             ("--x y--", pairs(&[])),
         ] {
