@@ -1,5 +1,6 @@
 //! The real program, run as a web server runs it: variables in, bytes out.
 
+mod api;
 mod budget;
 mod check;
 mod contract;

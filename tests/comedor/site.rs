@@ -103,6 +103,8 @@ pub fn lighttpd_on(mut site: Site, check_local: &str, settings: Settings, more: 
         server.errorlog = "{folder}/log/error.log"
         server.upload-dirs = ( "{folder}/tmp" )
         server.modules = ( "mod_fastcgi" )
+        # What the server would refuse by itself is left to the program.
+        server.http-parseopts = ( "url-ctrls-reject" => "disable", "method-get-body" => "enable" )
         fastcgi.server = ( ".php" => ((
             "bin-path" => "/usr/bin/php-cgi -d session.save_path={folder}/sessions",
             "socket" => "{folder}/php.sock", "max-procs" => 1,
@@ -396,6 +398,13 @@ impl Site {
 
     pub fn url(&self, page: &str) -> String {
         format!("http://127.0.0.1:{}/{page}", self.port)
+    }
+
+    /// Writes a session file as the site's PHP would.
+    pub fn log_in(&self, id: &str, content: &str) {
+        let path = self.path().join(format!("sessions/sess_{id}"));
+        fs::write(&path, content).unwrap();
+        chown(path, Some(WWW_DATA), Some(WWW_DATA)).unwrap();
     }
 
     /// Status and body of what curl gets with these arguments and the cookie of the login.
