@@ -48,8 +48,9 @@ def before_load_schema(context, document):
             content["examples"] = {ACTION: content["examples"][ACTION]}
     if ACTION in ("rename_menu_type", "delete_menu_type"):
         # Ids that there are; the others match as well.
-        for body in "DeleteMenuTypeBody", "RenameMenuTypeBody", "RenameMenuTypeForm":
-            ids = components["schemas"][body]["properties"]["id"]
+        schemas = components["schemas"]
+        for body in schemas["DeleteMenuTypeBody"], *(schemas[f"RenameMenuType{kind}"]["allOf"][0] for kind in ("Body", "Form")):
+            ids = body["properties"]["id"]
             ids["anyOf"] = [{"enum": ["basal", "vegetariano", "alergias"]}, {"$ref": ids.pop("$ref")}]
     for method in path.keys() & {"get", "post"}:
         content = path[method]["responses"]["200"]["content"]["application/json"]

@@ -1,10 +1,12 @@
 //! The API as machines see it: openapi.yaml, held to the program by tools that know nothing else of it.
 
-use std::collections::BTreeMap;
-use std::fs;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
 use std::process::Command;
 use std::sync::Mutex;
 use std::thread;
+
+use fs2::FileExt;
 
 use crate::site::{Settings, lighttpd};
 use crate::support::*;
@@ -100,4 +102,150 @@ fn schemathesis_finds_nothing() {
         all.iter().filter(|(kind, _)| kind.contains(mode)).map(|(_, count)| count).sum()
     };
     assert!(of(" positive 200") > 400 && of(" negative 4") > 1500, "enough to matter");
+}
+
+/// The school of the document's examples.
+fn school_of_the_examples() -> School {
+    let school = School::new();
+    school.write(
+        "aula1/Comedor/2026-11/23/_datos.json",
+        r#"{"date":"2026-11-23","menus":{"basal":{"plates":{
+            "primero":{"name":"Lentejas","pictogram":"lentejas.png"},
+            "segundo":{"name":"Merluza","pictogram":""},
+            "postre":{"name":"","pictogram":""}}}}}"#,
+    );
+    school.write("aula2/Comedor-MenuTypes.json", "[");
+    school.log_in("pupil", session(&[]));
+    school.log_in("nowhere", session_of("", TEACHER));
+    school.log_in("held", session(TEACHER));
+    let aulas = r#"a:2:{s:5:"aulas";a:1:{i:0;s:5:"aula1";}s:6:"centro""#;
+    school.log_in("aula1-only", session(TEACHER).replace(r#"a:1:{s:6:"centro""#, aulas));
+    school
+}
+
+/// The request that stands in an example's description as it goes over the wire.
+fn request(school: &School, text: &str) -> Cgi {
+    let (_, text) = text.split_once("```http\n").expect("a request");
+    let (text, _) = text.split_once("```").unwrap();
+    let (head, body) = text.split_once("\n\n").unwrap_or((text, ""));
+    let mut lines = head.lines();
+    let (method, url) = lines.next().unwrap().split_once(' ').unwrap();
+    let (path, query) = url.split_once('?').unwrap();
+    assert_eq!(path, "/api/comedor.php");
+    let mut request = school.get("").method(method).set("QUERY_STRING", query);
+    let mut length = body.trim_end().len().to_string();
+    for line in lines {
+        let (name, value) = line.split_once(": ").unwrap();
+        request = match name {
+            "Cookie" => request.set("HTTP_COOKIE", value),
+            "Origin" => request.set("HTTP_ORIGIN", value),
+            "Content-Type" => request.body(value, body.trim_end()),
+            "Content-Length" => {
+                length = value.to_owned();
+                request
+            }
+            _ => panic!("{name}"),
+        };
+    }
+    request.set("CONTENT_LENGTH", length)
+}
+
+/// A body of that media type.
+fn encoded(media_type: &str, fields: &Value) -> String {
+    let texts = || {
+        let fields = fields.as_object().unwrap().iter();
+        fields.map(|(name, text)| (name.as_str(), text.as_str().unwrap()))
+    };
+    match media_type {
+        "application/json" => fields.to_string(),
+        "application/x-www-form-urlencoded" => {
+            serde_urlencoded::to_string(texts().collect::<Vec<_>>()).unwrap()
+        }
+        _ => {
+            let part = |(name, text)| {
+                format!("--B\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{text}\r\n")
+            };
+            texts().map(part).chain(["--B--\r\n".to_owned()]).collect()
+        }
+    }
+}
+
+#[test]
+fn every_example_of_the_document_is_true() {
+    let document = document();
+    let path = &document["paths"]["/api/comedor.php"];
+    let (mut actions, mut errors) = (BTreeSet::new(), BTreeMap::new());
+    for (method, user) in [("get", "teacher"), ("post", "admin")] {
+        let operation = &path[method];
+        let answers = &operation["responses"]["200"]["content"]["application/json"]["examples"];
+        for (action, answer) in answers.as_object().unwrap() {
+            let parameters = [&path["parameters"], &operation["parameters"]];
+            let parameters = parameters.into_iter().flat_map(|list| list.as_array().unwrap());
+            let query = parameters.filter_map(|parameter| {
+                let value = &parameter["examples"][action]["value"];
+                let value = value.as_str().or_else(|| parameter["example"].as_str())?;
+                Some(format!("{}={value}&", parameter["name"].as_str().unwrap()))
+            });
+            let query: String = query.collect();
+            let bodies = operation["requestBody"]["content"].as_object();
+            let bodies = bodies.into_iter().flatten().map(|(media_type, content)| {
+                (media_type.as_str(), &content["examples"][action]["value"])
+            });
+            let mut bodies: Vec<_> = bodies.collect();
+            if method == "get" {
+                bodies.push(("", &Value::Null));
+            }
+            for (media_type, body) in bodies {
+                let school = school_of_the_examples();
+                let mut request = school.get("").session(user).set("QUERY_STRING", &query);
+                request = request.method(&method.to_uppercase());
+                if *body != Value::Null {
+                    let content_type = format!("{media_type}; boundary=B");
+                    request = request.body(&content_type, encoded(media_type, body));
+                }
+                assert_eq!(request.run().ok(), answer["value"], "{query} {media_type}");
+            }
+            actions.insert(action.clone());
+        }
+        for (status, response) in operation["responses"].as_object().unwrap() {
+            let examples = &response["content"]["application/json"]["examples"];
+            let examples = examples.as_object().unwrap().iter();
+            let refusals = examples.filter(|(_, example)| example["description"].is_string());
+            errors.extend(refusals.map(|(name, example)| (name, (status, example))));
+        }
+    }
+    let mut codes = BTreeSet::new();
+    for (name, (status, example)) in errors {
+        let school = school_of_the_examples();
+        let held = File::open(school.sessions().join("sess_held")).unwrap();
+        held.lock_exclusive().unwrap();
+        let answer = request(&school, example["description"].as_str().unwrap()).run();
+        assert_eq!(answer.value(), example["value"], "{name}");
+        assert_eq!(answer.status.to_string(), *status, "{name}");
+        codes.insert(example["value"]["code"].as_str().unwrap().to_owned());
+    }
+    let schemas = &document["components"]["schemas"];
+    let all = schemas["Error"]["properties"]["code"]["enum"].as_array().unwrap();
+    assert_eq!(codes, all.iter().map(|code| code.as_str().unwrap().to_owned()).collect());
+    let all = schemas["Actions"]["properties"].as_object().unwrap();
+    assert_eq!(actions, all.keys().cloned().collect());
+}
+
+#[test]
+fn a_generated_client_compiles_and_does_the_six_actions() {
+    let tool = |name: &str| {
+        let mut command = Command::new("node");
+        command.arg(format!("node_modules/{name}"));
+        command
+    };
+    let types = "build/openapi.d.ts";
+    run(tool("openapi-typescript/bin/cli.js").args(["../../openapi.yaml", "--output", types]));
+    run(&mut tool("typescript/bin/tsc"));
+    let site = lighttpd("enable", Settings::File);
+    site.log_in("admin", &session(ADMIN));
+    run(Command::new("node").args([
+        "build/client.js",
+        site.url("").trim_end_matches('/'),
+        "admin",
+    ]));
 }
