@@ -8,7 +8,7 @@ use std::thread;
 
 use fs2::FileExt;
 
-use crate::site::{Settings, lighttpd};
+use crate::site::{Settings, Site, lighttpd};
 use crate::support::*;
 
 /// Where the tools and what belongs to them lie.
@@ -248,4 +248,84 @@ fn a_generated_client_compiles_and_does_the_six_actions() {
         site.url("").trim_end_matches('/'),
         "admin",
     ]));
+}
+
+/// The blocks of the README in that language, for the server at `url`.
+fn blocks(language: &str, url: &str) -> Vec<String> {
+    let readme = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).unwrap();
+    let opening = format!("```{language}\n");
+    let blocks = readme.split(&opening).skip(1).map(|rest| rest.split("```").next().unwrap());
+    let here =
+        |block: &str| block.replace("https://school.example", url).replace("http://localhost", url);
+    blocks.map(here).collect()
+}
+
+/// Site with an administrator, and its address.
+fn site_of_the_readme() -> (Site, String) {
+    let site = lighttpd("enable", Settings::File);
+    site.log_in("admin", &session(ADMIN));
+    let url = site.url("").trim_end_matches('/').to_owned();
+    (site, url)
+}
+
+/// The answers, one a line.
+fn answers(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).expect(line)).collect()
+}
+
+#[test]
+fn every_curl_line_of_the_readme_gets_the_answer_shown_and_its_js_and_php_get_the_same() {
+    let (_site, url) = site_of_the_readme();
+    let mut shown = Vec::new();
+    for block in blocks("sh", &url).iter().filter(|block| block.contains("curl ")) {
+        let mut command = String::new();
+        let mut of_block = Vec::new();
+        for line in block.lines().filter(|line| !line.starts_with("cookie=")) {
+            match line.strip_prefix("# ") {
+                None => command += &format!("{line}\n"),
+                Some(answer) => {
+                    let mut shell = Command::new("sh");
+                    let command = std::mem::take(&mut command);
+                    let settings = format!("api={url}/api/comedor.php; cookie=PHPSESSID=admin;");
+                    let got = run(shell.args(["-c", &format!("{settings} {command}")]));
+                    assert_eq!(got, answer, "{command}");
+                    of_block.push(answer.to_owned());
+                }
+            }
+        }
+        assert_eq!(command.trim(), "", "each curl line shows its answer");
+        shown.push(of_block.join("\n"));
+    }
+    // The first block is the step of the installation, without a session.
+    let shown = answers(&shown[1]);
+    assert_eq!(shown.len(), 7);
+
+    let (_site, url) = site_of_the_readme();
+    let [js] = &blocks("js", &url)[..] else { panic!("one block") };
+    let page = format!(
+        "const browser = fetch;
+        globalThis.fetch = async (url, options) => {{
+            const headers = {{ ...options?.headers, Cookie: 'PHPSESSID=admin' }};
+            const response = await browser('{url}' + url, {{ ...options, headers }});
+            console.log(await response.clone().text());
+            return response;
+        }};
+        {js}"
+    );
+    let js = run(Command::new("node").args(["--input-type=module", "--eval", &page]));
+    assert_eq!(answers(&js), shown);
+
+    let (_site, url) = site_of_the_readme();
+    let [php] = &blocks("php", &url)[..] else { panic!("one block") };
+    let page = format!(
+        "namespace page;
+        session_id('admin');
+        function file_get_contents(...$arguments) {{
+            echo $answer = \\file_get_contents(...$arguments), \"\\n\";
+            return $answer;
+        }}
+        {php}"
+    );
+    let php = run(Command::new("php").args(["-d", "display_errors=stderr", "-r", &page]));
+    assert_eq!(answers(&php), shown);
 }

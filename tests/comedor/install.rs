@@ -33,6 +33,7 @@ fn the_script_installs_below_prefix_and_destdir_and_leaves_settings_alone() {
     works(&root.path().join("opt/x/lib/cgi-bin/comedor"));
     let link = fs::read_link(root.path().join("opt/x/bin/comedor")).unwrap();
     assert_eq!(link, Path::new("/opt/x/lib/cgi-bin/comedor"));
+    assert!(root.path().join("opt/x/share/doc/comedor/openapi.yaml").exists());
     let apache = root.path().join("opt/x/share/doc/comedor/examples/apache.conf.example");
     assert!(fs::read_to_string(apache).unwrap().contains("\"/opt/x/lib/cgi-bin/comedor\""));
     let settings = root.path().join("etc/comedor/comedor.conf");
@@ -75,9 +76,12 @@ fn the_debian_package_installs_and_runs() {
     output(&mut dpkg, "dpkg");
 
     works(&root.join("usr/lib/cgi-bin/comedor"));
-    for path in
-        ["etc/apache2/conf-available/comedor.conf", "etc/comedor/comedor.conf", "usr/bin/comedor"]
-    {
+    for path in [
+        "etc/apache2/conf-available/comedor.conf",
+        "etc/comedor/comedor.conf",
+        "usr/bin/comedor",
+        "usr/share/doc/comedor/openapi.yaml",
+    ] {
         assert!(fs::symlink_metadata(root.join(path)).is_ok(), "{path}");
     }
     assert!(!root.join("etc/apache2/conf-enabled").exists(), "nothing is enabled");
