@@ -11,7 +11,7 @@ const config = await createConfig({
     // Examples are checked everywhere, which is not among the recommended.
     "no-invalid-parameter-examples": "error",
     "no-invalid-schema-examples": "error",
-    // The program is for the schools that have it; it has no licence to name.
+    // The project has no licence that it could name.
     "info-license": "off",
     // Nothing refers to the schema Actions: it is there for the types of clients and for the tests.
     "no-unused-components": "off",

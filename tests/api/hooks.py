@@ -16,7 +16,7 @@ USER = os.environ["COMEDOR_USER"]
 BODY = os.environ["COMEDOR_BODY"]
 READS = ("get_menu_types", "get_menu")
 
-# What a request as the document describes it is refused with for what the aulario has or has not.
+# The refusals of a request that is as the document says, for what the aulario has or has not.
 OF_STATE = {"NOT_FOUND", "INVALID_MENU_TYPE", "DUPLICATE"}
 FULL = "A menu must have at most 64 plates."
 
@@ -47,10 +47,11 @@ def before_load_schema(context, document):
             content["schema"] = action["body" if media_type == "application/json" else "form"]
             content["examples"] = {ACTION: content["examples"][ACTION]}
     if ACTION in ("rename_menu_type", "delete_menu_type"):
-        # Ids that there are; the others match as well.
+        # Often one of the ids that there are, which match anyway.
         schemas = components["schemas"]
-        for body in schemas["DeleteMenuTypeBody"], *(schemas[f"RenameMenuType{kind}"]["allOf"][0] for kind in ("Body", "Form")):
-            ids = body["properties"]["id"]
+        renames = (schemas[f"RenameMenuType{kind}"]["allOf"][0] for kind in ("Body", "Form"))
+        for schema in schemas["DeleteMenuTypeBody"], *renames:
+            ids = schema["properties"]["id"]
             ids["anyOf"] = [{"enum": ["basal", "vegetariano", "alergias"]}, {"$ref": ids.pop("$ref")}]
     for method in path.keys() & {"get", "post"}:
         content = path[method]["responses"]["200"]["content"]["application/json"]
@@ -59,6 +60,7 @@ def before_load_schema(context, document):
 
 
 def only(parameter):
+    """The parameter with the action as its one value."""
     return {**parameter, "schema": {"const": ACTION}, "examples": {ACTION: {"value": ACTION}}}
 
 
@@ -71,13 +73,14 @@ def refusal(response):
 
 
 def is_of_state(case, response):
+    """Whether the refusal is one of these; HEAD does not say."""
     if case.method == "HEAD":
         return response.status_code == 404 or bool(case.query.get("menu"))
     body = refusal(response)
     return body.get("code") in OF_STATE or body.get("error") == FULL
 
 
-# The contract says 400 INVALID_SESSION where schemathesis looks for 401, and holds it to that code.
+# Without a session the contract has 400 INVALID_SESSION where schemathesis looks for 401 or 403; nothing else will do.
 checks._enforces_auth = lambda response, authenticated: (
     response.status_code == 400 and refusal(response).get("code", "INVALID_SESSION") == "INVALID_SESSION"
 )
@@ -88,18 +91,17 @@ seen = Counter()
 
 @schemathesis.hook
 def after_call(context, case, response):
-    """The contract says 400 INVALID_ACTION, with `Allow`, where schemathesis looks for 405."""
     mode = case.meta.generation.mode.value if case.meta else "probe"
     seen[f"{response.request.method} {mode} {response.status_code} {refusal(response).get('code', '')}".strip()] += 1
-    if checks.is_unexpected_http_status_case(case):
-        if response.status_code == 400 and refusal(response).get("code") == "INVALID_ACTION":
-            response.status_code = 405
+    # To another method the contract has 400 INVALID_ACTION where schemathesis looks for 405. It goes on to look for `Allow`.
+    if checks.is_unexpected_http_status_case(case) and refusal(response).get("code") == "INVALID_ACTION":
+        response.status_code = 405
 
 
 @schemathesis.hook
 def filter_failure(context, failure, case, response):
-    """Data as it should be may meet an aulario that has no such menu type. Without an action, all that goes wrong because parameter
-    and body are not of one action is passed over."""
+    """Drops what is no fault: good data for a menu type that the aulario has not; and without an action, whatever comes of
+    a parameter and a body that are not of one action."""
     if isinstance(failure, RejectedPositiveData):
         return bool(ACTION) and not is_of_state(case, response)
     return bool(ACTION) or not isinstance(failure, AcceptedNegativeData | AllowHeaderMismatch)
@@ -107,7 +109,7 @@ def filter_failure(context, failure, case, response):
 
 @schemathesis.check
 def positive_data_is_refused_for_a_reason(ctx, response, case):
-    """As it should be, a write of a teacher is FORBIDDEN, and nothing else is refused for anything but what the aulario has."""
+    """A teacher's good write is FORBIDDEN; anything else that is good is refused only for what the aulario has or has not."""
     meta = case.meta
     if not ACTION or meta is None or not meta.generation.mode.is_positive:
         return

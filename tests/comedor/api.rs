@@ -20,10 +20,17 @@ const WRITES: [&str; 4] = ["save_menu", "add_menu_type", "rename_menu_type", "de
 const MEDIA_TYPES: [&str; 3] =
     ["application/json", "application/x-www-form-urlencoded", "multipart/form-data"];
 
-/// What a tool prints, which must succeed; `tests/run` installs it.
+/// A tool that works in its own folder.
+fn tool(program: &str, arguments: &[&str]) -> Command {
+    let mut tool = Command::new(program);
+    tool.args(arguments).current_dir(TOOLS);
+    tool
+}
+
+/// What a tool prints, which must succeed.
 fn run(tool: &mut Command) -> String {
     let name = tool.get_program().to_string_lossy().into_owned();
-    let ran = tool.current_dir(TOOLS).output();
+    let ran = tool.output();
     let ran = ran.unwrap_or_else(|error| panic!("{name}: {error}; tests/run installs it"));
     let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
     let (out, errors) = (text(ran.stdout), text(ran.stderr));
@@ -36,7 +43,7 @@ fn run(tool: &mut Command) -> String {
 
 /// openapi.yaml with every `$ref` followed; a linter has found nothing in it.
 fn document() -> Value {
-    let json = run(Command::new("node").arg("document.js"));
+    let json = run(&mut tool("node", &["document.js"]));
     serde_json::from_str(&json).expect("JSON")
 }
 
@@ -54,16 +61,22 @@ fn attack(user: &str, action: &str, media_type: &str) -> Seen {
     site.log_in("teacher", &session(TEACHER));
     site.log_in("admin", &session(ADMIN));
     let seen = tempfile::NamedTempFile::new().unwrap();
-    let mut tool = Command::new(SCHEMATHESIS);
-    tool.args(["--config-file", "schemathesis.toml", "run", "../../openapi.yaml", "--url"])
-        .arg(site.url("").trim_end_matches('/'))
-        .args(["--no-color", "--output-sanitize", "false"])
+    let mut schemathesis = Command::new(SCHEMATHESIS);
+    schemathesis
+        .args(["--config-file", &format!("{TOOLS}/schemathesis.toml")])
+        .args(["run", &format!("{TOOLS}/../../openapi.yaml")])
+        .args(["--url", site.url("").trim_end_matches('/')])
+        .args(["--checks", "all", "--no-color", "--output-sanitize", "false"])
+        // It leaves files where it runs.
+        .current_dir(site.path())
+        .env("PYTHONPATH", TOOLS)
+        .env("PYTHONDONTWRITEBYTECODE", "1")
         .env("SCHEMATHESIS_HOOKS", "hooks")
         .env("COMEDOR_USER", user)
         .env("COMEDOR_ACTION", action)
         .env("COMEDOR_BODY", media_type)
         .env("COMEDOR_SEEN", seen.path());
-    run(&mut tool);
+    run(&mut schemathesis);
     serde_json::from_slice(&fs::read(seen.path()).unwrap()).expect("JSON")
 }
 
@@ -233,21 +246,12 @@ fn every_example_of_the_document_is_true() {
 
 #[test]
 fn a_generated_client_compiles_and_does_the_six_actions() {
-    let tool = |name: &str| {
-        let mut command = Command::new("node");
-        command.arg(format!("node_modules/{name}"));
-        command
-    };
     let types = "build/openapi.d.ts";
-    run(tool("openapi-typescript/bin/cli.js").args(["../../openapi.yaml", "--output", types]));
-    run(&mut tool("typescript/bin/tsc"));
-    let site = lighttpd("enable", Settings::File);
-    site.log_in("admin", &session(ADMIN));
-    run(Command::new("node").args([
-        "build/client.js",
-        site.url("").trim_end_matches('/'),
-        "admin",
-    ]));
+    let generator = "node_modules/openapi-typescript/bin/cli.js";
+    run(&mut tool("node", &[generator, "../../openapi.yaml", "--output", types]));
+    run(&mut tool("node", &["node_modules/typescript/bin/tsc"]));
+    let (_site, url) = site_with_an_administrator();
+    run(&mut tool("node", &["build/client.js", &url, "admin"]));
 }
 
 /// The blocks of the README in that language, for the server at `url`.
@@ -260,8 +264,8 @@ fn blocks(language: &str, url: &str) -> Vec<String> {
     blocks.map(here).collect()
 }
 
-/// Site with an administrator, and its address.
-fn site_of_the_readme() -> (Site, String) {
+/// A site to which an administrator is logged in, and its address.
+fn site_with_an_administrator() -> (Site, String) {
     let site = lighttpd("enable", Settings::File);
     site.log_in("admin", &session(ADMIN));
     let url = site.url("").trim_end_matches('/').to_owned();
@@ -275,7 +279,7 @@ fn answers(text: &str) -> Vec<Value> {
 
 #[test]
 fn every_curl_line_of_the_readme_gets_the_answer_shown_and_its_js_and_php_get_the_same() {
-    let (_site, url) = site_of_the_readme();
+    let (_site, url) = site_with_an_administrator();
     let mut shown = Vec::new();
     for block in blocks("sh", &url).iter().filter(|block| block.contains("curl ")) {
         let mut command = String::new();
@@ -284,10 +288,9 @@ fn every_curl_line_of_the_readme_gets_the_answer_shown_and_its_js_and_php_get_th
             match line.strip_prefix("# ") {
                 None => command += &format!("{line}\n"),
                 Some(answer) => {
-                    let mut shell = Command::new("sh");
                     let command = std::mem::take(&mut command);
                     let settings = format!("api={url}/api/comedor.php; cookie=PHPSESSID=admin;");
-                    let got = run(shell.args(["-c", &format!("{settings} {command}")]));
+                    let got = run(&mut tool("sh", &["-c", &format!("{settings} {command}")]));
                     assert_eq!(got, answer, "{command}");
                     of_block.push(answer.to_owned());
                 }
@@ -300,7 +303,7 @@ fn every_curl_line_of_the_readme_gets_the_answer_shown_and_its_js_and_php_get_th
     let shown = answers(&shown[1]);
     assert_eq!(shown.len(), 7);
 
-    let (_site, url) = site_of_the_readme();
+    let (_site, url) = site_with_an_administrator();
     let [js] = &blocks("js", &url)[..] else { panic!("one block") };
     let page = format!(
         "const browser = fetch;
@@ -312,10 +315,10 @@ fn every_curl_line_of_the_readme_gets_the_answer_shown_and_its_js_and_php_get_th
         }};
         {js}"
     );
-    let js = run(Command::new("node").args(["--input-type=module", "--eval", &page]));
+    let js = run(&mut tool("node", &["--input-type=module", "--eval", &page]));
     assert_eq!(answers(&js), shown);
 
-    let (_site, url) = site_of_the_readme();
+    let (_site, url) = site_with_an_administrator();
     let [php] = &blocks("php", &url)[..] else { panic!("one block") };
     let page = format!(
         "namespace page;
@@ -326,6 +329,6 @@ fn every_curl_line_of_the_readme_gets_the_answer_shown_and_its_js_and_php_get_th
         }}
         {php}"
     );
-    let php = run(Command::new("php").args(["-d", "display_errors=stderr", "-r", &page]));
+    let php = run(&mut tool("php", &["-d", "display_errors=stderr", "-r", &page]));
     assert_eq!(answers(&php), shown);
 }
