@@ -60,7 +60,10 @@ fn main() {
         Vec::new()
     });
 
-    let text = report::markdown(&sections, &starts, &missing);
+    let mut text = report::markdown(&sections, &starts, &missing);
+    if is_quick {
+        text.insert_str(0, "Of --quick: too few requests to judge by.\n\n");
+    }
     print!("{text}");
     // Figures of a look whether it runs are not for showing.
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches");

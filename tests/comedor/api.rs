@@ -316,16 +316,18 @@ fn every_curl_line_of_the_readme_gets_the_answer_shown_and_its_js_and_php_get_th
     let js = run(&mut tool("node", &["--input-type=module", "--eval", &page]));
     assert_eq!(answers(&js), shown);
 
-    let (_site, url) = site_with_an_administrator();
+    let (site, url) = site_with_an_administrator();
     let [php] = &blocks("php", &url)[..] else { panic!("one block") };
     let page = format!(
         "namespace page;
         session_id('admin');
+        session_start(['save_path' => '{}/sessions']);
         function file_get_contents(...$arguments) {{
             echo $answer = \\file_get_contents(...$arguments), \"\\n\";
             return $answer;
         }}
-        {php}"
+        {php}",
+        site.path().display()
     );
     let php = run(&mut tool("php", &["-d", "display_errors=stderr", "-r", &page]));
     assert_eq!(answers(&php), shown);

@@ -244,15 +244,17 @@ fn a_full_disk_and_one_that_cannot_be_written_keep_what_they_have() {
 fn a_page_that_truncates_and_writes_later_shows_nobody_half_a_file() {
     let school = School::new();
     school.save(save("whole"));
-    let code = "
-        $content = file_get_contents($argv[1]);
-        for ($round = 0; $round < 12; $round++) {
+    const ROUNDS: usize = 12;
+    let code = format!(
+        "$content = file_get_contents($argv[1]);
+        for ($round = 0; $round < {ROUNDS}; $round++) {{
             $file = fopen($argv[1], 'w');
             usleep(50000);
             fwrite($file, $content);
             fclose($file);
             usleep(250000);
-        }";
+        }}"
+    );
     let done = AtomicBool::new(false);
     let readings = AtomicUsize::new(0);
     thread::scope(|scope| {
@@ -272,10 +274,10 @@ fn a_page_that_truncates_and_writes_later_shows_nobody_half_a_file() {
                 }
             });
         }
-        php(code, &[&school.path(DAY)]);
+        php(&code, &[&school.path(DAY)]);
         done.store(true, Ordering::Relaxed);
     });
-    println!("requests: {readings:?}, losses: 0");
+    println!("saves of the page: {ROUNDS}, requests: {readings:?}, losses: 0");
     let file: Value = serde_json::from_str(&school.read(DAY)).unwrap();
     assert_eq!(file["menus"]["basal"]["plates"]["primero"]["name"], "whole");
 }
@@ -329,7 +331,7 @@ fn crowd(aulario_of: impl Fn(usize) -> String + Sync) {
             "{path} {plate} {name:?}"
         );
     }
-    println!("acknowledged writes: {}, kills: {killed:?}, losses: 0", acknowledged.len());
+    println!("writers: {WRITERS}, writes: {}, kills: {killed:?}, losses: 0", WRITERS * WRITES);
 }
 
 #[test]
