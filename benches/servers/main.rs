@@ -54,6 +54,10 @@ fn main() {
         let left_out = server.missing.iter();
         missing.extend(left_out.map(|(what, why)| (format!("{name}: {what}"), why.clone())));
     }
+    if sections.is_empty() {
+        eprintln!("no server could be started: {missing:#?}");
+        std::process::exit(1);
+    }
     eprintln!("process start");
     let starts = start::measure(starts).unwrap_or_else(|why| {
         missing.push(("process start".to_owned(), why));

@@ -45,9 +45,7 @@ pub fn markdown(
     missing: &[(String, String)],
 ) -> String {
     let mut text = format!("{HEAD}\n{}", machine());
-    if !sections.is_empty() {
-        ratios(&mut text, sections);
-    }
+    ratios(&mut text, sections);
     for section in sections {
         writeln!(text, "\n## {}\n", title(section)).unwrap();
         let columns = CLIENTS

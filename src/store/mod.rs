@@ -191,8 +191,8 @@ impl Aulario {
                 file::make_folders(&self.folder, folders)?;
             }
             if file::replace(&path, &bytes, snapshot.as_ref())? {
-                // The next writer need not wait for this flush: its own comes after it and covers
-                // both replacements.
+                // The caller alone needs this flush: whoever changes the same file next flushes the
+                // folder himself.
                 drop(lock);
                 file::flush_folder(&path)?;
                 return Ok(outcome);

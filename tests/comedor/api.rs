@@ -12,6 +12,7 @@ use crate::support::*;
 /// Where the tools and what belongs to them lie.
 const TOOLS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/api");
 const SCHEMATHESIS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/target/venv/bin/schemathesis");
+const PYTHON: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/target/venv/bin/python");
 
 const READS: [&str; 2] = ["get_menu_types", "get_menu"];
 const WRITES: [&str; 4] = ["save_menu", "add_menu_type", "rename_menu_type", "delete_menu_type"];
@@ -181,6 +182,72 @@ fn encoded(media_type: &str, fields: &Value) -> String {
     }
 }
 
+/// Checks that the document has every header of the answer.
+fn assert_described(answer: &Answer, response: &Value) {
+    for (name, _) in &answer.headers {
+        let always = ["Status", "Content-Type", "Content-Length"].contains(&name.as_str());
+        assert!(always || response["headers"][name].is_object(), "{name} in {answer:?}");
+    }
+}
+
+/// At each limit, and one beyond: what the document says and what the program does.
+#[test]
+fn the_limits_of_the_document_are_those_of_the_program() {
+    let long = |length| "ñ".repeat(length);
+    let id = |length| "x".repeat(length);
+    let save = |plates: Value| json!({"menu_type": "basal", "plates": plates});
+    let plates = |count: usize| -> Value {
+        let others = (3..count).map(|n| format!("p{n}"));
+        let keys = ["primero", "segundo", "postre"].map(str::to_owned).into_iter().chain(others);
+        save(keys.map(|key| (key, json!({"name": "x"}))).collect())
+    };
+    let form = |key: &str, name: String| json!({"menu_type": "basal", format!("plates[{key}][name]"): name});
+    let cases = [
+        ("add_menu_type", "body", json!({"id": id(64), "label": long(200)}), true),
+        ("add_menu_type", "body", json!({"id": id(65), "label": "x"}), false),
+        ("add_menu_type", "body", json!({"id": "x", "label": long(201)}), false),
+        ("add_menu_type", "body", json!({"id": "x", "label": "x", "color": "#00000"}), false),
+        ("add_menu_type", "form", json!({"id": id(64), "label": long(200)}), true),
+        ("add_menu_type", "form", json!({"id": id(65), "label": "x"}), false),
+        ("add_menu_type", "form", json!({"id": "x", "label": long(201)}), false),
+        ("rename_menu_type", "body", json!({"id": "basal", "label": long(200)}), true),
+        ("rename_menu_type", "body", json!({"id": "basal", "label": long(201)}), false),
+        ("rename_menu_type", "form", json!({"id": "basal", "label": long(201)}), false),
+        ("save_menu", "body", save(json!({id(64): {"name": long(2000)}})), true),
+        ("save_menu", "body", save(json!({id(65): {"name": "x"}})), false),
+        ("save_menu", "body", save(json!({"x": {"name": long(2001)}})), false),
+        ("save_menu", "body", plates(64), true),
+        ("save_menu", "body", plates(65), false),
+        ("save_menu", "body", save(vec![json!({}); 64].into()), true),
+        ("save_menu", "body", save(vec![json!({}); 65].into()), false),
+        ("save_menu", "form", form(&id(64), long(2000)), true),
+        ("save_menu", "form", form("x", long(2001)), false),
+    ];
+    let document = document();
+    let actions = &document["components"]["schemas"]["Actions"]["properties"];
+    let asked: Vec<_> = cases
+        .iter()
+        .map(|(action, kind, fields, _)| json!([actions[action]["properties"][kind], fields]))
+        .collect();
+    let file = tempfile::NamedTempFile::new().unwrap();
+    fs::write(file.path(), Value::from(asked).to_string()).unwrap();
+    let code = "import json, sys, jsonschema_rs; asked = json.load(open(sys.argv[1]));
+print(json.dumps([jsonschema_rs.validator_for(s).is_valid(fields) for s, fields in asked]))";
+    let said = run(&mut tool(PYTHON, &["-c", code, file.path().to_str().unwrap()]));
+    let said: Vec<bool> = serde_json::from_str(&said).expect("JSON");
+    for ((action, kind, fields, is_good), said) in cases.into_iter().zip(said) {
+        let media_type = if kind == "body" { MEDIA_TYPES[0] } else { MEDIA_TYPES[1] };
+        let school = School::new();
+        let answer = school.post(action).body(media_type, encoded(media_type, &fields)).run();
+        if is_good {
+            answer.ok();
+        } else {
+            answer.fails("INVALID_FORMAT");
+        }
+        assert_eq!(said, is_good, "{action} {kind} {fields}");
+    }
+}
+
 #[test]
 fn every_example_of_the_document_is_true() {
     let document = document();
@@ -214,14 +281,15 @@ fn every_example_of_the_document_is_true() {
                     let content_type = format!("{media_type}; boundary=B");
                     request = request.body(&content_type, encoded(media_type, body));
                 }
-                assert_eq!(request.run().ok(), answer["value"], "{query} {media_type}");
+                let got = request.run();
+                assert_eq!(got.ok(), answer["value"], "{query} {media_type}");
+                assert_described(&got, &operation["responses"]["200"]);
             }
             actions.insert(action.clone());
         }
         for (status, response) in operation["responses"].as_object().unwrap() {
             let examples = &response["content"]["application/json"]["examples"];
-            let examples = examples.as_object().unwrap().iter();
-            let refusals = examples.filter(|(_, example)| example["description"].is_string());
+            let refusals = examples.as_object().unwrap().iter().filter(|_| status != "200");
             errors.extend(refusals.map(|(name, example)| (name, (status, example))));
         }
     }
@@ -230,9 +298,17 @@ fn every_example_of_the_document_is_true() {
         let school = school_of_the_examples();
         let held = File::open(school.sessions().join("sess_held")).unwrap();
         held.lock().unwrap();
-        let answer = request(&school, example["description"].as_str().unwrap()).run();
+        let text = example["description"].as_str().expect("a request");
+        let answer = request(&school, text).run();
         assert_eq!(answer.value(), example["value"], "{name}");
         assert_eq!(answer.status.to_string(), *status, "{name}");
+        if text.contains("GET /") {
+            assert_described(&answer, &path["get"]["responses"][status]);
+            let head = request(&school, text).method("HEAD").run();
+            assert_described(&head, &path["head"]["responses"][status]);
+        } else {
+            assert_described(&answer, &path["post"]["responses"][status]);
+        }
         codes.insert(example["value"]["code"].as_str().unwrap().to_owned());
     }
     let schemas = &document["components"]["schemas"];

@@ -363,14 +363,16 @@ impl Site {
         }
         fs::set_permissions(self.path(), fs::Permissions::from_mode(0o755)).unwrap();
         let log = File::create(self.path().join(format!("log/{name}.out"))).unwrap();
-        let container: &[&str] = &["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"];
+        let container: &[&str] =
+            &["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "setpriv"];
         let container = if self.is_container && user == WWW_DATA { container } else { &[] };
         let (user, group) = (format!("--reuid={user}"), format!("--regid={user}"));
-        let words = ["setpriv", &user, &group, "--clear-groups", program];
-        let mut words = container.iter().copied().chain(words);
-        let mut command = Command::new(words.next().unwrap());
+        let mut command = Command::new("setpriv");
         command
-            .args(words)
+            // A test that is killed takes its servers with it.
+            .arg("--pdeathsig=TERM")
+            .args(container)
+            .args([&user, &group, "--clear-groups", program])
             .args(arguments)
             .env_clear()
             .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
