@@ -341,7 +341,7 @@ impl Site {
         self.write("fpm.conf", &lines.collect::<String>());
         let program = first_of("/usr/sbin", "php-fpm");
         let configuration = format!("{folder}/fpm.conf");
-        self.start_as(0, "fpm.out", program.to_str().unwrap(), &["-y", &configuration]);
+        self.start_as(0, "fpm", program.to_str().unwrap(), &["-y", &configuration]);
         let log = self.path().join("log/fpm.log");
         wait_until("PHP-FPM", || {
             fs::read_to_string(&log).is_ok_and(|log| log.contains("ready to handle connections"))
@@ -363,8 +363,7 @@ impl Site {
         }
         fs::set_permissions(self.path(), fs::Permissions::from_mode(0o755)).unwrap();
         let log = File::create(self.path().join(format!("log/{name}.out"))).unwrap();
-        let container: &[&str] =
-            &["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "setpriv"];
+        let container: &[&str] = &["unshare", "--pid", "--fork", "--kill-child", "setpriv"];
         let container = if self.is_container && user == WWW_DATA { container } else { &[] };
         let (user, group) = (format!("--reuid={user}"), format!("--regid={user}"));
         let mut command = Command::new("setpriv");
