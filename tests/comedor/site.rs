@@ -7,6 +7,7 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
@@ -491,9 +492,17 @@ pub fn module(name: &str) -> String {
     format!("LoadModule {name}_module {MODULES}/mod_{name}.so\n")
 }
 
-/// A port that nobody listens on.
+/// A port that nobody listens on, none that was given out before, and none of those that the kernel
+/// gives to clients (ip(7), `ip_local_port_range`), of which the tests have many at a time.
 fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+    static GIVEN: AtomicU32 = AtomicU32::new(0);
+    loop {
+        let number = std::process::id() + GIVEN.fetch_add(1, Ordering::Relaxed);
+        let port = 20_000 + (number % 12_000) as u16;
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
 }
 
 pub fn files_in(folder: &Path) -> Vec<PathBuf> {
