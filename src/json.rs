@@ -83,6 +83,17 @@ pub fn entry(map: &mut Map, key: impl Into<Key>) -> &mut Value {
     &mut map[at].1
 }
 
+/// The map that `value` is, or becomes where it is something else.
+pub fn made_map(value: &mut Value) -> &mut Map {
+    if !matches!(value, Value::Map(_)) {
+        *value = Value::Map(Map::new());
+    }
+    match value {
+        Value::Map(map) => map,
+        _ => unreachable!("made a map above"),
+    }
+}
+
 impl Value {
     /// Parses one JSON document. Refuses what PHP refuses: invalid UTF-8, a byte order mark,
     /// lone surrogates, anything behind the document, nesting over 511.

@@ -271,9 +271,8 @@ impl Document for Day {
 /// Turns `value` into the map it stands for: PHP writes an empty map, and one with the keys
 /// 0, 1, 2 …, as a list. Null is no map, and no fault.
 fn map_at<'v>(value: &'v mut Value, place: &[&str]) -> Result<Option<&'v mut Map>, Misshapen> {
-    if let Value::List(list) = value {
-        let list = mem::take(list).into_iter().enumerate();
-        *value = Value::Map(list.map(|(key, value)| (key.to_string().into(), value)).collect());
+    if matches!(value, Value::List(_)) {
+        *value = mem::take(value).into_map().map_or_else(|other| other, Value::Map);
     }
     match value {
         Value::Map(map) => Ok(Some(map)),
@@ -314,10 +313,10 @@ impl Day {
         if json::get(&self.0, "date").is_none() {
             self.0.insert(0, ("date".into(), Value::from(date)));
         }
-        let menus = made_map(json::entry(&mut self.0, "menus"));
-        let menu = made_map(json::entry(menus, id.to_owned()));
+        let menus = json::made_map(json::entry(&mut self.0, "menus"));
+        let menu = json::made_map(json::entry(menus, id.to_owned()));
         let first_save = inner(menu, "plates").is_none();
-        let plates = made_map(json::entry(menu, "plates"));
+        let plates = json::made_map(json::entry(menu, "plates"));
         let known = plates.len();
         if first_save {
             plates.extend(PLATES.map(|key| (key.into(), new_plate(""))));
@@ -359,17 +358,6 @@ fn map_of(value: Value) -> Map {
 /// The map under `key`.
 fn inner<'m>(map: &'m Map, key: &str) -> Option<&'m Map> {
     json::get(map, key)?.as_map()
-}
-
-/// The map that `value` is, or that it becomes where it is null.
-fn made_map(value: &mut Value) -> &mut Map {
-    if !matches!(value, Value::Map(_)) {
-        *value = Value::Map(Map::new());
-    }
-    match value {
-        Value::Map(map) => map,
-        _ => unreachable!("made a map above"),
-    }
 }
 
 fn new_plate(name: &str) -> Value {

@@ -59,12 +59,7 @@ impl Form {
             }
             let mut place = json::entry(&mut map, base.into_owned());
             for key in path {
-                if !matches!(place, Value::Map(_)) {
-                    *place = Value::Map(Map::new());
-                }
-                let Value::Map(inner) = place else {
-                    unreachable!("made a map above");
-                };
+                let inner = json::made_map(place);
                 let key = if key.is_empty() { next_index(inner) } else { key.to_owned() };
                 place = json::entry(inner, key);
             }
