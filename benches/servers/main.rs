@@ -6,7 +6,7 @@ mod contenders;
 mod load;
 mod report;
 #[allow(dead_code, reason = "the tests use the rest")]
-#[path = "../../tests/comedor/site.rs"]
+#[path = "../../tests/comedor/site/mod.rs"]
 mod site;
 mod start;
 #[allow(dead_code, reason = "the tests use the rest")]
