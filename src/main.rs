@@ -28,7 +28,7 @@ Exit status of a check: 0 all well, 1 warnings, 2 something will not work.
 
 Settings are variables of the environment, else lines NAME=value of comedor.conf beside the program, else of
 /etc/comedor/comedor.conf: COMEDOR_SERVICE, COMEDOR_DATA_DIR, COMEDOR_SESSION_DIR, COMEDOR_SESSION_NAME,
-COMEDOR_SESSION_FORMAT, COMEDOR_SESSION_ENUMS, COMEDOR_SESSION_MAX_AGE, COMEDOR_TRUSTED_ORIGINS, COMEDOR_LEAVE_EARLY, TZ.
+COMEDOR_SESSION_FORMAT, COMEDOR_SESSION_MAX_AGE, COMEDOR_TRUSTED_ORIGINS, COMEDOR_LEAVE_EARLY, TZ.
 The README says what each means.
 ";
 

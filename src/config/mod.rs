@@ -17,13 +17,12 @@ use crate::model;
 pub use file::SettingsFile;
 
 /// Every setting and its default; the data folder's depends on the service.
-pub const SETTINGS: [(&str, &str); 10] = [
+pub const SETTINGS: [(&str, &str); 9] = [
     ("COMEDOR_SERVICE", "service"),
     ("COMEDOR_DATA_DIR", "/DATA/<service>"),
     ("COMEDOR_SESSION_DIR", "/var/lib/php/sessions"),
     ("COMEDOR_SESSION_NAME", "PHPSESSID"),
     ("COMEDOR_SESSION_FORMAT", "php"),
-    ("COMEDOR_SESSION_ENUMS", ""),
     ("COMEDOR_SESSION_MAX_AGE", ""),
     ("COMEDOR_TRUSTED_ORIGINS", ""),
     ("COMEDOR_LEAVE_EARLY", "on"),
@@ -55,8 +54,6 @@ pub struct SessionConfig {
     pub name: String,
     /// `session.serialize_handler`
     pub format: Format,
-    /// The enums that the application defines. PHP refuses a session with any other.
-    pub enums: Vec<String>,
     /// How long after its last use a session is refused.
     pub max_age: Option<Duration>,
 }
@@ -150,9 +147,6 @@ impl Config {
                 "is none of php, php_serialize, php_binary",
                 Format::parse,
             )?,
-            enums: settings.text("COMEDOR_SESSION_ENUMS", "is no UTF-8", |text| {
-                Some(comma_separated(text).map(str::to_owned).collect())
-            })?,
             max_age: settings.text(
                 "COMEDOR_SESSION_MAX_AGE",
                 "is no number of seconds",

@@ -2,40 +2,18 @@
 //! the bytes, not what it means. Nothing is copied, and nothing recurses.
 
 use std::cmp::Ordering;
-use std::fmt;
 
 /// PHP's `unserialize_max_depth`.
 const MAX_DEPTH: usize = 4096;
 
 /// Why a session is refused: what was expected at which byte.
 #[derive(Debug, thiserror::Error)]
-#[error("byte {offset}: {expected}")]
+#[error("byte {offset}: expected {expected}")]
 pub struct Error {
     /// At which byte
     pub offset: usize,
     /// what was expected
-    pub expected: Expected,
-}
-
-#[derive(Debug)]
-pub enum Expected {
-    /// Something of the format
-    Text(&'static str),
-    /// An enum that the settings name
-    Enum(String),
-}
-
-impl fmt::Display for Expected {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        match self {
-            Expected::Text(text) => write!(f, "expected {text}"),
-            Expected::Enum(name) => write!(
-                f,
-                "holds the enum {name}, which PHP accepts where the application defines it; \
-                 if it does, name it in COMEDOR_SESSION_ENUMS"
-            ),
-        }
-    }
+    pub expected: &'static str,
 }
 
 /// One lexical element: a scalar, the opening of an array or object, or a reference.
@@ -65,8 +43,8 @@ pub enum Token<'b> {
     },
     /// `C:`, whose content only its class understands
     Custom,
-    /// `E:`, enum and case
-    Enum(&'b [u8]),
+    /// `E:`, an enum and its case
+    Enum,
     /// `R:`, another name of a slot
     Reference(usize),
     /// `r:`, the object in a slot
@@ -140,7 +118,7 @@ impl<'b> Cursor<'b> {
 
     /// The error that `expected` was not found here.
     pub fn fail<T>(&self, expected: &'static str) -> Result<T, Error> {
-        Err(Error { offset: self.at, expected: Expected::Text(expected) })
+        Err(Error { offset: self.at, expected })
     }
 
     /// Passes `text`, which must stand here.
@@ -210,8 +188,7 @@ impl<'b> Cursor<'b> {
     /// The name of a class, as `quoted`.
     fn class(&mut self) -> Result<&'b [u8], Error> {
         let class = self.quoted()?;
-        let belongs = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'\\' | 0x80..);
-        if matches!(class, [] | [b'\\', ..]) || !class.iter().all(belongs) {
+        if !is_class(class) {
             return self.fail("the name of a class in front");
         }
         Ok(class)
@@ -270,10 +247,10 @@ impl<'b> Cursor<'b> {
             }
             b'E' => {
                 let case = self.quoted()?;
-                if !case.contains(&b':') {
+                if !is_enum_case(case) {
                     return self.fail("an enum and its case in front");
                 }
-                Token::Enum(case)
+                Token::Enum
             }
             b'a' => return Ok(Token::Array { pairs: self.opening()? }),
             b'O' => {
@@ -346,6 +323,21 @@ impl<'b> Cursor<'b> {
             visit.key(start, &key);
         }
     }
+}
+
+/// Whether `text` can be `Enum:Case`. PHP looks both up, so only names that can be declared count.
+fn is_enum_case(text: &[u8]) -> bool {
+    let is_label =
+        |name: &[u8]| is_class(name) && !name[0].is_ascii_digit() && !name.contains(&b'\\');
+    let mut halves = text.splitn(2, |&byte| byte == b':');
+    let name = halves.next().unwrap_or_default();
+    name.split(|&byte| byte == b'\\').all(is_label) && halves.next().is_some_and(is_label)
+}
+
+/// Whether `unserialize` takes `name` for the name of a class.
+fn is_class(name: &[u8]) -> bool {
+    let belongs = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'\\' | 0x80..);
+    !matches!(name, [] | [b'\\', ..]) && name.iter().all(belongs)
 }
 
 /// `NAN`, `INF`, `-INF`, or a sign, digits, a point, digits and an exponent, as PHP's lexer

@@ -87,8 +87,7 @@ pub fn find(config: &SessionConfig, id: &SessionId) -> Result<Found, Error> {
     let bytes = system::read(&file, metadata.len()).map_err(|error| internal(&path, &error))?;
     system::unlock(&file).map_err(|error| internal(&path, &error))?;
 
-    let session =
-        Session::decode(bytes, config.format, &config.enums).map_err(|error| unusable(&error))?;
+    let session = Session::decode(bytes, config.format).map_err(|error| unusable(&error))?;
     Ok(Found { session, file })
 }
 

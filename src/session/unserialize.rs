@@ -16,7 +16,7 @@
 
 use std::cmp::Ordering;
 
-use super::lexer::{Cursor, Error, Expected, Token, Visit};
+use super::lexer::{Cursor, Error, Token, Visit};
 use crate::config::Format;
 
 /// Classes of PHP and its usual extensions that no session can hold: PHP refuses to write and
@@ -130,15 +130,14 @@ pub struct Array<'s> {
 
 impl Session {
     /// Takes the content of a session file. Refuses what PHP refuses; PHP then drops the whole
-    /// session. `enums` are those that the application defines.
-    pub fn decode(bytes: Vec<u8>, format: Format, enums: &[String]) -> Result<Session, Error> {
+    /// session.
+    pub fn decode(bytes: Vec<u8>, format: Format) -> Result<Session, Error> {
         let cursor = Cursor { bytes: &bytes, at: 0 };
         if u32::try_from(bytes.len()).is_err() {
             return cursor.fail("less than 4 GiB");
         }
         let mut decoder = Decoder {
             bytes: &bytes,
-            enums,
             slots: Slots::default(),
             keys: Vec::new(),
             arrays: Vec::new(),
@@ -216,7 +215,6 @@ impl<'s> Array<'s> {
 /// Walks a whole file and keeps what is needed to read from it.
 struct Decoder<'b> {
     bytes: &'b [u8],
-    enums: &'b [String],
     slots: Slots,
     /// Where the keys start of all arrays and objects that are open
     keys: Vec<u32>,
@@ -279,7 +277,7 @@ impl<'b> Decoder<'b> {
 
 impl<'b> Visit<'b> for Decoder<'b> {
     fn value(&mut self, start: usize, token: &Token<'b>) -> Result<(), Error> {
-        let refuse = |expected| Err(Error { offset: start, expected: Expected::Text(expected) });
+        let refuse = |expected| Err(Error { offset: start, expected });
         match token {
             // Every value takes a slot, but for `R`.
             Token::Reference(slot) => {
@@ -306,14 +304,6 @@ impl<'b> Visit<'b> for Decoder<'b> {
             }
             Token::Custom if self.slots.known.is_none() => {
                 self.slots.known = Some(self.slots.starts.len() + 1);
-            }
-            Token::Enum(case) => {
-                let name = case.split(|&byte| byte == b':').next().unwrap_or_default();
-                let name = String::from_utf8_lossy(name);
-                if !self.enums.iter().any(|known| known.eq_ignore_ascii_case(&name)) {
-                    let expected = Expected::Enum(name.into_owned());
-                    return Err(Error { offset: start, expected });
-                }
             }
             _ => {}
         }

@@ -51,7 +51,7 @@ fn the_settings_that_are_shipped_are_those_that_there_are() {
     let shipped = fs::read_to_string(Path::new(REPOSITORY).join("comedor.conf.example")).unwrap();
     let settings: Vec<&str> = shipped.lines().filter_map(|line| line.strip_prefix('#')).collect();
     let settings: Vec<&str> = settings.into_iter().filter(|line| !line.starts_with(' ')).collect();
-    assert_eq!(settings.len(), 10);
+    assert_eq!(settings.len(), 9);
     fs::write(folder.path().join("comedor.conf"), settings.join("\n")).unwrap();
     School::new().get("get_menu").program(&program).run().ok();
 }
