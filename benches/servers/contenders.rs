@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::{Duration, SystemTime};
 
 use crate::load::{CLIENTS, Client, Work};
-use crate::site::{Php, Settings, Site, apache_on, lighttpd_on, module};
+use crate::support::site::{Php, Settings, Site, apache_on, lighttpd_on, module};
 use crate::support::{ADMIN, Value, json, output, session};
 
 pub const FLOOR: &str = "floor";

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use ureq::Agent;
 
 use crate::contenders::DATE;
-use crate::site::Site;
 use crate::support::json;
+use crate::support::site::Site;
 
 /// How many clients there are at a time.
 pub const CLIENTS: [usize; 2] = [1, 8];

@@ -5,12 +5,8 @@ mod chart;
 mod contenders;
 mod load;
 mod report;
-#[allow(dead_code, reason = "the tests use the rest")]
-#[path = "../../tests/comedor/site/mod.rs"]
-mod site;
 mod start;
-#[allow(dead_code, reason = "the tests use the rest")]
-#[path = "../../tests/comedor/support.rs"]
+#[path = "../../tests/support/mod.rs"]
 mod support;
 
 use std::fs;

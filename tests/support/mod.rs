@@ -1,5 +1,9 @@
 //! A school in a temporary folder, and requests to it.
 
+#![allow(dead_code, reason = "each test binary uses a part of this")]
+
+pub mod site;
+
 use std::ffi::OsStr;
 use std::fs::{self, OpenOptions};
 use std::io::{BufRead, BufReader, Write};

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::thread;
 
-use crate::site::{Settings, Site, lighttpd};
+use crate::support::site::{Settings, Site, lighttpd};
 use crate::support::*;
 
 /// Where the tools and what belongs to them lie.

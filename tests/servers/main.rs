@@ -6,11 +6,14 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use crate::site::{
+#[path = "../support/mod.rs"]
+mod support;
+
+use support::site::{
     NOBODY, Php, Settings, Site, apache, apache_in_container, apache_with_suexec, files_in,
     htaccess, lighttpd, nginx, wait_until,
 };
-use crate::support::{json, output};
+use support::{json, output};
 
 const DATE: &str = "2026-03-04";
 

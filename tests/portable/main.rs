@@ -1,0 +1,8 @@
+//! Tests of the real program that need Rust only: variables and a body in, bytes out. `cargo test`
+//! runs them, as any user.
+
+mod contract;
+mod hostile;
+#[path = "../support/mod.rs"]
+mod support;
+mod together;

@@ -1,0 +1,10 @@
+//! Tests that need root, strace, valgrind or `php-cli`: `cargo test --test system`.
+
+mod budget;
+mod check;
+mod faults;
+mod leave;
+mod sessions;
+mod store;
+#[path = "../support/mod.rs"]
+mod support;
