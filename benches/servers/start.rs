@@ -32,7 +32,7 @@ pub fn measure(rounds: usize) -> Result<Vec<(&'static str, Figures)>, String> {
         contenders.iter().map(|(name, _)| (*name, Figures::default())).collect();
     for _ in 0..rounds {
         for ((name, cgi), (_, figures)) in contenders.iter().zip(&mut figures) {
-            let mut command = cgi.command(&[]);
+            let mut command = cgi.command();
             let started = Instant::now();
             let output =
                 command.stdin(Stdio::null()).output().unwrap_or_else(|e| panic!("{name}: {e}"));

@@ -387,11 +387,7 @@ fn checks_come_in_the_order_of_the_contract() {
 fn parameters_come_from_the_query_and_the_last_of_a_name_counts() {
     let school = School::new();
     let read = |query: &str| school.get("").set("QUERY_STRING", query);
-    let raw = |query: &str| {
-        let mut command = read(query).command(&[]);
-        command.env("QUERY_STRING", query);
-        Answer::of(command.stdin(std::process::Stdio::null()).spawn().unwrap())
-    };
+    let raw = |query: &str| read(query).run();
     raw("action=x&aulario=no&action=get_menu_types&aulario=aula1").ok();
     raw("action=get%5Fmenu_types&+aulario=aula1&aulario[]=x&action[0]=y").ok();
     raw("action=get_menu&aulario=aula1&menu=&date=").ok();
@@ -648,7 +644,7 @@ fn at_a_terminal_it_helps_and_under_a_server_it_ignores_arguments() {
     }
     let school = School::new();
     for (variable, status) in [("GATEWAY_INTERFACE", 200), ("REQUEST_METHOD", 400)] {
-        let mut command = school.get("get_menu").unset(variable).command(&[]);
+        let mut command = school.get("get_menu").unset(variable).command();
         let answer = Answer::of(command.arg("--help").spawn().unwrap());
         assert_eq!(answer.status, status);
     }

@@ -36,7 +36,7 @@ fn bytes_that_are_no_utf8_are_answered_in_every_variable() {
     ] {
         let write = school.post("delete_menu_type").json(&json!({"id": "no"}));
         for cgi in [write, school.get("get_menu")] {
-            let mut command = cgi.command(&[]);
+            let mut command = cgi.command();
             command.env(name, garbage).env(OsStr::from_bytes(b"\xff"), garbage);
             let answer = Answer::of(command.stdin(Stdio::null()).spawn().unwrap());
             if answer.status != 200 {
@@ -68,7 +68,7 @@ fn many_fields_or_keys_take_no_time_to_speak_of() {
     let school = School::new();
     let keys: Vec<String> = (0..80_000).map(|n| format!("\"k{n}\":0")).collect();
     let body = format!("{{\"id\":\"no\",{}}}", keys.join(","));
-    let limited = |cgi: Cgi| cgi.run_behind(&["prlimit", "--cpu=2"]);
+    let limited = |cgi: Cgi| cgi.under(&["prlimit", "--cpu=2"]).run();
     let write = school.post("delete_menu_type");
     limited(write.clone().body("application/json", body)).fails("NOT_FOUND");
     for piece in ["k[]=1&", "a[b]=&", "%00&"] {
@@ -92,8 +92,8 @@ fn the_largest_files_stay_within_two_gibibytes_and_ten_seconds() {
     let types = "{\"id\":\"%x\"},".repeat(16 * 1024 * 1024 / 12 - 1);
     school.write("aula1/Comedor-MenuTypes.json", format!("[{types}0]"));
     let bounded = ["prlimit", "--as=2147483648", "--cpu=10"];
-    school.get("get_menu_types").run_behind(&bounded).ok();
-    school.get("get_menu").run_behind(&bounded).ok();
+    school.get("get_menu_types").under(&bounded).run().ok();
+    school.get("get_menu").under(&bounded).run().ok();
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn what_a_client_sends_reaches_no_header_and_no_log() {
 fn a_body_that_is_refused_is_read_to_its_end_and_a_client_that_stops_is_left() {
     let school = School::new();
     let refused = school.get("save_menu").method("POST").set("CONTENT_LENGTH", "3000000");
-    let mut child = refused.command(&[]).spawn().unwrap();
+    let mut child = refused.command().spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
     // More than fits into a pipe: somebody reads it.
     input.write_all(&vec![b' '; 2_000_000]).unwrap();
@@ -128,20 +128,16 @@ fn a_body_that_is_refused_is_read_to_its_end_and_a_client_that_stops_is_left() {
 #[test]
 fn a_server_that_has_gone_away_loses_no_write() {
     let school = School::new();
-    let body =
-        json!({"date": DATE, "menu_type": "basal", "plates": {"primero": {"name": "stored"}}});
-    let save = school.post("save_menu").json(&body);
+    let save = school.post("save_menu").json(&save("stored"));
     let closed = || {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
         Stdio::from(OwnedFd::from(writer))
     };
-    let mut command = save.command(&[]);
-    let mut child = command.stdout(closed()).stderr(closed()).spawn().unwrap();
-    child.stdin.take().unwrap().write_all(body.to_string().as_bytes()).unwrap();
+    let mut child = save.send(save.command().stdout(closed()).stderr(closed()));
     assert!(child.wait().unwrap().success());
     assert_eq!(school.menu("basal")["menu"]["plates"]["primero"]["name"], "stored");
     // With no standard error at all, an error is still answered.
     let get = school.get("get_menu").set("COMEDOR_SERVICE", "/");
-    assert_eq!(get.run_behind(&["/bin/sh", "-c", "exec \"$0\" 2>&-"]).status, 500);
+    assert_eq!(get.shell("exec \"$0\" 2>&-").run().status, 500);
 }

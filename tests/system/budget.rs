@@ -62,17 +62,16 @@ fn school_with_a_menu() -> School {
 fn instructions(request: &Cgi) -> u64 {
     let file = tempfile::NamedTempFile::new().unwrap();
     let out = format!("--callgrind-out-file={}", file.path().display());
-    request.run_behind(&["valgrind", "-q", "--tool=callgrind", &out]).ok();
+    request.clone().under(&["valgrind", "-q", "--tool=callgrind", &out]).run().ok();
     let text = fs::read_to_string(file.path()).unwrap();
     let total = text.lines().find_map(|line| line.strip_prefix("totals: ")).expect("a total");
     total.trim().parse().unwrap()
 }
 
 fn system_calls(request: &Cgi) -> u64 {
-    let file = tempfile::NamedTempFile::new().unwrap();
-    request.run_behind(&["strace", "-o", file.path().to_str().unwrap()]).ok();
-    let text = fs::read_to_string(file.path()).unwrap();
-    text.lines().filter(|line| line.contains('(')).count() as u64
+    let (answer, trace) = request.trace(&[]);
+    answer.ok();
+    trace.lines().filter(|line| line.contains('(')).count() as u64
 }
 
 #[test]

@@ -109,8 +109,7 @@ fn what_the_user_may_not_do_is_found_with_the_command_that_mends_it() {
     school.save(json!({"date": DATE, "menu_type": "basal", "plates": {}}));
     let open = |path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     open(school.data().parent().unwrap().to_owned(), 0o755);
-    let nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
-    let (status, findings) = check(&school, &nobody, &[], "");
+    let (status, findings) = check(&school, AS_NOBODY, &[], "");
     assert_eq!(status, 2);
     found(&findings, "ok", "user", "nobody");
     found(&findings, "error", "/Aularios", "nobody can't write here");
@@ -120,25 +119,25 @@ fn what_the_user_may_not_do_is_found_with_the_command_that_mends_it() {
         assert!(mend.starts_with("sudo chgrp "), "{mend}");
         output(Command::new("sh").args(["-c", &mend.replace("sudo ", "")]), "dash");
     }
-    let (status, findings) = check(&school, &nobody, &[], "");
+    let (status, findings) = check(&school, AS_NOBODY, &[], "");
     assert_eq!(status, 1, "{findings:#?}");
 
     // One that has no other fault is found as well.
     for path in ["aula1/.comedor.lock", "aula1/Comedor", "aula1/Comedor/2026-11"] {
         let mode = fs::metadata(school.path(path)).unwrap().permissions();
         open(school.path(path), 0o500);
-        let (status, findings) = check(&school, &nobody, &[], "");
+        let (status, findings) = check(&school, AS_NOBODY, &[], "");
         assert_eq!(status, 2, "{path}");
         found(&findings, "error", "/aula1", path);
         fs::set_permissions(school.path(path), mode).unwrap();
     }
     open(school.path("aula1.json"), 0o600);
-    let (_, findings) = check(&school, &nobody, &[], "");
+    let (_, findings) = check(&school, AS_NOBODY, &[], "");
     found(&findings, "error", "aula1.json", "may not read");
 
     chown(school.data(), Some(1), None).unwrap();
     open(school.data(), 0o700);
-    let (_, findings) = check(&school, &nobody, &[], "");
+    let (_, findings) = check(&school, AS_NOBODY, &[], "");
     found(&findings, "error", "/data", "may not enter");
 }
 

@@ -13,9 +13,6 @@ use std::time::{Duration, Instant};
 
 use crate::support::*;
 
-const TYPES: &str = "aula1/Comedor-MenuTypes.json";
-const DAY: &str = "aula1/Comedor/2026-11/20/_datos.json";
-
 /// A write and the file that it changes.
 struct Write {
     action: &'static str,
@@ -23,10 +20,6 @@ struct Write {
     file: &'static str,
     /// Whether the file is there before
     replaces: bool,
-}
-
-fn save(name: &str) -> Value {
-    json!({"date": DATE, "menu_type": "basal", "plates": {"primero": {"name": name}}})
 }
 
 fn writes() -> [Write; 5] {
@@ -71,11 +64,10 @@ impl Write {
     /// The system calls of this write: how often each is made.
     fn calls(&self) -> BTreeMap<String, usize> {
         let school = self.school();
-        let trace = tempfile::NamedTempFile::new().unwrap();
-        let path = trace.path().to_str().unwrap();
-        self.request(&school).run_behind(&["strace", "-o", path]).ok();
+        let (answer, trace) = self.request(&school).trace(&[]);
+        answer.ok();
         let mut calls = BTreeMap::new();
-        for line in fs::read_to_string(path).unwrap().lines() {
+        for line in trace.lines() {
             if let Some((call, _)) = line.split_once('(') {
                 *calls.entry(call.to_owned()).or_default() += 1;
             }
@@ -87,9 +79,7 @@ impl Write {
     /// Runs it in a new school with a fault injected by strace.
     fn run_with(&self, inject: &str) -> (School, Output) {
         let school = self.school();
-        let inject = format!("inject={inject}");
-        let before = ["strace", "-o", "/dev/null", "-e", &inject];
-        let output = self.request(&school).start_behind(&before).wait_with_output().unwrap();
+        let output = self.request(&school).inject(inject).start().wait_with_output().unwrap();
         (school, output)
     }
 
@@ -349,9 +339,6 @@ fn nothing_of_a_variable_cookie_body_or_session_leads_out_of_the_folders() {
     let school = School::new();
     school.log_in("evil", session_of("../../../../etc", ADMIN));
     school.log_in("dots", session_of("..", ADMIN));
-    let trace = tempfile::NamedTempFile::new().unwrap();
-    let path = trace.path().to_str().unwrap();
-    let before = ["strace", "-o", path, "-e", "trace=%file"];
     let dots = "..%2f..%2f..%2fetc%2fpasswd";
     let plates = json!({"../../x": {"name": "/etc/passwd"}});
     for request in [
@@ -370,8 +357,7 @@ fn nothing_of_a_variable_cookie_body_or_session_leads_out_of_the_folders() {
             .json(&json!({"date": DATE, "menu_type": "../x", "plates": plates})),
         school.post("add_menu_type").json(&json!({"id": "../../x", "label": "/etc/passwd"})),
     ] {
-        request.run_behind(&before);
-        let calls = fs::read_to_string(path).unwrap();
+        let (_, calls) = request.trace(&["-e", "trace=%file"]);
         for line in calls.lines() {
             let named = line.split('"').nth(1).filter(|path| !path.is_empty());
             let Some(named) = named.map(Path::new) else { continue };
@@ -400,13 +386,8 @@ fn a_closed_or_full_output_loses_no_write() {
     let request = school.post("save_menu").json(&save("stored"));
     for shell in ["exec \"$0\" >&-", "exec \"$0\" >/dev/full 2>/dev/full", "exec \"$0\" 2>&-"] {
         fs::remove_file(school.path(DAY)).ok();
-        let mut command = request.command(&["/bin/sh", "-c", shell]);
-        let mut child = command.stdout(Stdio::null()).spawn().unwrap();
-        std::io::Write::write_all(
-            &mut child.stdin.take().unwrap(),
-            save("stored").to_string().as_bytes(),
-        )
-        .unwrap();
+        let request = request.clone().shell(shell);
+        let child = request.send(request.command().stdout(Stdio::null()));
         assert!(child.wait_with_output().unwrap().status.success(), "{shell}");
         assert_eq!(school.menu("basal")["menu"]["plates"]["primero"]["name"], "stored", "{shell}");
     }

@@ -178,10 +178,7 @@ fn only_a_whole_regular_file_of_an_acceptable_owner_is_a_session() {
 #[test]
 fn a_folder_or_file_that_may_not_be_read_is_the_administrator_s_to_mend() {
     let school = School::new();
-    let as_nobody = |cgi: Cgi| {
-        let before = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
-        cgi.run_behind(&before)
-    };
+    let as_nobody = |cgi: Cgi| cgi.under(AS_NOBODY).run();
     let open =
         |path: &Path, mode| fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
     for folder in school.data().ancestors().take(2).chain(school.aularios().ancestors().take(4)) {
@@ -349,7 +346,7 @@ fn references_do_not_multiply_memory_or_time() {
     let big = "service:docent".repeat(300_000);
     school.log_in("many", format!("x|s:{}:\"{big}\";{content}", big.len()));
     let read = school.get("get_menu").session("many");
-    read.run_behind(&["prlimit", "--as=134217728", "--cpu=2"]).fails("FORBIDDEN");
+    read.under(&["prlimit", "--as=134217728", "--cpu=2"]).run().fails("FORBIDDEN");
 }
 
 /// The worst that fits into a session file of 16 MiB, with what may be in memory then.
@@ -368,7 +365,7 @@ fn no_session_takes_more_memory_than_a_small_multiple_of_its_size() {
     ] {
         school.log_in("big", &content);
         let read = school.get("get_menu").session("big");
-        let answer = read.run_behind(&["prlimit", "--as=134217728"]);
+        let answer = read.under(&["prlimit", "--as=134217728"]).run();
         answer.fails("INVALID_SESSION");
     }
 }

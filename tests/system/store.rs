@@ -8,17 +8,9 @@ use std::time::{Duration, SystemTime};
 
 use crate::support::*;
 
-const TYPES: &str = "aula1/Comedor-MenuTypes.json";
-const DAY: &str = "aula1/Comedor/2026-11/20/_datos.json";
-const LOCK: &str = "aula1/.comedor.lock";
-
 /// What PHP writes after it has read the file.
 const REWRITE: &str = "echo json_encode(json_decode(file_get_contents($argv[1]), true),
                        JSON_PRETTY_PRINT | JSON_UNESCAPED_UNICODE);";
-
-fn save(name: &str) -> Value {
-    json!({"date": DATE, "menu_type": "basal", "plates": {"primero": {"name": name}}})
-}
 
 /// Everything that JSON and PHP can disagree about.
 const ODD: &str = r#"{
@@ -301,8 +293,7 @@ fn the_folder_around_the_aulario_s_own_may_be_closed() {
     open(school.data().parent().unwrap().to_owned(), 0o755);
     open(school.sessions().join("sess_admin"), 0o644);
     open(school.aularios(), 0o711);
-    let nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
-    school.post("save_menu").json(&save("x")).run_behind(&nobody).ok();
+    school.post("save_menu").json(&save("x")).under(AS_NOBODY).run().ok();
 }
 
 /// A link in the last part of a path is refused; one that an administrator made of a folder, to
@@ -347,7 +338,7 @@ fn a_file_of_another_user_is_replaced_only_where_its_group_keeps_it_open() {
         let before_files = school.files();
         let name = format!("{owner} {group} {mode:o}");
         let user = ["setpriv", "--reuid=65534", "--regid=65534", "--groups=33"];
-        let answer = school.post("save_menu").json(&save(&name)).run_behind(&user);
+        let answer = school.post("save_menu").json(&save(&name)).under(&user).run();
         if replaced {
             answer.ok();
             assert!(school.read(DAY).contains(&name));
@@ -366,9 +357,8 @@ fn new_files_and_folders_have_php_s_modes_less_the_umask() {
     for (umask, file, folder, lock) in [("022", 0o644, 0o755, 0o640), ("002", 0o664, 0o775, 0o660)]
     {
         let school = School::new();
-        let shell = format!("umask {umask}; exec \"$0\"");
         let save = school.post("save_menu").json(&save("x"));
-        save.run_behind(&["/bin/sh", "-c", &shell]).ok();
+        save.shell(&format!("umask {umask}; exec \"$0\"")).run().ok();
         let mode = |path| fs::metadata(school.path(path)).unwrap().mode() & 0o7777;
         assert_eq!((mode(DAY), mode(LOCK)), (file, lock));
         for path in ["aula1", "aula1/Comedor", "aula1/Comedor/2026-11", "aula1/Comedor/2026-11/20"]
@@ -403,16 +393,14 @@ fn a_failed_write_leaves_the_old_file_and_says_so() {
     school.save(save("old"));
     let (file, files) = (school.read(DAY), school.files());
     for call in ["fsync:error=EIO", "write:error=ENOSPC:when=1", "rename:error=EACCES"] {
-        let inject = format!("inject={call}");
-        let before = ["strace", "-o", "/dev/null", "-e", &inject];
-        let answer = school.post("save_menu").json(&save("new")).run_behind(&before);
+        let answer = school.post("save_menu").json(&save("new")).inject(call).run();
         let sentence = answer.fails("INTERNAL_ERROR").value()["error"].to_string();
         assert!(sentence.contains("Nothing was changed"), "{sentence}");
         assert_eq!((school.read(DAY), school.files()), (file.clone(), files.clone()), "{call}");
     }
     // The last flush, of the folder, comes when the new file is in place already.
-    let before = ["strace", "-o", "/dev/null", "-e", "inject=fsync:error=EIO:when=2"];
-    let answer = school.post("save_menu").json(&save("new")).run_behind(&before);
+    let save = school.post("save_menu").json(&save("new"));
+    let answer = save.inject("fsync:error=EIO:when=2").run();
     let sentence = answer.fails("INTERNAL_ERROR").value()["error"].to_string();
     assert!(sentence.contains("may have been"), "{sentence}");
     assert!(school.read(DAY).contains("new"));
@@ -431,11 +419,8 @@ fn nobody_waits_for_the_last_flush_of_another() {
 fn a_success_is_on_disk_before_it_is_answered() {
     let school = School::new();
     let calls = |cgi: &Cgi| {
-        let trace = tempfile::NamedTempFile::new().unwrap();
-        let path = trace.path().to_str().unwrap();
-        let before = ["strace", "-y", "-o", path, "-e", "trace=mkdir,fsync,rename,write"];
-        cgi.run_behind(&before).ok();
-        let text = fs::read_to_string(path).unwrap();
+        let (answer, text) = cgi.trace(&["-y", "-e", "trace=mkdir,fsync,rename,write"]);
+        answer.ok();
         let base = school.aularios();
         let calls = text
             .lines()

@@ -1,0 +1,260 @@
+//! A request as a web server passes it to a CGI program (RFC 3875), and the answer.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use super::{Value, output};
+
+/// One request.
+#[derive(Clone)]
+pub struct Cgi {
+    /// A command that runs the program: strace, setpriv …
+    wrapper: Vec<OsString>,
+    program: PathBuf,
+    variables: Vec<(String, Vec<u8>)>,
+    query: Vec<(String, String)>,
+    body: Vec<u8>,
+}
+
+impl Cgi {
+    pub fn new(program: impl Into<PathBuf>) -> Cgi {
+        Cgi {
+            wrapper: Vec::new(),
+            program: program.into(),
+            variables: Vec::new(),
+            query: Vec::new(),
+            body: Vec::new(),
+        }
+    }
+
+    /// Sets an environment variable.
+    pub fn set(mut self, name: &str, value: impl AsRef<OsStr>) -> Cgi {
+        self = self.unset(name);
+        self.variables.push((name.to_owned(), value.as_ref().as_bytes().to_vec()));
+        self
+    }
+
+    pub fn unset(mut self, name: &str) -> Cgi {
+        self.variables.retain(|(known, _)| known != name);
+        self
+    }
+
+    /// Sets a query parameter. It is not percent-encoded.
+    pub fn query(mut self, name: &str, value: &str) -> Cgi {
+        self.query.retain(|(known, _)| known != name);
+        self.query.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    pub fn aulario(self, id: &str) -> Cgi {
+        self.query("aulario", id)
+    }
+
+    pub fn session(self, id: &str) -> Cgi {
+        self.set("HTTP_COOKIE", format!("PHPSESSID={id}"))
+    }
+
+    pub fn method(self, method: &str) -> Cgi {
+        self.set("REQUEST_METHOD", method)
+    }
+
+    /// Runs another copy of the program.
+    pub fn program(mut self, program: &Path) -> Cgi {
+        self.program = program.to_owned();
+        self
+    }
+
+    /// Sets the body, its type and its length.
+    pub fn body(mut self, content_type: &str, body: impl AsRef<[u8]>) -> Cgi {
+        self.body = body.as_ref().to_vec();
+        let length = self.body.len().to_string();
+        self.set("CONTENT_TYPE", content_type).set("CONTENT_LENGTH", length)
+    }
+
+    pub fn json(self, body: &Value) -> Cgi {
+        self.body("application/json", body.to_string())
+    }
+
+    /// Runs the program under `command`, inside of any given before: `["prlimit", "--cpu=2"]`.
+    pub fn under(mut self, command: &[&str]) -> Cgi {
+        self.wrapper.extend(command.iter().map(OsString::from));
+        self
+    }
+
+    /// Runs the program by a line of shell in which `"$0"` is its path.
+    pub fn shell(self, line: &str) -> Cgi {
+        self.under(&["/bin/sh", "-c", line])
+    }
+
+    /// Makes a system call fail, or a signal arrive at it, with the `inject` of strace(1):
+    /// `fsync:error=EIO:when=2`.
+    pub fn inject(self, fault: &str) -> Cgi {
+        self.under(&["strace", "-o", "/dev/null", "-e", &format!("inject={fault}")])
+    }
+
+    /// The command with this request's environment and no other variable.
+    pub fn command(&self) -> Command {
+        let mut words =
+            self.wrapper.iter().map(OsString::as_os_str).chain([self.program.as_os_str()]);
+        let mut command = Command::new(words.next().unwrap());
+        command.args(words).env_clear();
+        let query: Vec<String> = self.query.iter().map(|(k, v)| format!("{k}={v}")).collect();
+        command.env("QUERY_STRING", query.join("&"));
+        for (name, value) in &self.variables {
+            command.env(name, OsStr::from_bytes(value));
+        }
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    /// Starts `command`, sends the body of this request and closes standard input.
+    #[track_caller]
+    pub fn send(&self, command: &mut Command) -> Child {
+        let mut child = match command.spawn() {
+            Ok(child) => child,
+            Err(error) => panic!("{command:?}: {error}; tests/run installs what is missing"),
+        };
+        // The program may exit without reading a body that it rejects.
+        _ = child.stdin.take().unwrap().write_all(&self.body);
+        child
+    }
+
+    #[track_caller]
+    pub fn start(&self) -> Child {
+        self.send(&mut self.command())
+    }
+
+    #[track_caller]
+    pub fn run(&self) -> Answer {
+        Answer::of(self.start())
+    }
+
+    /// Runs the program under strace with these options; returns the answer and the trace.
+    #[track_caller]
+    pub fn trace(&self, options: &[&str]) -> (Answer, String) {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let strace = ["strace", "-o", file.path().to_str().unwrap()];
+        let answer = self.clone().under(&strace).under(options).run();
+        (answer, fs::read_to_string(file.path()).unwrap())
+    }
+
+    /// Stops the program with strace after the system call `at` (`fsync:when=1`), calls `meanwhile`
+    /// with its process id, then lets it continue.
+    #[track_caller]
+    pub fn stopped(&self, at: &str, meanwhile: impl FnOnce(&str)) -> Answer {
+        let trace = format!("trace={}", at.split(':').next().unwrap());
+        let inject = format!("inject={at}:signal=STOP");
+        let mut child = self.clone().under(&["strace", "-e", &trace, "-e", &inject]).start();
+        let mut trace = BufReader::new(child.stderr.take().unwrap()).lines();
+        while !trace.next().expect("a stop").unwrap().contains("stopped by SIGSTOP") {}
+        let children = format!("/proc/{0}/task/{0}/children", child.id());
+        let children = fs::read_to_string(children).unwrap();
+        let pid = children.trim();
+        meanwhile(pid);
+        output(Command::new("sh").args(["-c", &format!("kill -CONT {pid}")]), "dash");
+        trace.for_each(drop);
+        Answer::of(child)
+    }
+}
+
+/// The response to a request.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: u16,
+    pub headers: Vec<(String, String)>,
+    pub body: Vec<u8>,
+    pub log: String,
+}
+
+impl Answer {
+    /// Waits for `child` and parses its output, which must be one well-formed response. The exit
+    /// status must be 0.
+    #[track_caller]
+    pub fn of(child: Child) -> Answer {
+        let output = child.wait_with_output().unwrap();
+        let log = String::from_utf8(output.stderr).expect("UTF-8 on standard error");
+        assert!(output.status.success(), "{:?} {log}", output.status);
+        let end = output.stdout.windows(4).position(|window| window == b"\r\n\r\n");
+        let Some(end) = end else { panic!("no header block; standard error: {log}") };
+        let head = std::str::from_utf8(&output.stdout[..end]).unwrap();
+        let headers: Vec<(String, String)> = head
+            .split("\r\n")
+            .map(|line| line.split_once(": ").expect("a header"))
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .collect();
+        let answer = Answer {
+            status: headers[0].1.split(' ').next().unwrap().parse().unwrap(),
+            headers,
+            body: output.stdout[end + 4..].to_vec(),
+            log,
+        };
+        assert_eq!(answer.headers[0].0, "Status");
+        for (name, value) in [
+            ("Content-Type", "application/json; charset=utf-8"),
+            ("Cache-Control", "no-store"),
+            ("X-Content-Type-Options", "nosniff"),
+        ] {
+            assert_eq!(answer.header(name), Some(value));
+        }
+        answer
+    }
+
+    #[track_caller]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let mut found = self.headers.iter().filter(|(known, _)| known == name);
+        let value = found.next().map(|(_, value)| value.as_str());
+        assert!(found.next().is_none(), "duplicate header {name}");
+        value
+    }
+
+    /// The body, whose length must be that of `Content-Length`.
+    #[track_caller]
+    pub fn value(&self) -> Value {
+        let length = self.body.len().to_string();
+        assert_eq!(self.header("Content-Length"), Some(length.as_str()));
+        serde_json::from_slice(&self.body).expect("a JSON body")
+    }
+
+    /// The body of a success, which must not log anything.
+    #[track_caller]
+    pub fn ok(&self) -> Value {
+        let value = self.value();
+        assert_eq!(self.status, 200, "{value} {}", self.log);
+        assert_eq!(value["success"], true, "{value}");
+        assert_eq!(self.log, "", "a success must not log");
+        value
+    }
+
+    /// Checks that this is a well-formed error `code` with its status. Only errors that an
+    /// administrator can fix may be logged, in one line.
+    #[track_caller]
+    pub fn fails(&self, code: &str) -> &Answer {
+        let value = self.value();
+        assert_eq!(value["code"], code, "{value} {}", self.log);
+        let status = match code {
+            "FORBIDDEN" => 403,
+            "NOT_FOUND" => 404,
+            "TOO_LARGE" => 413,
+            "INTERNAL_ERROR" => 500,
+            "BUSY" => 503,
+            _ => 400,
+        };
+        assert_eq!(self.status, status);
+        assert_eq!(value["success"], false);
+        let sentence = value["error"].as_str().expect("a sentence");
+        assert!(sentence.ends_with('.'), "{sentence}");
+        assert_eq!(value.as_object().unwrap().len(), 3);
+        assert_eq!(self.header("Retry-After").is_some(), code == "BUSY");
+        let logged = self.log.lines().count();
+        match code {
+            "INTERNAL_ERROR" => assert_eq!(logged, 1, "{}", self.log),
+            "INVALID_SESSION" => assert!(logged <= 1, "{}", self.log),
+            _ => assert_eq!(self.log, ""),
+        }
+        self
+    }
+}
