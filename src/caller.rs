@@ -1,41 +1,39 @@
-//! Who is calling and what he may do, out of his session. Pure: the session is read already.
+//! The caller and their permissions, from the session. Pure: the session has been read.
 
+use crate::config::Config;
 use crate::error::Error;
-use crate::model;
-use crate::session::{Array, Session, Value};
+use crate::model::{Id, MAX_ID};
+use crate::session::{PhpArray, PhpValue, Session};
 
-/// A logged-in user of a centre.
+/// A logged-in user of a centro.
 #[derive(Debug)]
 pub struct Caller<'s> {
-    /// The centre, an id that can be a part of a path
-    pub centro: String,
-    /// Whether he has `<service>:docente`
+    pub centro: Id,
+    /// Whether the session has `<service>:docente`
     is_docente: bool,
-    /// Whether he has `sysadmin:access`
+    /// Whether the session has `sysadmin:access`
     is_sysadmin: bool,
-    /// The aularios he may use; `None` is every one of the centre.
-    aulas: Option<Value<'s>>,
+    /// The aularios the user may use; `None` is every one of the centro.
+    aulas: Option<PhpValue<'s>>,
 }
 
 impl<'s> Caller<'s> {
-    /// Refuses with INVALID_SESSION where nobody is logged in or the session names no centre.
+    /// Refuses with INVALID_SESSION a session that is not logged in or has no centro.
     ///
     /// In PHP terms: `$_SESSION['auth_ok'] === true`, `$_SESSION['auth_data'][<service>]['centro']`,
     /// beside it `aulas`, and `$_SESSION['auth_data']['permissions']`.
-    pub fn identify(session: &'s Session, service: &str) -> Result<Caller<'s>, Error> {
-        if !matches!(session.get("auth_ok"), Some(Value::Bool(true))) {
-            return Err(Error::invalid_session(
-                "There is no session of a logged-in user; please log in.",
-                None,
-            ));
+    pub fn identify(session: &'s Session, config: &Config) -> Result<Caller<'s>, Error> {
+        if !matches!(session.get("auth_ok"), Some(PhpValue::Bool(true))) {
+            return Err(Error::not_logged_in());
         }
+        let service = config.service.as_str();
         let data = session.get("auth_data").and_then(array);
         let unit = data.and_then(|data| data.get(service)).and_then(array);
         let centro = unit
             .and_then(|unit| unit.get("centro"))
-            .and_then(|centro| centro.to_text(model::MAX_ID))
-            .filter(|centro| model::is_id(centro))
-            .ok_or_else(|| Error::invalid_session("The session names no centre.", None))?;
+            .and_then(|centro| centro.to_text(MAX_ID))
+            .and_then(|centro| Id::parse(&centro).ok())
+            .ok_or_else(|| Error::invalid_session("The session has no centro.", None))?;
 
         let permissions = data.and_then(|data| data.get("permissions")).and_then(array);
         let has = |permission: &str| {
@@ -49,21 +47,21 @@ impl<'s> Caller<'s> {
         })
     }
 
-    /// The ids of the aularios he may use; `None` is every one of the centre.
+    /// The ids of the aularios the user may use; `None` is every one of the centro.
     pub fn aulas(&self) -> Option<Vec<String>> {
-        let ids = array(self.aulas?).into_iter().flat_map(Array::values);
-        Some(ids.filter_map(|id| id.to_text(model::MAX_ID)).collect())
+        let ids = array(self.aulas?).into_iter().flat_map(PhpArray::values);
+        Some(ids.filter_map(|id| id.to_text(MAX_ID)).collect())
     }
 
-    /// What every action needs. FORBIDDEN without it.
+    /// The permission that every action needs. FORBIDDEN without it.
     pub fn may_read(&self) -> Result<(), Error> {
         if self.is_docente {
             return Ok(());
         }
-        Err(Error::forbidden("Your user lacks the permission to see dining-hall menus."))
+        Err(Error::forbidden("Your user lacks the permission to read dining-hall menus."))
     }
 
-    /// What writes need besides. FORBIDDEN without it.
+    /// The permission that writes need in addition. FORBIDDEN without it.
     pub fn may_write(&self) -> Result<(), Error> {
         if self.is_sysadmin {
             return Ok(());
@@ -71,19 +69,19 @@ impl<'s> Caller<'s> {
         Err(Error::forbidden("Your user lacks the permission to change dining-hall menus."))
     }
 
-    /// Whether `aulario` is open to him. FORBIDDEN where it is not.
-    pub fn may_use(&self, aulario: &str) -> Result<(), Error> {
+    /// FORBIDDEN if `aulario` is not one of the user's.
+    pub fn may_use(&self, aulario: &Id) -> Result<(), Error> {
         let Some(aulas) = self.aulas else { return Ok(()) };
-        if array(aulas).is_some_and(|ids| ids.values().any(|id| id.is(aulario))) {
+        if array(aulas).is_some_and(|ids| ids.values().any(|id| id.is(aulario.as_str()))) {
             return Ok(());
         }
-        Err(Error::forbidden("This aulario is not among those of your user."))
+        Err(Error::forbidden("Your user has no access to this aulario."))
     }
 }
 
-fn array(value: Value) -> Option<Array> {
+fn array(value: PhpValue) -> Option<PhpArray> {
     match value {
-        Value::Array(array) => Some(array),
+        PhpValue::Array(array) => Some(array),
         _ => None,
     }
 }

@@ -1,40 +1,35 @@
-//! The one vocabulary that every step shares: what can go wrong, as the client sees it: a code, a status, a sentence; and beside it, for
-//! the server's log alone, the cause.
+//! What can go wrong with a request: for the client a code, a status and a sentence; for the server's
+//! log the cause.
 //!
-//! Which to use: [`Error::internal`] for what an administrator must mend, [`Error::busy`] for
-//! what passes by itself, the others for what the client can do something about.
+//! Which to use: [`Error::internal`] for a fault on the server, [`Error::busy`] for what passes with
+//! time, the others for what the client can act on.
 
 use std::borrow::Cow;
 
 /// The codes of the contract.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Code {
-    /// The caller lacks a permission, the aulario is not his, or the write comes from elsewhere.
+pub(crate) enum Code {
+    /// A missing permission, an aulario of other users, or a write from another site
     Forbidden,
-    /// Nobody is logged in, or the session names no centre.
+    /// Not logged in, or a session without a centro
     InvalidSession,
-    /// A required parameter was not supplied.
     MissingParam,
-    /// A value has another form than the one expected.
     InvalidFormat,
-    /// No menu type has that id.
     InvalidMenuType,
-    /// A menu type with that id exists already.
     Duplicate,
-    /// No such aulario or menu type.
+    /// Unknown aulario or menu type
     NotFound,
-    /// No such action, or not by this method.
+    /// Unknown action, or a method it does not accept
     InvalidAction,
-    /// The body is over the limit.
     TooLarge,
-    /// Somebody else holds what is needed; to be tried again.
+    /// Another process holds a lock; retry.
     Busy,
-    /// The administrator's to mend.
+    /// Server-side fault; the log says more.
     InternalError,
 }
 
 impl Code {
-    /// The name in the `code` field of an error's body.
+    /// The value of the field `code` in an error's body.
     pub fn name(self) -> &'static str {
         match self {
             Code::Forbidden => "FORBIDDEN",
@@ -51,7 +46,7 @@ impl Code {
         }
     }
 
-    /// The HTTP status that goes with the code.
+    /// The HTTP status of the code.
     pub fn status(self) -> &'static str {
         match self {
             Code::InvalidSession
@@ -69,114 +64,117 @@ impl Code {
     }
 }
 
-/// A request that is not answered with success.
+/// The error of a request.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {sentence}", code.name())]
 pub struct Error {
-    /// Its code
-    pub code: Code,
-    /// What was wrong and what is expected, for the client. It repeats nothing that was sent.
-    sentence: Cow<'static, str>,
-    /// The methods that are answered, where the method was wrong
-    pub allow: Option<&'static str>,
-    /// A line for standard error: what happened and where
+    pub(crate) code: Code,
+    /// What was wrong and what is expected, for the client. Never contains what was sent.
+    pub(crate) sentence: Cow<'static, str>,
+    /// The accepted methods, if the method was wrong
+    pub(crate) allow: Option<&'static str>,
+    /// A line for the log: what happened and where
     pub cause: Option<String>,
 }
 
 impl Error {
-    /// What was wrong and what is expected, for the client
-    pub fn sentence(&self) -> &str {
-        &self.sentence
-    }
-
     fn new(code: Code, sentence: impl Into<Cow<'static, str>>) -> Error {
         Error { code, sentence: sentence.into(), allow: None, cause: None }
     }
 
-    /// 403: the caller may not do this.
-    pub fn forbidden(sentence: impl Into<Cow<'static, str>>) -> Error {
+    /// The same error with `context` in front of its cause.
+    pub(crate) fn in_context(mut self, context: &str) -> Error {
+        self.cause = self.cause.map(|cause| format!("{context}: {cause}"));
+        self
+    }
+
+    /// 403
+    pub(crate) fn forbidden(sentence: &'static str) -> Error {
         Error::new(Code::Forbidden, sentence)
     }
 
-    /// 400: nobody is logged in, or without a centre. `cause` is for a session file that is
-    /// there and can't be used.
-    pub fn invalid_session(sentence: &'static str, cause: Option<String>) -> Error {
+    /// 400: the request has no session of a logged-in user.
+    pub(crate) fn not_logged_in() -> Error {
+        Error::invalid_session("Not logged in: the request has no valid session.", None)
+    }
+
+    /// 400: the session cannot be used. `cause` is for an existing session file.
+    pub(crate) fn invalid_session(sentence: &'static str, cause: Option<String>) -> Error {
         Error { cause, ..Error::new(Code::InvalidSession, sentence) }
     }
 
     /// 400: `name` is required.
-    pub fn missing_param(name: &str) -> Error {
-        Error::new(Code::MissingParam, format!("The parameter {name} is required."))
+    pub(crate) fn missing_param(name: &str) -> Error {
+        Error::new(Code::MissingParam, format!("Missing parameter: {name} is required."))
     }
 
     /// 400: a value does not have the form that the sentence names.
-    pub fn invalid_format(sentence: impl Into<Cow<'static, str>>) -> Error {
+    pub(crate) fn invalid_format(sentence: impl Into<Cow<'static, str>>) -> Error {
         Error::new(Code::InvalidFormat, sentence)
     }
 
-    /// 400: no type of the aulario has that id.
-    pub fn invalid_menu_type() -> Error {
+    /// 400: the aulario has no menu type with that id.
+    pub(crate) fn invalid_menu_type() -> Error {
         Error::new(
             Code::InvalidMenuType,
-            "The aulario has no menu type with that id; get_menu_types lists those it has.",
+            "Unknown menu type; get_menu_types lists the menu types of the aulario.",
         )
     }
 
-    /// 400: a type with that id exists.
-    pub fn duplicate() -> Error {
-        Error::new(Code::Duplicate, "The aulario already has a menu type with that id.")
+    /// 400: a menu type with that id exists.
+    pub(crate) fn duplicate() -> Error {
+        Error::new(Code::Duplicate, "The aulario already has a menu type with this id.")
     }
 
     /// 404: `what` does not exist.
-    pub fn not_found(what: &str) -> Error {
-        Error::new(Code::NotFound, format!("There is no such {what}."))
+    pub(crate) fn not_found(what: &str) -> Error {
+        Error::new(Code::NotFound, format!("{what} not found."))
     }
 
-    /// 400: no action of that name.
-    pub fn invalid_action(sentence: &'static str) -> Error {
+    /// 400: unknown action.
+    pub(crate) fn invalid_action(sentence: impl Into<Cow<'static, str>>) -> Error {
         Error::new(Code::InvalidAction, sentence)
     }
 
-    /// 400 with an `Allow` header: the action is not answered to this method.
-    pub fn invalid_method(allow: &'static str) -> Error {
+    /// 400 with an `Allow` header: the action does not accept this method.
+    pub(crate) fn invalid_method(allow: &'static str) -> Error {
         Error {
             allow: Some(allow),
-            ..Error::new(Code::InvalidAction, format!("This action is answered to {allow} only."))
+            ..Error::invalid_action(format!("This action accepts only {allow}."))
         }
     }
 
     /// 413: the body is over the limit.
-    pub fn too_large() -> Error {
-        Error::new(Code::TooLarge, "The body of the request is over the limit of 1 MiB.")
+    pub(crate) fn too_large() -> Error {
+        Error::new(Code::TooLarge, "The body is larger than 1 MiB.")
     }
 
-    /// 503 with a `Retry-After` header: somebody else holds what is needed.
-    pub fn busy() -> Error {
+    /// 503 with a `Retry-After` header: a lock is held, or a file is being written.
+    pub(crate) fn busy() -> Error {
         Error::new(
             Code::Busy,
-            "Another request or page holds what is needed; please try again in a moment.",
+            "The session or the data is in use by another request; try again in a moment.",
         )
     }
 
     /// 500. The client learns nothing of `cause`.
-    pub fn internal(cause: impl Into<String>) -> Error {
+    pub(crate) fn internal(cause: impl Into<String>) -> Error {
         Error {
             cause: Some(cause.into()),
             ..Error::new(
                 Code::InternalError,
-                "The service could not do this; the server's error log says why. Nothing was changed.",
+                "Internal error; the server's error log has the cause. Nothing was changed.",
             )
         }
     }
 
-    /// 500 where a change may have been stored: its last step failed, and it may not survive a
-    /// power cut; or it is not known how far it came.
+    /// 500 when a change may have been stored: its last step failed, so it may not survive a
+    /// power cut, or it is unknown which steps were taken.
     pub fn perhaps_stored(cause: impl Into<String>) -> Error {
         Error {
-            sentence:
-                "The service could not make sure that the change is stored; it may have been. \
-                       The server's error log says why."
-                    .into(),
+            sentence: "Internal error; the server's error log has the cause. \
+                       The change may have been stored."
+                .into(),
             ..Error::internal(cause)
         }
     }

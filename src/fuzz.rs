@@ -10,9 +10,9 @@ use proptest::sample::select;
 
 use crate::cgi::form::Form;
 use crate::cgi::{Request, Variables, multipart, origin};
-use crate::config::{Config, Format, SettingsFile};
+use crate::config::{Config, Format, Settings, SettingsFile};
 use crate::json::Value;
-use crate::model::{self, Day, Document, MenuTypes};
+use crate::model::{Color, Date, Day, Document, Label, MenuTypes, PlateKey, PlateName, TypeId};
 use crate::session::{self, Session};
 
 /// Up to 40 of `pieces`, now and then a byte of any kind between them.
@@ -159,7 +159,9 @@ proptest! {
             let again = Value::parse(&written).expect("what is written can be read");
             prop_assert_eq!(again.to_php(), written, "and is written the same");
             if let Ok(mut day) = Day::from_file(Some(value.clone())) {
-                let saved = day.save("2026-11-20", "a", &[("a".to_owned(), "b".to_owned())]);
+                let date = Date::parse("2026-11-20").unwrap();
+                let plate = (PlateKey::parse("a").unwrap(), PlateName::parse("b").unwrap());
+                let saved = day.save(&date, "a", &[plate]);
                 prop_assert_eq!(day.ids().filter(|id| *id == "a").count(), 1);
                 let stored = day.into_file();
                 _ = stored.to_php();
@@ -168,9 +170,10 @@ proptest! {
             }
             if let Ok(mut types) = MenuTypes::from_file(Some(value)) {
                 let entries = types.entries();
-                if types.add("x", "X", model::DEFAULT_COLOR).is_some() {
+                let (id, label) = (TypeId::parse("x").unwrap(), Label::parse("X").unwrap());
+                if types.add(&id, label, Color::DEFAULT).is_ok() {
                     prop_assert_eq!(types.entries(), entries + 1);
-                    types.rename("x", Some("Y"), None).expect("it is there");
+                    types.rename("x", Some(label), None).expect("it is there");
                     types.delete("x").expect("it is there");
                 }
                 prop_assert_eq!(types.entries(), entries);
@@ -184,7 +187,7 @@ proptest! {
         for format in [Format::Php, Format::PhpSerialize, Format::PhpBinary] {
             if let Ok(session) = Session::decode(bytes.clone(), format) {
                 for key in ["auth_ok", "auth_data", "a", ""] {
-                    if let Some(session::Value::Array(array)) = session.get(key) {
+                    if let Some(session::PhpValue::Array(array)) = session.get(key) {
                         _ = (array.get("service"), array.values().count());
                     }
                 }
@@ -195,9 +198,7 @@ proptest! {
     #[test]
     fn settings(bytes in made_of(SETTINGS)) {
         if let Ok(file) = SettingsFile::parse(PathBuf::from("comedor.conf"), &bytes) {
-            let mut variables = Variables::from_pairs([]);
-            file.add_to(&mut variables);
-            _ = Config::from_variables(&variables);
+            _ = Config::from_settings(&Settings::with_file(file, []));
         }
     }
 

@@ -1,34 +1,34 @@
-//! Leaving before end-of-file, for Apache's sake.
+//! Keeping standard output open until exit, for Apache.
 //!
-//! Apache takes the answer of a CGI program as complete at end-of-file, which the kernel brings a
-//! moment before the process is gone. Finding it still alive, Apache sends SIGTERM and sleeps:
-//! 46.9 ms in mod_cgi (APR's `TIMEOUT_INTERVAL` in `free_proc_chain`), 10 ms in mod_cgid
-//! (`dead_yet`). So whoever holds standard output and standard error open until the process is
-//! gone spares every request that wait: here a forked child, which waits on a pidfd of its parent
-//! (pidfd_open(2), Linux 5.3) and ends.
+//! Apache takes the response of a CGI program as complete at end of file, which the kernel delivers
+//! a moment before the process has ended. If Apache finds the process still alive, it sends SIGTERM and
+//! sleeps: 46.9 ms in mod_cgi (APR's `TIMEOUT_INTERVAL` in `free_proc_chain`), 10 ms in mod_cgid
+//! (`dead_yet`). A process that keeps standard output and standard error open until the program
+//! has ended saves every request that wait: here a forked child, which waits on a pidfd of
+//! its parent (pidfd_open(2), Linux 5.3) and exits.
 //!
-//! It is the last thing that a request does: the answer is written, every file and lock is let go.
-//! Where it can't be done nothing is lost but the time. The child outlives its parent by a moment and
-//! is left to the system's first process; where that is Apache, in a container, Apache reaps it.
+//! It is the last step of a request: the response is written, every file and lock is released.
+//! If it fails, only the time is lost. The child outlives its parent by a moment and is adopted by
+//! the system's first process; in a container where that is Apache, Apache reaps it.
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::{PidfdFlags, getpid, pidfd_open};
 
 use crate::cgi::Variables;
+use crate::config::Config;
 
-/// Whether this request was passed on by Apache and nobody has set `COMEDOR_LEAVE_EARLY` to `off`.
-/// Under other servers the fork would only cost.
-pub fn is_wanted(variables: &Variables) -> bool {
-    let server = variables.meta("SERVER_SOFTWARE").unwrap_or_default();
-    server.starts_with(b"Apache") && variables.get("COMEDOR_LEAVE_EARLY") != Some(b"off")
+/// Whether the request came through Apache and the setting is on. Under other servers the fork
+/// would only cost time.
+pub fn is_wanted(config: &Config, variables: &Variables) -> bool {
+    config.leave_early && variables.is_apache()
 }
 
-/// Keeps end-of-file from arriving until this process has ended, which it should do next.
+/// Keeps standard output open until this process has ended, which should be its next step.
 pub fn hold_end_of_file() {
-    // The child is to wait for this process, whatever has become of it by then.
+    // Opened before the fork: the child must wait for this process and no other.
     let Ok(parent) = pidfd_open(getpid(), PidfdFlags::empty()) else { return };
-    // SAFETY: this process has one thread, so the child's copy of it is whole. The standard library
+    // SAFETY: this process has one thread, so the child is a complete copy. The standard library
     // has no fork.
     #[allow(unsafe_code)]
     let child = unsafe { libc::fork() };

@@ -1,24 +1,24 @@
 //! The dining-hall menu API of a PHP school application, as a CGI program.
 //!
-//! The way of a request, step by step; each step is in the module named after it, and is given
-//! what the ones before it made:
+//! The way of a request. Each step is in the module named after it and uses the results of the
+//! steps before it:
 //!
 //! | step | module | touches the system |
 //! |---|---|---|
-//! | settings out of the environment, or a file | [`config`] | `comedor.conf` |
-//! | request out of the environment | [`cgi`] | |
-//! | session that the cookie names | [`session`] | session file |
-//! | caller out of the session | [`caller`] | |
-//! | action out of the query | [`api`] | |
-//! | aulario, types and days | [`store`] | data files |
-//! | body, where all before allows a write | [`cgi::body`] | standard input |
-//! | types, menus and plates, changed or shown | [`model`] | |
-//! | today, where no date is sent | `clock` | clock, zone file |
+//! | settings from the environment and a file | [`config`] | `comedor.conf` |
+//! | request from the meta-variables | [`cgi`] | |
+//! | session that the cookie names | `session` | session file |
+//! | caller from the session | `caller` | |
+//! | action from the query | `api` | |
+//! | aulario, types and days | `store` | data files |
+//! | body, once a write is allowed | [`cgi`] | standard input |
+//! | types, menus and plates, changed or shown | `model` | |
+//! | today, if no date is sent | `clock` | clock, zone file |
 //! | response | [`cgi`] | |
-//! | a word to Apache on leaving | [`leave`] | a process |
+//! | exit under Apache | [`leave`] | a process |
 
-pub mod api;
-pub mod caller;
+mod api;
+mod caller;
 pub mod cgi;
 pub mod check;
 mod clock;
@@ -26,58 +26,57 @@ pub mod config;
 pub mod error;
 #[cfg(test)]
 mod fuzz;
-pub mod json;
+mod json;
 pub mod leave;
 pub mod log;
-pub mod model;
-pub mod session;
-pub mod store;
+mod model;
+mod session;
+mod store;
 mod system;
 
 use std::io::Read;
 
 use api::{Action, Call, Fields, Kind};
 use caller::Caller;
-use cgi::{Request, Response, Variables, body, origin};
-use config::{Config, SettingsFile};
+use cgi::{Request, Response, Variables, body, input, origin};
+use config::Config;
 use error::Error;
-use json::Value;
 use store::Aulario;
 
-/// Answers the request that `variables` describe, with its body from `input`. Adds the settings
-/// of the file to `variables`.
-pub fn answer(variables: &mut Variables, input: impl Read) -> Result<Response, Error> {
-    if let Some(file) = SettingsFile::find()? {
-        file.add_to(variables);
-    }
-    let config = Config::from_variables(variables)?;
+/// Answers the request that `variables` describe, with its body from `input`.
+pub fn answer(config: &Config, variables: &Variables, input: impl Read) -> Result<Response, Error> {
     let request = Request::from_variables(variables)?;
+    perform(config, &request, input).map_err(|error| match api::describe(&request) {
+        Some(context) => error.in_context(&context),
+        None => error,
+    })
+}
+
+fn perform(config: &Config, request: &Request, input: impl Read) -> Result<Response, Error> {
     let session = session::open(&config.session, request.cookie)?;
-    let caller = Caller::identify(&session, &config.service)?;
+    let caller = Caller::identify(&session, config)?;
     caller.may_read()?;
-    let id = api::aulario(&request)?;
-    caller.may_use(id)?;
-    let action = Action::find(&request)?;
-    let aulario = Aulario::find(&config.data_dir, &caller.centro, id)?
-        .ok_or_else(|| Error::not_found("aulario"))?;
-    action.takes(request.method)?;
+    let id = api::aulario(request)?;
+    caller.may_use(&id)?;
+    let action = Action::find(request)?;
+    let aulario = Aulario::find(&config.data_dir, &caller.centro, &id)?
+        .ok_or_else(|| Error::not_found("Aulario"))?;
+    action.accepts(request.method)?;
     let fields = match action.kind {
         Kind::Read => Fields::default(),
         Kind::Write => {
             caller.may_write()?;
             if aulario.is_shared() {
                 return Err(Error::forbidden(
-                    "This aulario shows the dining hall of another; its menus are changed there.",
+                    "This aulario shows the menus of another aulario; change them there.",
                 ));
             }
-            if origin::is_another_site(&request, &config.trusted_origins) {
+            if origin::is_another_site(request, &config.trusted_origins) {
                 return Err(Error::forbidden("Writes from pages of another site are refused."));
             }
-            body::fields(&request, input)?.into()
+            Fields::new(body::parse(request, &input::read(request.content_length, input)?)?)
         }
     };
-    let mut answer = json::map([("success", Value::Bool(true))]);
-    let zone = config.zone.as_deref();
-    answer.extend((action.run)(&Call { aulario: &aulario, request: &request, fields, zone })?);
-    Ok(Response::ok(&Value::Map(answer)))
+    let call = Call { aulario: &aulario, request, fields: &fields, zone: config.zone.as_deref() };
+    Ok(Response::ok((action.run)(&call)?))
 }

@@ -1,20 +1,20 @@
-//! Standard error, which a web server puts into its error log.
+//! Standard error, which a web server writes to its error log.
 
 use std::io::{self, Write};
 
-/// The most characters of a line; more would be somebody's data.
-const LONGEST: usize = 2000;
+/// The maximum number of characters in a line; a longer one carries data from outside.
+const MAX_LINE: usize = 2000;
 
-/// Writes one line. A missing standard error is no error.
+/// Writes one line. A closed standard error is not an error.
 pub fn log(cause: &str) {
     _ = io::stderr().write_all(format!("comedor: {}\n", printable(cause)).as_bytes());
 }
 
-/// `text` without control characters: nothing that a client or a file supplied can look like
-/// another line, or steer a terminal.
-pub fn printable(text: &str) -> String {
+/// `text` with control characters escaped, so that data from a client or a file cannot imitate
+/// another line or control a terminal.
+pub(crate) fn printable(text: &str) -> String {
     let mut printable = String::with_capacity(text.len());
-    for c in text.chars().take(LONGEST) {
+    for c in text.chars().take(MAX_LINE) {
         if c.is_control() {
             printable.extend(c.escape_default());
         } else {

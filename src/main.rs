@@ -4,55 +4,64 @@ use std::io::{self, Write};
 use std::panic;
 use std::process::{ExitCode, exit};
 
-use comedor::cgi::{Response, Variables, body};
+use comedor::cgi::{Method, Response, Variables, input};
 use comedor::check::{self, Report, Subject};
-use comedor::config::SETTINGS;
+use comedor::config::{Config, SETTINGS};
 use comedor::error::Error;
 use comedor::leave;
 use comedor::log::log;
 use rustix::io::{retry_on_intr, write};
 use rustix::stdio::stdout;
 
-const HELP: &str = "\
+const USAGE: &str = "\
 comedor: the dining-hall menu API of a PHP school application, as a CGI program
 
-A web server runs it at api/comedor.php, once for each request, with the variables of CGI/1.1.
+A web server runs it at api/comedor.php, once per request, with the variables of CGI/1.1.
 
-  comedor check             look at settings, folders and data; run it as the web server's user
-  comedor check --session   look at the session whose id comes on standard input
-                --json      the same findings as one JSON document
-  comedor --help            print this
+usage:
+  comedor check             check settings, folders and data; run it as the web server's user
+  comedor check --session   check the session whose id is on standard input
+                --json      print the findings as one JSON document
+  comedor --help            print this text
   comedor --version         print the version
 
-Exit status of a check: 0 all well, 1 warnings, 2 something will not work.
+Exit status of a check: 0 no problem, 1 warnings, 2 errors.
+";
 
-Settings are variables of the environment, else lines NAME=value of comedor.conf beside the program, else of
-/etc/comedor/comedor.conf: COMEDOR_SERVICE, COMEDOR_DATA_DIR, COMEDOR_SESSION_DIR, COMEDOR_SESSION_NAME,
-COMEDOR_SESSION_FORMAT, COMEDOR_SESSION_MAX_AGE, COMEDOR_TRUSTED_ORIGINS, COMEDOR_LEAVE_EARLY, TZ.
-The README says what each means.
+const SETTINGS_INTRO: &str = "
+Settings are lines NAME=value in comedor.conf beside the program, else in
+/etc/comedor/comedor.conf; an environment variable of the same name wins:
+
 ";
 
 fn main() -> ExitCode {
-    let mut variables = Variables::of_process(SETTINGS.map(|(name, _)| name));
-    if !variables.is_cgi() {
-        return at_terminal(variables);
-    }
-    let is_head = variables.get("REQUEST_METHOD") == Some(b"HEAD");
-    // Whatever happens, the server gets one well-formed answer; where it happened is not known.
+    let variables = Variables::of_process();
+    if variables.is_cgi() { answer_cgi(&variables) } else { run_command() }
+}
+
+fn answer_cgi(variables: &Variables) -> ExitCode {
+    let is_head = variables.method() == Method::Head;
+    // The server gets a well-formed response in any case. After a panic it is unknown whether a
+    // change was stored.
     panic::set_hook(Box::new(move |panic| {
         respond(Err(Error::perhaps_stored(panic.to_string())), is_head);
         exit(0);
     }));
-    let mut input = body::input(&variables, io::stdin());
-    respond(comedor::answer(&mut variables, &mut input), is_head);
-    body::drain(&mut input);
-    if leave::is_wanted(&variables) {
+    let mut body = input::limited(variables, io::stdin());
+    let config = Config::load();
+    let answer = match &config {
+        Ok(config) => comedor::answer(config, variables, &mut body),
+        Err(error) => Err(error.into()),
+    };
+    respond(answer, is_head);
+    input::drain(&mut body);
+    if config.is_ok_and(|config| leave::is_wanted(&config, variables)) {
         leave::hold_end_of_file();
     }
     ExitCode::SUCCESS
 }
 
-/// Writes the response, and a line to standard error where an error has a cause.
+/// Writes the response, and the cause of an error to standard error.
 fn respond(answer: Result<Response, Error>, is_head: bool) {
     let response = answer.unwrap_or_else(|error| {
         if let Some(cause) = &error.cause {
@@ -62,8 +71,8 @@ fn respond(answer: Result<Response, Error>, is_head: bool) {
     });
     let bytes = response.to_bytes(is_head);
     let mut rest = bytes.as_slice();
-    // The library's own standard output would split this into two writes. A server that has gone
-    // away is no error: what was stored stays stored.
+    // The standard library's stdout would split this into two writes. A server that has gone
+    // away is not an error: what was stored stays stored.
     while !rest.is_empty()
         && let Ok(written @ 1..) = retry_on_intr(|| write(stdout(), rest))
     {
@@ -71,25 +80,41 @@ fn respond(answer: Result<Response, Error>, is_head: bool) {
     }
 }
 
-fn at_terminal(variables: Variables) -> ExitCode {
+fn run_command() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().skip(1).collect();
-    let arguments: Vec<_> = arguments.iter().map(|word| word.to_str().unwrap_or("")).collect();
-    let text = match arguments.as_slice() {
+    let arguments: Vec<_> = arguments.iter().map(|word| word.to_str().unwrap_or("?")).collect();
+    match arguments.as_slice() {
         ["check", options @ ..] if options.iter().all(|o| ["--json", "--session"].contains(o)) => {
             let is_session = options.contains(&"--session");
             let subject = if is_session { Subject::Session } else { Subject::Everything };
             let mut report = Report::new(options.contains(&"--json"));
-            check::run(subject, variables, &mut report);
-            return ExitCode::from(report.finish());
+            check::run(subject, &mut report);
+            ExitCode::from(report.finish())
         }
-        ["--help"] => HELP,
-        ["--version"] => concat!("comedor ", env!("CARGO_PKG_VERSION"), "\n"),
-        _ => {
-            log("there is no such command; these there are:");
-            _ = io::stderr().write_all(HELP.as_bytes());
-            return ExitCode::from(2);
+        ["--help"] => print(&help()),
+        ["--version"] => print(concat!("comedor ", env!("CARGO_PKG_VERSION"), "\n")),
+        words => {
+            match words.first() {
+                Some(word) => log(&format!("unknown command `{word}`")),
+                None => log("missing command"),
+            }
+            _ = io::stderr().write_all(USAGE.as_bytes());
+            ExitCode::from(2)
         }
-    };
+    }
+}
+
+fn help() -> String {
+    let mut text = [USAGE, SETTINGS_INTRO].concat();
+    for setting in &SETTINGS {
+        let default = if setting.default.is_empty() { "none" } else { setting.default };
+        text += &format!("  {:24} {} (default: {default})\n", setting.name, setting.summary);
+    }
+    text
+}
+
+/// A closed standard output is not an error.
+fn print(text: &str) -> ExitCode {
     _ = io::stdout().write_all(text.as_bytes());
     ExitCode::SUCCESS
 }

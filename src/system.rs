@@ -1,6 +1,7 @@
-//! What both the sessions and the store need of files that other programs write.
+//! Files that other programs write too: how they are opened, read and locked. Sessions, settings
+//! and data all go through here.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
@@ -8,65 +9,114 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use rustix::fs::OFlags;
+use rustix::io::Errno;
 
 /// The largest file that is read. A day or a list of types has a few KiB; a PHP page with a
 /// session of about this size runs into its memory_limit (128 MiB).
 pub const MAX_SIZE: u64 = 16 * 1024 * 1024;
 
-/// How long to sleep between two tries for a lock. `flock` can wait by itself, but not up to
-/// a deadline.
-const PAUSE: Duration = Duration::from_millis(1);
+/// The pause between two attempts to take a lock. `flock` can wait by itself, but without a timeout.
+const LOCK_PAUSE: Duration = Duration::from_millis(1);
 
-/// Opens `path` as `options` say, but follows no symbolic link in its last part and does not
-/// wait for the other end of a fifo.
-pub fn open(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    options.custom_flags(flags.bits() as i32).open(path)
+/// Why a file cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum Fault {
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    #[error("it is a symbolic link, and links are not followed")]
+    SymbolicLink,
+    #[error("it is not a regular file")]
+    NotRegular,
+    #[error("it is larger than 16 MiB")]
+    TooLarge,
 }
 
-/// Reads a file of `length` bytes, and no more than [`MAX_SIZE`] of one that grows.
-pub fn read(file: &File, length: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::with_capacity(length as usize + 1);
+impl Fault {
+    /// Whether the file, or a folder on its path, does not exist.
+    pub fn is_absent(&self) -> bool {
+        self.kind() == Some(ErrorKind::NotFound)
+    }
+
+    /// The kind of an I/O error.
+    pub fn kind(&self) -> Option<ErrorKind> {
+        match self {
+            Fault::Io(error) => Some(error.kind()),
+            _ => None,
+        }
+    }
+}
+
+/// Opens `path` with `options`. Refuses a symbolic link in its last part; a fifo does not block.
+pub fn open(options: &mut OpenOptions, path: &Path) -> Result<File, Fault> {
+    open_with(options, path, OFlags::NOFOLLOW)
+}
+
+/// Opens `path` for reading, through symbolic links.
+pub fn open_followed(path: &Path) -> Result<File, Fault> {
+    open_with(OpenOptions::new().read(true), path, OFlags::empty())
+}
+
+fn open_with(options: &mut OpenOptions, path: &Path, flags: OFlags) -> Result<File, Fault> {
+    let flags = flags | OFlags::NONBLOCK;
+    options.custom_flags(flags.bits() as i32).open(path).map_err(|error| {
+        match Errno::from_io_error(&error) {
+            Some(Errno::LOOP) if flags.contains(OFlags::NOFOLLOW) => Fault::SymbolicLink,
+            // A socket, or a fifo without a reader.
+            Some(Errno::NXIO) => Fault::NotRegular,
+            _ => Fault::Io(error),
+        }
+    })
+}
+
+/// The content of `file` and its attributes. Refuses what is not a regular file of at most
+/// [`MAX_SIZE`].
+pub fn read(file: &File) -> Result<(Vec<u8>, Metadata), Fault> {
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(Fault::NotRegular);
+    }
+    if metadata.len() > MAX_SIZE {
+        return Err(Fault::TooLarge);
+    }
+    let mut bytes = Vec::with_capacity(metadata.len() as usize + 1);
+    // It may grow while it is read.
     file.take(MAX_SIZE).read_to_end(&mut bytes)?;
-    Ok(bytes)
+    Ok((bytes, metadata))
 }
 
-/// Whom a lock keeps out.
+/// The two kinds of `flock`.
 #[derive(Clone, Copy, Debug)]
 pub enum Lock {
-    /// Writers
     Shared,
-    /// Everybody
     Exclusive,
 }
 
-/// Takes a lock (`flock`) as soon as it is to be had, for as long as `file` is open; says whether
-/// it was had before `deadline` had passed.
+/// Waits up to `timeout` for a lock on `file`, which holds until the file is closed or unlocked.
+/// Returns whether it was taken.
 ///
-/// This and [`unlock`] are all that is used of fs2, by its full path: `File` has methods of the
-/// same names.
-pub fn lock(file: &File, lock: Lock, deadline: Duration) -> io::Result<bool> {
+/// fs2 is called by its full path, here and in [`unlock`]: `File` has methods of the same names.
+pub fn lock(file: &File, lock: Lock, timeout: Duration) -> io::Result<bool> {
     let mut started = None;
     loop {
-        let taken = match lock {
+        let attempt = match lock {
             Lock::Shared => fs2::FileExt::try_lock_shared(file),
             Lock::Exclusive => fs2::FileExt::try_lock_exclusive(file),
         };
-        match taken {
+        match attempt {
             Ok(()) => return Ok(true),
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                if started.get_or_insert_with(Instant::now).elapsed() >= deadline {
+                if started.get_or_insert_with(Instant::now).elapsed() >= timeout {
                     return Ok(false);
                 }
-                sleep(PAUSE);
+                sleep(LOCK_PAUSE);
             }
             Err(error) => return Err(error),
         }
     }
 }
 
-/// Lets a lock go before the file is closed.
+/// Releases a lock before its file is closed.
 pub fn unlock(file: &File) -> io::Result<()> {
     fs2::FileExt::unlock(file)
 }

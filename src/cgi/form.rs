@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use percent_encoding::percent_decode;
 
-use crate::json::{self, Map, Value};
+use crate::json::{Map, Value};
 
 /// The most fields that are taken; PHP's `max_input_vars`.
 const MAX_FIELDS: usize = 1000;
@@ -57,11 +57,11 @@ impl Form {
             if base.is_empty() || path.len() > MAX_NESTING {
                 continue;
             }
-            let mut place = json::entry(&mut map, base.into_owned());
+            let mut place = map.entry(base.into_owned());
             for key in path {
-                let inner = json::made_map(place);
+                let inner = place.coerce_to_map();
                 let key = if key.is_empty() { next_index(inner) } else { key.to_owned() };
-                place = json::entry(inner, key);
+                place = inner.entry(key);
             }
             *place = Value::String(value);
         }

@@ -1,15 +1,17 @@
 //! CGI/1.1 (RFC 3875): what the web server passes in, and what goes back to it.
 //!
-//! Nothing here knows of sessions, or of what a menu is.
+//! Nothing here knows about sessions or menus.
 
-pub mod body;
-pub mod form;
+pub(crate) mod body;
+pub(crate) mod form;
+pub mod input;
 pub(crate) mod multipart;
-pub mod origin;
+pub(crate) mod origin;
 mod request;
 mod response;
 mod variables;
 
-pub use request::Request;
+pub(crate) use request::Request;
 pub use response::Response;
-pub use variables::Variables;
+use variables::ContentLength;
+pub use variables::{Method, Variables};

@@ -1,29 +1,30 @@
-//! The response (RFC 3875 §6), whole in memory before a byte of it is written.
+//! The response (RFC 3875 §6), complete in memory before it is written.
 
 use crate::error::{Code, Error};
-use crate::json::{self, Value};
+use crate::json::{Map, Value};
 
 /// Status, headers and a JSON body.
-#[derive(Debug, PartialEq)]
+#[derive(Debug)]
 pub struct Response {
     /// The status code and its reason phrase (RFC 9110 §15)
-    pub status: &'static str,
-    /// The `Allow` header: the methods that would have been answered
-    pub allow: Option<&'static str>,
+    status: &'static str,
+    /// The `Allow` header: the accepted methods
+    allow: Option<&'static str>,
     /// The `Retry-After` header, in seconds
-    pub retry_after: Option<&'static str>,
-    /// The JSON
-    pub body: Vec<u8>,
+    retry_after: Option<&'static str>,
+    body: Vec<u8>,
 }
 
 impl Response {
-    /// 200 with `value`.
-    pub fn ok(value: &Value) -> Response {
-        Response { status: "200 OK", allow: None, retry_after: None, body: value.to_compact() }
+    /// 200 with `success: true` and `fields`.
+    pub(crate) fn ok(mut fields: Map) -> Response {
+        *fields.move_to(0, "success") = Value::Bool(true);
+        let body = Value::Map(fields).to_compact();
+        Response { status: "200 OK", allow: None, retry_after: None, body }
     }
 
-    /// The bytes for standard output; to HEAD the same headers without the body
-    /// (RFC 9110 §9.3.2). Nothing that a client sent gets into a header.
+    /// The bytes for standard output; for HEAD the same headers without the body
+    /// (RFC 9110 §9.3.2). Nothing that a client sent reaches a header.
     pub fn to_bytes(&self, is_head: bool) -> Vec<u8> {
         let length = self.body.len().to_string();
         let headers = [
@@ -54,9 +55,9 @@ impl Response {
 
 impl From<Error> for Response {
     fn from(error: Error) -> Response {
-        let body = Value::Map(json::map([
+        let body = Value::Map(Map::from([
             ("success", Value::Bool(false)),
-            ("error", Value::from(error.sentence())),
+            ("error", Value::from(&*error.sentence)),
             ("code", Value::from(error.code.name())),
         ]));
         Response {

@@ -1,11 +1,10 @@
-//! The meta-variables of a request (RFC 3875 §4.1) and the settings beside them.
+//! The meta-variables of a request (RFC 3875 §4.1).
 
 use std::env;
 use std::os::unix::ffi::OsStringExt;
 
-/// The meta-variables that a request is made of here. A server sets thirty or more; the others are
-/// not looked at.
-const META: [&str; 11] = [
+/// The meta-variables that are used. A server sets thirty or more; the others are never read.
+const NAMES: [&str; 11] = [
     "CONTENT_LENGTH",
     "CONTENT_TYPE",
     "GATEWAY_INTERFACE",
@@ -19,42 +18,85 @@ const META: [&str; 11] = [
     "SERVER_SOFTWARE",
 ];
 
-/// Variables by their names. Values are bytes: nothing promises UTF-8.
+/// Meta-variables by name. Values are bytes, not necessarily UTF-8.
 #[derive(Debug)]
 pub struct Variables(Vec<(&'static str, Vec<u8>)>);
 
+/// `REQUEST_METHOD`; case counts (RFC 9110 §9.1).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Method {
+    Get,
+    Head,
+    Post,
+    Other,
+}
+
+/// `CONTENT_LENGTH` (RFC 3875 §4.1.2).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum ContentLength {
+    /// Not set: there is no body, or the server does not know its length (a chunked one).
+    Unknown,
+    Bytes(u64),
+    /// Not a number
+    Invalid,
+}
+
 impl Variables {
-    /// The meta-variables and the `settings` out of this process's environment.
-    pub fn of_process(settings: impl IntoIterator<Item = &'static str>) -> Variables {
-        let names = META.into_iter().chain(settings);
-        Variables(names.filter_map(|name| Some((name, env::var_os(name)?.into_vec()))).collect())
+    /// The meta-variables in the environment of this process.
+    pub fn of_process() -> Variables {
+        let set = NAMES.into_iter().filter_map(|name| Some((name, env::var_os(name)?.into_vec())));
+        Variables(set.collect())
     }
 
-    /// An environment made of `pairs`.
-    pub fn from_pairs<'v>(pairs: impl IntoIterator<Item = (&'static str, &'v str)>) -> Variables {
-        Variables(pairs.into_iter().map(|(name, value)| (name, value.into())).collect())
-    }
-
-    /// Adds a variable behind those that are there, which win.
-    pub fn add(&mut self, name: &'static str, value: Vec<u8>) {
-        self.0.push((name, value));
-    }
-
-    /// The value of `name`, where it is set.
-    pub fn get(&self, name: &str) -> Option<&[u8]> {
+    /// The value of `name`, if it is set.
+    fn get(&self, name: &str) -> Option<&[u8]> {
         let found = self.0.iter().find(|(known, _)| *known == name);
         found.map(|(_, value)| value.as_slice())
     }
 
-    /// The value of `name`, where it is set and not empty: CGI makes no difference between
-    /// the two (RFC 3875 §4.1).
-    pub fn meta(&self, name: &str) -> Option<&[u8]> {
+    /// The value of `name`, if it is set and not empty: CGI does not distinguish the two
+    /// (RFC 3875 §4.1).
+    pub(crate) fn meta(&self, name: &str) -> Option<&[u8]> {
         self.get(name).filter(|value| !value.is_empty())
     }
 
     /// Whether a web server started this process. `REQUEST_METHOD` alone is enough: some
-    /// servers leave `GATEWAY_INTERFACE` out.
+    /// servers do not set `GATEWAY_INTERFACE`.
     pub fn is_cgi(&self) -> bool {
         self.get("GATEWAY_INTERFACE").is_some() || self.get("REQUEST_METHOD").is_some()
+    }
+
+    pub fn method(&self) -> Method {
+        match self.meta("REQUEST_METHOD") {
+            Some(b"GET") => Method::Get,
+            Some(b"HEAD") => Method::Head,
+            Some(b"POST") => Method::Post,
+            _ => Method::Other,
+        }
+    }
+
+    pub(crate) fn content_length(&self) -> ContentLength {
+        match self.meta("CONTENT_LENGTH") {
+            None => ContentLength::Unknown,
+            Some(digits) if digits.iter().all(u8::is_ascii_digit) => {
+                let length = str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok());
+                // Only a number beyond 64 bits does not parse.
+                ContentLength::Bytes(length.unwrap_or(u64::MAX))
+            }
+            Some(_) => ContentLength::Invalid,
+        }
+    }
+
+    /// Whether the server is Apache.
+    pub fn is_apache(&self) -> bool {
+        self.meta("SERVER_SOFTWARE").is_some_and(|server| server.starts_with(b"Apache"))
+    }
+}
+
+#[cfg(test)]
+impl Variables {
+    /// The variables `pairs`.
+    pub fn from_pairs<'v>(pairs: impl IntoIterator<Item = (&'static str, &'v str)>) -> Variables {
+        Variables(pairs.into_iter().map(|(name, value)| (name, value.into())).collect())
     }
 }

@@ -5,12 +5,13 @@ use std::fs::{self, DirEntry};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Access, access};
+use rustix::fs::{Access, access as may_access};
 
 use super::report::{Level, Report};
 use super::settings::{may_enter, may_write};
 use super::user::{User, quoted};
-use crate::model::{self, Day, Document, MenuTypes};
+use crate::model::{Date, Day, Document, Id, MenuTypes};
+use crate::store::access::{self, Access as FileAccess};
 use crate::store::{self, TYPES};
 
 /// Walks the data folder and reports what it finds.
@@ -40,7 +41,7 @@ struct Survey<'r> {
 
 impl Survey<'_> {
     fn centro(&mut self, centro: &Path) {
-        if !model::is_id(&name(centro)) {
+        if Id::parse(&name(centro)).is_err() {
             let text = "no session can name this centre: an id is 1 to 64 of A-Z a-z 0-9 . _ -";
             return self.add(Level::Warning, centro, text, None);
         }
@@ -59,7 +60,7 @@ impl Survey<'_> {
         let mut shared = BTreeMap::new();
         for path in &configurations {
             let id = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-            if !model::is_id(&id) {
+            if Id::parse(&id).is_err() {
                 let text =
                     "no request can name this aulario: an id is 1 to 64 of A-Z a-z 0-9 . _ -";
                 self.add(Level::Warning, path, text, None);
@@ -112,7 +113,7 @@ impl Survey<'_> {
             self.closed.push(folder.to_owned());
         }
         let lock = folder.join(store::LOCK);
-        if lock.exists() && access(&lock, Access::READ_OK | Access::WRITE_OK).is_err() {
+        if lock.exists() && may_access(&lock, Access::READ_OK | Access::WRITE_OK).is_err() {
             self.closed.push(lock);
         }
         let entries = self.list(folder);
@@ -127,7 +128,7 @@ impl Survey<'_> {
             for day in self.folders(&month) {
                 let ids = self.day(&name(&month), &day);
                 let gone =
-                    |id: &String| known.as_ref().is_some_and(|types| types.find(id) != Some(id));
+                    |id: &String| known.as_ref().is_some_and(|types| types.find(id) != Ok(id));
                 for id in ids.into_iter().filter(gone) {
                     *unknown.entry(id).or_default() += 1;
                 }
@@ -180,7 +181,7 @@ impl Survey<'_> {
 
     /// Looks at the folder of a day and gives the ids of the types that it has menus of.
     fn day(&mut self, month: &str, folder: &Path) -> Vec<String> {
-        if !model::is_date(&format!("{month}-{}", name(folder))) {
+        if Date::parse(&format!("{month}-{}", name(folder))).is_err() {
             self.add(Level::Hint, folder, "is no day: it should be YYYY-MM/DD", None);
             return Vec::new();
         }
@@ -199,8 +200,8 @@ impl Survey<'_> {
     fn document<D: Document>(&mut self, path: &Path) -> Option<D> {
         let (value, snapshot) = match store::file::read(path) {
             Ok(read) => read,
-            Err(store::Error::Io { source, .. })
-                if source.kind() == ErrorKind::PermissionDenied =>
+            Err(store::Error::Fault { source, .. })
+                if source.kind() == Some(ErrorKind::PermissionDenied) =>
             {
                 self.closed.push(path.to_owned());
                 return None;
@@ -215,7 +216,12 @@ impl Survey<'_> {
                 let text = "is empty: PHP was interrupted while saving it; it counts as absent";
                 self.add(Level::Warning, path, text, None);
             }
-            if !self.user.may_replace(snapshot.metadata()) {
+            let folder = path.parent().and_then(|folder| fs::metadata(folder).ok());
+            let may_replace = folder.is_some_and(|folder| {
+                let folder = FileAccess::from(&folder);
+                access::of_replacement(snapshot.access(), folder, &self.user.ids).is_some()
+            });
+            if !may_replace {
                 self.closed.push(path.to_owned());
             }
         }
@@ -260,7 +266,9 @@ impl Survey<'_> {
     /// A configuration that can't be used: without it there would be no aulario.
     fn configuration_fault(&mut self, path: &Path, error: &store::Error) {
         match error {
-            store::Error::Io { source, .. } if source.kind() == ErrorKind::PermissionDenied => {
+            store::Error::Fault { source, .. }
+                if source.kind() == Some(ErrorKind::PermissionDenied) =>
+            {
                 let text = format!("{} may not read the aulario's configuration", self.user.name);
                 self.add(Level::Error, path, text, Some(self.user.admit(path, "r")));
             }
@@ -284,14 +292,14 @@ fn name(path: &Path) -> std::borrow::Cow<'_, str> {
 fn reason(error: &store::Error) -> String {
     match error {
         store::Error::Unusable { why, .. } => why.clone(),
-        store::Error::Io { source, .. } => source.to_string(),
+        store::Error::Fault { source, .. } => source.to_string(),
         other => other.to_string(),
     }
 }
 
 /// Whether files can be made in `folder`, as far as its mode says.
 fn may_change(folder: &Path) -> bool {
-    access(folder, Access::WRITE_OK | Access::EXEC_OK).is_ok()
+    may_access(folder, Access::WRITE_OK | Access::EXEC_OK).is_ok()
 }
 
 fn is_folder(entry: &DirEntry) -> bool {

@@ -12,8 +12,7 @@ mod user;
 use std::io::{self, ErrorKind, Read};
 
 use crate::caller::Caller;
-use crate::cgi::Variables;
-use crate::config::{self, Config, SessionConfig, SettingsFile};
+use crate::config::{self, Config, SessionConfig, Settings};
 use crate::error::Error;
 use crate::session::{self, SessionId};
 use report::Level;
@@ -29,14 +28,14 @@ pub enum Subject {
     Session,
 }
 
-/// Looks at `subject` and fills `report`. `variables` are those of this process.
-pub fn run(subject: Subject, mut variables: Variables, report: &mut Report) {
-    let file = match SettingsFile::find() {
-        Ok(file) => file,
+/// Checks `subject` and fills `report`.
+pub fn run(subject: Subject, report: &mut Report) {
+    let settings = match Settings::load() {
+        Ok(settings) => settings,
         Err(error) => {
             let mend = match &error {
                 config::Error::Unreadable { path, source }
-                    if source.kind() == ErrorKind::PermissionDenied =>
+                    if source.kind() == Some(ErrorKind::PermissionDenied) =>
                 {
                     Some(format!("sudo chmod a+r {}", user::quoted(path)))
                 }
@@ -45,11 +44,7 @@ pub fn run(subject: Subject, mut variables: Variables, report: &mut Report) {
             return report.add(Level::Error, "settings", error.to_string(), mend);
         }
     };
-    let origins = settings::Origins::of(&variables, file.as_ref());
-    if let Some(file) = file {
-        file.add_to(&mut variables);
-    }
-    let config = match Config::from_variables(&variables) {
+    let config = match Config::from_settings(&settings) {
         Ok(config) => config,
         Err(error) => return report.add(Level::Error, "settings", error.to_string(), None),
     };
@@ -57,7 +52,7 @@ pub fn run(subject: Subject, mut variables: Variables, report: &mut Report) {
         Subject::Session => check_session(&config, report),
         Subject::Everything => {
             let user = User::of_process();
-            settings::check(&config, &variables, &origins, &user, report);
+            settings::check(&config, &settings, &user, report);
             data::check(&config.data_dir, &user, report);
         }
     }
@@ -91,10 +86,10 @@ fn check_session(config: &Config, report: &mut Report) {
             return report.add(Level::Error, "session", text, None);
         }
     };
-    let caller = match Caller::identify(&found.session, &config.service) {
+    let caller = match Caller::identify(&found.session, config) {
         Ok(caller) => caller,
         Err(error) => {
-            let service = &config.service;
+            let service = config.service.as_str();
             let text = format!(
                 "{} The centre was looked for in $_SESSION['auth_data']['{service}']['centro']; \
                  {service} is COMEDOR_SERVICE",
@@ -105,12 +100,12 @@ fn check_session(config: &Config, report: &mut Report) {
     };
     let text = format!("it is there; in the browser the cookie must have the name {name}");
     report.add(Level::Ok, "session", text, None);
-    let folder = config.data_dir.join("Centros").join(&caller.centro);
+    let folder = config.data_dir.join("Centros").join(caller.centro.as_str());
     if !folder.is_dir() {
         let text = format!("there is no folder {} of its centre", folder.display());
         report.add(Level::Error, "session", text, None);
     }
-    report.add(Level::Ok, "session", format!("its centre is {}", caller.centro), None);
+    report.add(Level::Ok, "session", format!("its centre is {}", caller.centro.as_str()), None);
     let aulas = match caller.aulas() {
         None => "it may use every aulario of its centre".to_owned(),
         Some(ids) => format!("it may use the aularios {}", ids.join(", ")),
@@ -119,8 +114,10 @@ fn check_session(config: &Config, report: &mut Report) {
     match caller.may_read() {
         Ok(()) => report.add(Level::Ok, "session", "it may read menus", None),
         Err(_) => {
-            let text =
-                format!("it lacks {}:docente, so that it may not read menus", config.service);
+            let text = format!(
+                "it lacks {}:docente, so that it may not read menus",
+                config.service.as_str()
+            );
             report.add(Level::Warning, "session", text, None);
         }
     }
@@ -134,5 +131,5 @@ fn check_session(config: &Config, report: &mut Report) {
 }
 
 fn reason(error: &Error) -> String {
-    error.cause.clone().unwrap_or_else(|| error.sentence().to_owned())
+    error.cause.clone().unwrap_or_else(|| error.sentence.clone().into_owned())
 }

@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-use crate::json::{self, Value};
+use crate::json::{Map, Value};
 use crate::log::printable;
 
 /// How bad a finding is.
@@ -77,12 +77,14 @@ impl Report {
         let mend = mend.map(|command| printable(&command));
         self.worst = self.worst.max(level);
         if self.as_json {
-            let mut finding = json::map([
+            let mut finding = Map::from([
                 ("level", Value::from(level.name())),
                 ("about", Value::String(about)),
                 ("text", Value::String(text)),
             ]);
-            finding.extend(mend.map(|command| ("mend".into(), Value::String(command))));
+            if let Some(command) = mend {
+                finding.set("mend", Value::String(command));
+            }
             return self.findings.push(Value::Map(finding));
         }
         self.clear_progress();
@@ -123,7 +125,7 @@ impl Report {
             Level::Error => 2,
         };
         if self.as_json {
-            let document = Value::Map(json::map([
+            let document = Value::Map(Map::from([
                 ("status", Value::Int(status.into())),
                 ("findings", Value::List(self.findings)),
             ]));

@@ -9,45 +9,20 @@ use rustix::fs::{Access, access};
 
 use super::report::{Level, Report};
 use super::user::{User, quoted};
-use crate::cgi::Variables;
 use crate::clock;
-use crate::config::{Config, SETTINGS, SavePath, SettingsFile};
-
-/// Where each setting came from, in the order of [`SETTINGS`].
-pub struct Origins(Vec<String>);
-
-impl Origins {
-    /// Those of the environment, before the file's settings are added to it.
-    pub fn of(variables: &Variables, file: Option<&SettingsFile>) -> Origins {
-        let origin = |name| {
-            if variables.get(name).is_some() {
-                return "the environment".to_owned();
-            }
-            match file.and_then(|file| Some((&file.path, file.line(name)?))) {
-                Some((path, line)) => format!("{} line {line}", path.display()),
-                None => "the default".to_owned(),
-            }
-        };
-        Origins(SETTINGS.iter().map(|(name, _)| origin(name)).collect())
-    }
-}
+use crate::config::{Config, SETTINGS, SavePath, Settings};
 
 /// Shows the settings and checks the folders that they name.
-pub fn check(
-    config: &Config,
-    variables: &Variables,
-    origins: &Origins,
-    user: &User,
-    report: &mut Report,
-) {
-    for ((name, default), origin) in SETTINGS.iter().zip(&origins.0) {
-        let value = match (variables.get(name), *name) {
+pub fn check(config: &Config, settings: &Settings, user: &User, report: &mut Report) {
+    for setting in &SETTINGS {
+        let value = match (settings.get(setting.name), setting.name) {
             (Some(value), _) => String::from_utf8_lossy(value).into_owned(),
             (None, "COMEDOR_DATA_DIR") => config.data_dir.display().to_string(),
-            (None, _) => (*default).to_owned(),
+            (None, _) => setting.default.to_owned(),
         };
         let value = if value.is_empty() { "not set" } else { &value };
-        report.add(Level::Ok, *name, format!("{value} (from {origin})"), None);
+        let source = settings.source(setting.name);
+        report.add(Level::Ok, setting.name, format!("{value} (from {source})"), None);
     }
     report.add(
         Level::Hint,
@@ -74,7 +49,7 @@ pub fn check(
 }
 
 fn check_user(user: &User, report: &mut Report) {
-    if user.is_root() {
+    if user.ids.is_root() {
         let mend = "sudo -u www-data comedor check".to_owned();
         let text = "this is root, who may do everything; run the check as the web server's user";
         report.add(Level::Warning, "user", text, Some(mend));
@@ -88,13 +63,13 @@ fn check_zone(config: &Config, report: &mut Report) {
         Ok(today) => today,
         Err(error) => return report.add(Level::Error, "TZ", error.to_string(), None),
     };
-    report.add(Level::Ok, "today", format!("here it is {today}"), None);
+    report.add(Level::Ok, "today", format!("here it is {}", today.as_str()), None);
     match php("echo date('Y-m-d'), ' in ', date_default_timezone_get();") {
         None => {
             let text = "there is no php command here to ask what day it is for PHP";
             report.add(Level::Hint, "today", text, None);
         }
-        Some(day) if day.starts_with(&today) => {
+        Some(day) if day.starts_with(today.as_str()) => {
             report.add(Level::Ok, "today", format!("for the php command it is {day}"), None);
             let same = |zone: &String| day.ends_with(&format!(" in {zone}"));
             if config.zone.as_ref().is_some_and(|zone| !same(zone)) {

@@ -1,16 +1,14 @@
 //! The user that a process runs as, and what he may do with files.
 
-use std::fs::{self, Metadata};
-use std::os::unix::fs::MetadataExt;
+use std::fs;
 use std::path::Path;
 
-use rustix::process::{getegid, geteuid, getgroups};
+use crate::store::access;
 
 /// A user and his groups.
 #[derive(Debug)]
 pub struct User {
-    uid: u32,
-    groups: Vec<u32>,
+    pub ids: access::User,
     /// As `/etc/passwd` has it, else the number
     pub name: String,
     /// The first of his groups, as `/etc/group` has it, else the number
@@ -20,28 +18,15 @@ pub struct User {
 impl User {
     /// The one of this process.
     pub fn of_process() -> User {
-        let (uid, gid) = (geteuid().as_raw(), getegid().as_raw());
-        let mut groups: Vec<u32> =
-            getgroups().unwrap_or_default().into_iter().map(|gid| gid.as_raw()).collect();
-        groups.push(gid);
-        User { uid, groups, name: name_in("/etc/passwd", uid), group: name_in("/etc/group", gid) }
-    }
-
-    /// Whether he is root, to whom nothing is refused.
-    pub fn is_root(&self) -> bool {
-        self.uid == 0
+        let ids = access::User::of_process();
+        let (name, group) = (name_in("/etc/passwd", ids.uid), name_in("/etc/group", ids.gid));
+        User { ids, name, group }
     }
 
     /// The command that lets his group use `path` with these rights.
     pub fn admit(&self, path: &Path, rights: &str) -> String {
         let (group, path) = (&self.group, quoted(path));
         format!("sudo chgrp {group} {path} && sudo chmod g+{rights} {path}")
-    }
-
-    /// Whether he may replace a file without locking its owner out; the rule of the store.
-    pub fn may_replace(&self, file: &Metadata) -> bool {
-        let is_member = self.groups.contains(&file.gid());
-        self.is_root() || is_member && (self.uid == file.uid() || file.mode() & 0o020 != 0)
     }
 }
 

@@ -1,201 +1,207 @@
-//! The settings: variables of the environment, else of a file, each with a default.
+//! The settings: from the environment of the process, else from a file, each with a default.
 //!
-//! A setting that can't be used is an error that names it; it is never replaced by a default.
-//! Whether a folder that is set exists is not looked at here.
+//! They are read for each request, before the request is looked at, and never from the request's
+//! own variables. An invalid setting is an error that names it; it is never replaced by a default.
+//! Whether a configured folder exists is not checked here.
 
 mod file;
+mod settings;
 
 use std::ffi::OsStr;
-use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::cgi::Variables;
 use crate::cgi::origin;
-use crate::model;
-pub use file::SettingsFile;
+use crate::model::Id;
+use crate::system::Fault;
+#[cfg(test)]
+pub(crate) use file::SettingsFile;
+pub(crate) use settings::Settings;
 
-/// Every setting and its default; the data folder's depends on the service.
-pub const SETTINGS: [(&str, &str); 9] = [
-    ("COMEDOR_SERVICE", "service"),
-    ("COMEDOR_DATA_DIR", "/DATA/<service>"),
-    ("COMEDOR_SESSION_DIR", "/var/lib/php/sessions"),
-    ("COMEDOR_SESSION_NAME", "PHPSESSID"),
-    ("COMEDOR_SESSION_FORMAT", "php"),
-    ("COMEDOR_SESSION_MAX_AGE", ""),
-    ("COMEDOR_TRUSTED_ORIGINS", ""),
-    ("COMEDOR_LEAVE_EARLY", "on"),
-    ("TZ", ""),
+/// A setting as the documentation lists it.
+#[derive(Debug)]
+pub struct Setting {
+    pub name: &'static str,
+    /// The value if nothing is set; empty for none.
+    pub default: &'static str,
+    /// One line that explains it.
+    pub summary: &'static str,
+}
+
+const fn setting(name: &'static str, default: &'static str, summary: &'static str) -> Setting {
+    Setting { name, default, summary }
+}
+
+/// Every setting.
+pub const SETTINGS: [Setting; 9] = [
+    setting(
+        "COMEDOR_SERVICE",
+        "service",
+        "name of the service: a key of the session, its permission and its data folder",
+    ),
+    setting("COMEDOR_DATA_DIR", "/DATA/<service>", "folder that contains Centros/"),
+    setting(
+        "COMEDOR_SESSION_DIR",
+        "/var/lib/php/sessions",
+        "PHP's session.save_path: a folder, N;folder or N;MODE;folder",
+    ),
+    setting("COMEDOR_SESSION_NAME", "PHPSESSID", "PHP's session.name: the cookie"),
+    setting(
+        "COMEDOR_SESSION_FORMAT",
+        "php",
+        "PHP's session.serialize_handler: php, php_serialize or php_binary",
+    ),
+    setting(
+        "COMEDOR_SESSION_MAX_AGE",
+        "",
+        "seconds after its last use when a session is refused; none: never, as in PHP",
+    ),
+    setting(
+        "COMEDOR_TRUSTED_ORIGINS",
+        "",
+        "comma-separated origins (https://menus.example) that may write from another site",
+    ),
+    setting(
+        "COMEDOR_LEAVE_EARLY",
+        "on",
+        "on: keep standard output open until exit, which saves time under Apache; off: do not",
+    ),
+    setting("TZ", "", "time zone of \"today\", such as Europe/Madrid; none: the system's"),
 ];
 
-/// Everything an administrator can set.
+/// The settings of this program, checked.
 #[derive(Debug)]
 pub struct Config {
     /// Name of the service inside the application: a key of the session, the first half of
     /// the permission `<service>:docente`, a part of the default data folder.
-    pub service: String,
-    /// The folder that holds `Centros/`.
-    pub data_dir: PathBuf,
-    /// Where and how PHP keeps its sessions.
-    pub session: SessionConfig,
-    /// Origins that may write from another site, lower-cased.
-    pub trusted_origins: Vec<String>,
-    /// The zone of "today", as `TZ` names it; `None` is the system's.
-    pub zone: Option<String>,
+    pub(crate) service: Id,
+    /// The folder that contains `Centros/`.
+    pub(crate) data_dir: PathBuf,
+    pub(crate) session: SessionConfig,
+    /// Origins that may write from another site.
+    pub(crate) trusted_origins: Vec<String>,
+    /// Whether to keep standard output open until exit, under Apache.
+    pub(crate) leave_early: bool,
+    /// The time zone of "today", as `TZ` names it; `None` is the system's.
+    pub(crate) zone: Option<String>,
 }
 
 /// PHP's own settings of its sessions, as far as a reader needs them.
 #[derive(Debug)]
-pub struct SessionConfig {
-    /// `session.save_path`
+pub(crate) struct SessionConfig {
     pub save_path: SavePath,
     /// `session.name`: the cookie
     pub name: String,
-    /// `session.serialize_handler`
     pub format: Format,
-    /// How long after its last use a session is refused.
+    /// The age of a session, counted from its last use, above which it is refused.
     pub max_age: Option<Duration>,
 }
 
 /// PHP's `session.save_path`: `folder`, `N;folder` or `N;MODE;folder`
 /// (ext/session/mod_files.c, `PS_OPEN_FUNC(files)`).
 #[derive(Debug, PartialEq)]
-pub struct SavePath {
-    /// How many folders, each named by one character of the id, lie above a session file.
+pub(crate) struct SavePath {
+    /// The number of folders between `folder` and a session file, each named by one character of
+    /// the id.
     pub depth: usize,
-    /// The folder itself.
     pub folder: PathBuf,
 }
 
 /// PHP's `session.serialize_handler`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Format {
+pub(crate) enum Format {
     /// `php`, the default: `key|value` …
     Php,
     /// `php_serialize`: one serialized array
     PhpSerialize,
-    /// `php_binary`: a byte of length, key, value …
+    /// `php_binary`: a length byte, key, value …
     PhpBinary,
 }
 
-/// Settings that can't be used.
+/// Invalid settings.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A setting, wherever it was set
     #[error("{name} {problem}")]
-    Setting {
-        /// Its name
-        name: &'static str,
-        /// What is wrong with it
-        problem: &'static str,
-    },
-    /// A line of the settings file
-    #[error("{}:{line}: the line {problem}", path.display())]
-    Line {
-        /// The file
-        path: PathBuf,
-        /// The number of the line
-        line: usize,
-        /// What is wrong with it
-        problem: &'static str,
-    },
-    /// A settings file that is there and can't be read
+    Setting { name: &'static str, problem: &'static str },
+    #[error("{}: line {line}: {problem}", path.display())]
+    Line { path: PathBuf, line: usize, problem: String },
     #[error("{}: {source}", path.display())]
-    Unreadable {
-        /// The file
-        path: PathBuf,
-        /// Why
-        source: io::Error,
-    },
+    Unreadable { path: PathBuf, source: Fault },
 }
 
-impl Error {
-    /// The setting `name` can't be used.
-    pub fn setting(name: &'static str, problem: &'static str) -> Error {
-        Error::Setting { name, problem }
+impl From<&Error> for crate::error::Error {
+    fn from(error: &Error) -> crate::error::Error {
+        crate::error::Error::internal(error.to_string())
     }
 }
 
 impl Config {
-    /// Reads the settings out of `variables`. Refuses the first that can't be used.
-    pub fn from_variables(variables: &Variables) -> Result<Config, Error> {
-        let settings = Settings(variables);
-        let service = settings.text(
+    /// Reads the environment of the process and the settings file. Refuses the first setting that
+    /// is invalid.
+    pub fn load() -> Result<Config, Error> {
+        Config::from_settings(&Settings::load()?)
+    }
+
+    pub(crate) fn from_settings(settings: &Settings) -> Result<Config, Error> {
+        let service = settings.parse_text(
             "COMEDOR_SERVICE",
-            "is no name of 1 to 64 characters A-Z a-z 0-9 . _ - that starts with no dot",
-            |text| model::is_id(text).then(|| text.to_owned()),
+            "must be 1 to 64 characters A-Z a-z 0-9 . _ - and must not start with a dot",
+            |text| Id::parse(text).ok(),
         )?;
-        let data_dir = match variables.get("COMEDOR_DATA_DIR") {
-            None => Path::new("/DATA").join(&service),
+        let data_dir = match settings.get("COMEDOR_DATA_DIR") {
+            None => Path::new("/DATA").join(service.as_str()),
             Some(folder) if folder.starts_with(b"/") => PathBuf::from(OsStr::from_bytes(folder)),
-            Some(_) => return Err(Error::setting("COMEDOR_DATA_DIR", "does not begin with a /")),
+            Some(_) => return Err(invalid("COMEDOR_DATA_DIR", "must start with a /")),
         };
         let session = SessionConfig {
-            save_path: settings.value(
+            save_path: settings.parse(
                 "COMEDOR_SESSION_DIR",
-                "is no save_path (/folder, N;/folder or N;MODE;/folder)",
+                "must be a session.save_path (/folder, N;/folder or N;MODE;/folder)",
                 SavePath::parse,
             )?,
-            name: settings.text(
+            name: settings.parse_text(
                 "COMEDOR_SESSION_NAME",
-                "is no name that PHP takes for a session",
+                "must be a name that PHP accepts as session.name",
                 session_name,
             )?,
-            format: settings.text(
+            format: settings.parse_text(
                 "COMEDOR_SESSION_FORMAT",
-                "is none of php, php_serialize, php_binary",
+                "must be php, php_serialize or php_binary",
                 Format::parse,
             )?,
-            max_age: settings.text(
+            max_age: settings.parse_text(
                 "COMEDOR_SESSION_MAX_AGE",
-                "is no number of seconds",
+                "must be a number of seconds",
                 max_age,
             )?,
         };
-        let trusted_origins = settings.text(
+        let trusted_origins = settings.parse_text(
             "COMEDOR_TRUSTED_ORIGINS",
-            "is no comma-separated list of origins like https://menus.example",
+            "must be a comma-separated list of origins like https://menus.example",
             |text| comma_separated(text).map(origin::normal).collect(),
         )?;
-        // Asked for at the end of a request, in the module `leave`.
-        settings.text("COMEDOR_LEAVE_EARLY", "is neither on nor off", |text| {
-            matches!(text, "on" | "off").then_some(())
-        })?;
-        let zone = settings.text("TZ", "is no UTF-8", |text| Some(text.to_owned()))?;
+        let leave_early =
+            settings.parse_text("COMEDOR_LEAVE_EARLY", "must be on or off", |text| match text {
+                "on" => Some(true),
+                "off" => Some(false),
+                _ => None,
+            })?;
+        let zone =
+            settings.parse_text("TZ", "must be valid UTF-8", |text| Some(text.to_owned()))?;
         let zone = Some(zone).filter(|zone| !zone.is_empty());
-        Ok(Config { service, data_dir, session, trusted_origins, zone })
+        Ok(Config { service, data_dir, session, trusted_origins, leave_early, zone })
     }
 }
 
-/// The settings' values: as set, else their defaults.
-struct Settings<'v>(&'v Variables);
-
-impl Settings<'_> {
-    fn value<T>(
-        &self,
-        name: &'static str,
-        problem: &'static str,
-        parse: impl FnOnce(&[u8]) -> Option<T>,
-    ) -> Result<T, Error> {
-        let default = SETTINGS.iter().find(|(known, _)| *known == name);
-        let default = default.map_or("", |(_, default)| default);
-        parse(self.0.get(name).unwrap_or(default.as_bytes()))
-            .ok_or(Error::Setting { name, problem })
-    }
-
-    fn text<T>(
-        &self,
-        name: &'static str,
-        problem: &'static str,
-        parse: impl FnOnce(&str) -> Option<T>,
-    ) -> Result<T, Error> {
-        self.value(name, problem, |bytes| parse(str::from_utf8(bytes).ok()?))
-    }
+/// The setting `name` is invalid.
+pub(crate) fn invalid(name: &'static str, problem: &'static str) -> Error {
+    Error::Setting { name, problem }
 }
 
 impl SavePath {
-    /// Takes PHP's setting; relative to a page's folder, as PHP would have it, it means nothing here.
+    /// Parses PHP's setting. A relative folder is refused: for PHP it would be relative to the
+    /// page's folder.
     pub fn parse(value: &[u8]) -> Option<SavePath> {
         let mut parts = value.splitn(3, |&byte| byte == b';');
         let (depth, mode, folder) = match (parts.next(), parts.next(), parts.next()) {
@@ -232,8 +238,8 @@ impl Format {
     }
 }
 
-/// PHP takes no name that is a number, nor one with a character that a cookie's name can't
-/// hold (ext/session/session.c, `OnUpdateName`).
+/// PHP refuses a number as a name, and characters that a cookie's name cannot contain
+/// (ext/session/session.c, `OnUpdateName`).
 fn session_name(text: &str) -> Option<String> {
     let refused = |c| matches!(c, '=' | ',' | ';' | '.' | '[' | ' ' | '\t'..='\r');
     (text.contains(|c: char| !c.is_ascii_digit()) && !text.contains(refused))
@@ -256,7 +262,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_save_path_is_read_as_php_reads_it() {
+    fn save_path_is_parsed_like_php() {
         for (value, depth, folder) in
             [("/p", 0, "/p"), ("2;/p", 2, "/p"), ("1;0600;/p", 1, "/p"), ("1;600;/p;q", 1, "/p;q")]
         {
@@ -273,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_setting_that_cannot_be_used_is_named() {
+    fn invalid_setting_is_named() {
         for (name, value) in [
             ("COMEDOR_SERVICE", "../x"),
             ("COMEDOR_DATA_DIR", ""),
@@ -285,8 +291,8 @@ mod tests {
             ("COMEDOR_TRUSTED_ORIGINS", "menus.example"),
             ("COMEDOR_LEAVE_EARLY", "no"),
         ] {
-            let variables = Variables::from_pairs([(name, value)]);
-            let error = Config::from_variables(&variables).unwrap_err();
+            let settings = Settings::from_pairs([(name, value)]);
+            let error = Config::from_settings(&settings).unwrap_err();
             assert!(error.to_string().starts_with(name), "{error}");
         }
     }

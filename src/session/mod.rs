@@ -18,11 +18,11 @@ use rustix::io::Errno;
 use rustix::process::{geteuid, getuid};
 
 pub use cookie::{SessionId, session_id};
-pub use unserialize::{Array, Session, Value};
+pub use unserialize::{PhpArray, PhpValue, Session};
 
 use crate::config::{SavePath, SessionConfig};
 use crate::error::Error;
-use crate::system::{self, Lock};
+use crate::system::{self, Fault, Lock};
 
 /// How long a PHP page may hold the session.
 const LOCK_DEADLINE: Duration = Duration::from_secs(5);
@@ -31,7 +31,7 @@ const LOCK_DEADLINE: Duration = Duration::from_secs(5);
 /// as a PHP page would. Refuses what [`find`] refuses.
 pub fn open(config: &SessionConfig, cookies: Option<&[u8]>) -> Result<Session, Error> {
     let id = session_id(cookies.unwrap_or_default(), &config.name);
-    let found = find(config, &id.ok_or_else(not_logged_in)?)?;
+    let found = find(config, &id.ok_or_else(Error::not_logged_in)?)?;
     // Fails where the file is another user's; then its own application keeps it alive.
     _ = futimens(&found.file, &NOW);
     Ok(found.session)
@@ -51,7 +51,7 @@ pub struct Found {
 /// a page holds for longer than five seconds, and with INTERNAL_ERROR a folder or file that
 /// this user may not read.
 pub fn find(config: &SessionConfig, id: &SessionId) -> Result<Found, Error> {
-    let path = path(&config.save_path, id).ok_or_else(not_logged_in)?;
+    let path = path(&config.save_path, id).ok_or_else(Error::not_logged_in)?;
     let unusable = |why: &dyn std::fmt::Display| {
         Error::invalid_session(
             "The session can't be used; please log in again.",
@@ -59,33 +59,29 @@ pub fn find(config: &SessionConfig, id: &SessionId) -> Result<Found, Error> {
         )
     };
 
-    let file = open_file(&path, config)?.map_err(|why| unusable(&why))?;
+    let file = open_file(&path, config)?.map_err(|fault| unusable(&fault))?;
     let locked = system::lock(&file, Lock::Shared, LOCK_DEADLINE)
         .map_err(|error| internal(&path, &error))?;
     if !locked {
         return Err(Error::busy());
     }
-    let metadata = file.metadata().map_err(|error| internal(&path, &error))?;
+    let (bytes, metadata) = system::read(&file).map_err(|fault| match fault {
+        Fault::Io(error) => internal(&path, &error),
+        fault => unusable(&fault),
+    })?;
+    system::unlock(&file).map_err(|error| internal(&path, &error))?;
     if metadata.nlink() == 0 {
         // A logout between open and lock.
-        return Err(not_logged_in());
-    }
-    if !metadata.is_file() {
-        return Err(unusable(&"is no regular file"));
+        return Err(Error::not_logged_in());
     }
     if !is_ours(metadata.uid()) {
         return Err(unusable(&"belongs to another user"));
     }
-    if metadata.len() > system::MAX_SIZE {
-        return Err(unusable(&"is over 16 MiB"));
-    }
     if let (Some(max_age), Ok(modified)) = (config.max_age, metadata.modified())
         && modified.elapsed().is_ok_and(|age| age > max_age)
     {
-        return Err(not_logged_in());
+        return Err(Error::not_logged_in());
     }
-    let bytes = system::read(&file, metadata.len()).map_err(|error| internal(&path, &error))?;
-    system::unlock(&file).map_err(|error| internal(&path, &error))?;
 
     let session = Session::decode(bytes, config.format).map_err(|error| unusable(&error))?;
     Ok(Found { session, file })
@@ -95,10 +91,6 @@ const NOW: Timestamps = {
     let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
     Timestamps { last_access: now, last_modification: now }
 };
-
-fn not_logged_in() -> Error {
-    Error::invalid_session("There is no session of a logged-in user; please log in.", None)
-}
 
 fn internal(path: &Path, error: &io::Error) -> Error {
     let user = geteuid().as_raw();
@@ -129,19 +121,18 @@ fn path(save_path: &SavePath, id: &SessionId) -> Option<PathBuf> {
 
 /// Opens as PHP does, but never creates and never waits for a fifo's other end. The inner
 /// error says why what is there is no session file.
-fn open_file(path: &Path, config: &SessionConfig) -> Result<Result<File, &'static str>, Error> {
+fn open_file(path: &Path, config: &SessionConfig) -> Result<Result<File, Fault>, Error> {
     let error = match system::open(OpenOptions::new().read(true), path) {
         Ok(file) => return Ok(Ok(file)),
-        Err(error) => error,
+        Err(Fault::Io(error)) => error,
+        Err(fault) => return Ok(Err(fault)),
     };
     let folder = &config.save_path.folder;
     match Errno::from_io_error(&error) {
-        Some(Errno::LOOP) => Ok(Err("is a symbolic link")),
-        Some(Errno::NXIO) => Ok(Err("is no regular file")),
-        Some(Errno::NAMETOOLONG) => Err(not_logged_in()),
+        Some(Errno::NAMETOOLONG) => Err(Error::not_logged_in()),
         // A missing folder is a fault of the settings; a missing file, or folder below it,
         // is a session that has ended.
-        Some(Errno::NOENT) if folder.is_dir() => Err(not_logged_in()),
+        Some(Errno::NOENT) if folder.is_dir() => Err(Error::not_logged_in()),
         Some(Errno::NOENT) => Err(internal(folder, &error)),
         _ => Err(internal(path, &error)),
     }

@@ -3,7 +3,7 @@
 //!
 //! Reading goes in two steps. [`Session::decode`] walks the whole file once: whatever PHP would
 //! refuse is refused, and all that is kept is where each entry and each value starts. Then
-//! [`Session::get`] and [`Array`] read values in place. No tree is built, so a session of
+//! [`Session::get`] and [`PhpArray`] read values in place. No tree is built, so a session of
 //! megabytes costs little more than its bytes, and nothing recurses, so nesting can't
 //! overflow the stack.
 //!
@@ -84,7 +84,7 @@ struct Unknown;
 
 /// A value of a session, as far as anybody asks.
 #[derive(Clone, Copy, Debug)]
-pub enum Value<'s> {
+pub enum PhpValue<'s> {
     /// `true` or `false`
     Bool(bool),
     /// An integer
@@ -92,17 +92,17 @@ pub enum Value<'s> {
     /// A string, which is bytes in PHP
     Text(&'s [u8]),
     /// An array
-    Array(Array<'s>),
+    Array(PhpArray<'s>),
     /// Anything else
     Other,
 }
 
-impl Value<'_> {
+impl PhpValue<'_> {
     /// Whether it is the string `text`, or the integer of those decimal digits.
     pub fn is(&self, text: &str) -> bool {
         match self {
-            Value::Text(own) => *own == text.as_bytes(),
-            Value::Int(int) => int.to_string() == text,
+            PhpValue::Text(own) => *own == text.as_bytes(),
+            PhpValue::Int(int) => int.to_string() == text,
             _ => false,
         }
     }
@@ -110,10 +110,10 @@ impl Value<'_> {
     /// A string of at most `longest` bytes, all UTF-8, or an integer in decimal digits.
     pub fn to_text(&self, longest: usize) -> Option<String> {
         match self {
-            Value::Text(text) if text.len() <= longest => {
+            PhpValue::Text(text) if text.len() <= longest => {
                 str::from_utf8(text).ok().map(str::to_owned)
             }
-            Value::Int(int) => Some(int.to_string()),
+            PhpValue::Int(int) => Some(int.to_string()),
             _ => None,
         }
     }
@@ -121,7 +121,7 @@ impl Value<'_> {
 
 /// An array of a session.
 #[derive(Clone, Copy, Debug)]
-pub struct Array<'s> {
+pub struct PhpArray<'s> {
     session: &'s Session,
     /// Where its first key starts
     start: usize,
@@ -151,7 +151,7 @@ impl Session {
     }
 
     /// `$_SESSION[key]`
-    pub fn get(&self, key: &str) -> Option<Value<'_>> {
+    pub fn get(&self, key: &str) -> Option<PhpValue<'_>> {
         self.entries.iter().find_map(|&start| {
             let mut cursor = self.cursor_at(start as usize);
             let found = match self.format {
@@ -169,34 +169,34 @@ impl Session {
 
     /// The value that starts at `at`. References lead to slots, and a slot never starts with a
     /// reference, so this ends.
-    fn value_at(&self, at: usize) -> Option<Value<'_>> {
+    fn value_at(&self, at: usize) -> Option<PhpValue<'_>> {
         let mut cursor = self.cursor_at(at);
         Some(match cursor.token().ok()? {
-            Token::Bool(bool) => Value::Bool(bool),
-            Token::Int(int) => Value::Int(int),
-            Token::Text(text) => Value::Text(text),
+            Token::Bool(bool) => PhpValue::Bool(bool),
+            Token::Int(int) => PhpValue::Int(int),
+            Token::Text(text) => PhpValue::Text(text),
             Token::Array { pairs } => {
-                Value::Array(Array { session: self, start: cursor.at, length: pairs })
+                PhpValue::Array(PhpArray { session: self, start: cursor.at, length: pairs })
             }
             Token::Reference(slot) => match self.slots.start(slot) {
                 Ok(start) => self.value_at(start?)?,
-                Err(Unknown) => Value::Other,
+                Err(Unknown) => PhpValue::Other,
             },
-            _ => Value::Other,
+            _ => PhpValue::Other,
         })
     }
 }
 
-impl<'s> Array<'s> {
+impl<'s> PhpArray<'s> {
     /// The value of `key`: a string, or an integer in decimal digits, which PHP makes the same
     /// key.
-    pub fn get(self, key: &str) -> Option<Value<'s>> {
+    pub fn get(self, key: &str) -> Option<PhpValue<'s>> {
         let (_, at) = self.pairs().find(|(name, _)| name.is_key(key))?;
         self.session.value_at(at)
     }
 
     /// The values, in their order.
-    pub fn values(self) -> impl Iterator<Item = Value<'s>> {
+    pub fn values(self) -> impl Iterator<Item = PhpValue<'s>> {
         self.pairs().filter_map(move |(_, at)| self.session.value_at(at))
     }
 

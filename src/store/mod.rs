@@ -1,74 +1,67 @@
-//! Where the data of the dining halls lies, and how it is read and changed.
+//! Where the data of the dining halls is, and how it is read and changed.
 //!
-//! Below the data folder, in `Centros/<centre>/Aularios`:
+//! Below the data folder, in `Centros/<centro>/Aularios`:
 //!
 //! | path | content |
 //! |---|---|
-//! | `<aulario>.json` | the aulario's configuration; read only |
+//! | `<aulario>.json` | the aulario's configuration; only read |
 //! | `<aulario>/Comedor-MenuTypes.json` | its menu types |
 //! | `<aulario>/Comedor/<YYYY-MM>/<DD>/_datos.json` | the menus of a day |
-//! | `<aulario>/.comedor.lock` | held by whoever writes; never deleted or replaced |
+//! | `<aulario>/.comedor.lock` | locked by a writer; never deleted or replaced |
 //!
-//! The frontend writes the same files, without a lock and truncating them in place. So what is
-//! read may be half of something and is read again ([`file::read`]), and what is written
-//! replaces the file as a whole, unless the frontend was there in between ([`file::replace`]).
+//! The frontend writes the same files, without a lock and truncating them in place. So a read may
+//! see a partial write and is repeated ([`file::read`]), and a write replaces the file atomically,
+//! unless the frontend modified it in the meantime ([`file::replace`]).
 
+pub(crate) mod access;
 pub(crate) mod file;
 
-use std::fs::{self, OpenOptions};
-use std::io::ErrorKind;
+use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::json::{self, Value};
-use crate::model::{self, Day, Document, MenuTypes};
-use crate::system::{self, Lock};
+use crate::json::Value;
+use crate::model::{Date, Day, Document, Id, MenuTypes};
+use crate::system::{self, Fault, Lock};
 use file::Snapshot;
 
-/// How long a writer waits for the others of its aulario.
-const LOCK_DEADLINE: Duration = Duration::from_secs(10);
+/// How long a writer waits for the other writers of its aulario.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How often a change is made anew because the frontend wrote the file in between.
+/// How often a change is repeated because the frontend modified the file in the meantime.
 const RETRIES: usize = 3;
+
+/// The file of an aulario's menu types.
+pub(crate) const TYPES: &str = "Comedor-MenuTypes.json";
+/// The file of a day's menus.
+pub(crate) const DAY: &str = "_datos.json";
+/// The file that writers lock.
+pub(crate) const LOCK: &str = ".comedor.lock";
 
 /// Why something could not be read or stored. The path is for the log.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The system refused
-    #[error("{}: {doing}: {source}", path.display())]
-    Io {
-        /// What was tried
-        doing: &'static str,
-        /// with which file
-        path: PathBuf,
-        /// and what came of it
-        source: std::io::Error,
-    },
-    /// The file can't be used as it is; it is left so.
+    #[error("{}: {operation}: {source}", path.display())]
+    Fault { operation: &'static str, path: PathBuf, source: Fault },
+    /// The file cannot be used as it is, and is left so.
     #[error("{}: {why}", path.display())]
-    Unusable {
-        /// Which file
-        path: PathBuf,
-        /// What is wrong with it
-        why: String,
-    },
-    /// Everything is in place, but the folder could not be flushed.
+    Unusable { path: PathBuf, why: String },
+    /// The change is in place, but the folder could not be flushed.
     #[error("{}: flush of the folder after the replacement: {source}", path.display())]
-    Unflushed {
-        /// Which file
-        path: PathBuf,
-        /// What came of the flush
-        source: std::io::Error,
-    },
-    /// Somebody else is writing
+    Unflushed { path: PathBuf, source: std::io::Error },
+    /// Another process is writing.
     #[error("busy")]
     Busy,
 }
 
 impl Error {
-    fn io(doing: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Error {
-        move |source| Error::Io { doing, path: path.to_owned(), source }
+    fn fault(operation: &'static str, path: &Path) -> impl FnOnce(Fault) -> Error {
+        move |source| Error::Fault { operation, path: path.to_owned(), source }
+    }
+
+    fn io(operation: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Error {
+        move |error| Error::fault(operation, path)(error.into())
     }
 
     fn unusable(path: &Path, why: impl Into<String>) -> Error {
@@ -76,55 +69,60 @@ impl Error {
     }
 }
 
-/// An aulario that exists.
+impl From<Error> for crate::error::Error {
+    fn from(error: Error) -> crate::error::Error {
+        match error {
+            Error::Busy => crate::error::Error::busy(),
+            Error::Unflushed { .. } => crate::error::Error::perhaps_stored(error.to_string()),
+            Error::Fault { .. } | Error::Unusable { .. } => {
+                crate::error::Error::internal(error.to_string())
+            }
+        }
+    }
+}
+
+/// An existing aulario.
 #[derive(Debug)]
 pub struct Aulario {
-    /// The folder of the aulario whose dining hall this one shows: its own, or that of the
-    /// aulario it shares with.
+    /// The folder of its data: its own, or that of the aulario it shares with.
     folder: PathBuf,
     is_shared: bool,
 }
 
 impl Aulario {
-    /// The aulario `id` of `centro`. `None` where there is no configuration of it. Both must
-    /// be ids, see [`model::is_id`].
-    pub fn find(data_dir: &Path, centro: &str, id: &str) -> Result<Option<Aulario>, Error> {
-        let aularios: PathBuf =
-            [data_dir, "Centros".as_ref(), centro.as_ref(), "Aularios".as_ref()].iter().collect();
-        let configuration = |id: &str| aularios.join([id, ".json"].concat());
+    /// The aulario `id` of `centro`, if it has a configuration file.
+    pub fn find(data_dir: &Path, centro: &Id, id: &Id) -> Result<Option<Aulario>, Error> {
+        let aularios = folder_of(data_dir, centro);
+        let configuration = |id: &Id| aularios.join([id.as_str(), ".json"].concat());
         let Some(source) = shared_with(&configuration(id))? else {
-            // Without the data folder itself no aulario of anybody is found.
-            fs::metadata(data_dir).map_err(Error::io("find the data folder", data_dir))?;
+            // Without the data folder no aulario exists at all.
+            fs::metadata(data_dir).map_err(Error::io("stat the data folder", data_dir))?;
             return Ok(None);
         };
-        let source = source.filter(|source| {
-            source != id
-                && source != "none"
-                && model::is_id(source)
-                && is_file(&configuration(source))
-        });
+        let source = source
+            .filter(|source| source != "none")
+            .and_then(|source| Id::parse(&source).ok())
+            .filter(|source| source != id && is_file(&configuration(source)));
         Ok(Some(Aulario {
-            folder: aularios.join(source.as_deref().unwrap_or(id)),
+            folder: aularios.join(source.as_ref().unwrap_or(id).as_str()),
             is_shared: source.is_some(),
         }))
     }
 
-    /// Whether it shows the dining hall of another aulario.
+    /// Whether it shows the data of another aulario.
     pub fn is_shared(&self) -> bool {
         self.is_shared
     }
 
-    /// Its menu types.
     pub fn menu_types(&self) -> Result<MenuTypes, Error> {
         self.read(&[], TYPES)
     }
 
-    /// Its menus of `date`, a date of the calendar.
-    pub fn day(&self, date: &str) -> Result<Day, Error> {
-        self.read(&day_folder(date), DAY)
+    pub fn day(&self, date: &Date) -> Result<Day, Error> {
+        self.read(&day_folders(date), DAY)
     }
 
-    /// Changes its menu types by `change`, as [`Aulario::change`].
+    /// See [`Aulario::change`].
     pub fn change_menu_types<T, E: From<Error>>(
         &self,
         change: impl Fn(&mut MenuTypes) -> Result<T, E>,
@@ -132,13 +130,13 @@ impl Aulario {
         self.change(&[], TYPES, change)
     }
 
-    /// Changes its menus of `date` by `change`, as [`Aulario::change`].
+    /// See [`Aulario::change`].
     pub fn change_day<T, E: From<Error>>(
         &self,
-        date: &str,
+        date: &Date,
         change: impl Fn(&mut Day) -> Result<T, E>,
     ) -> Result<T, E> {
-        self.change(&day_folder(date), DAY, change)
+        self.change(&day_folders(date), DAY, change)
     }
 
     fn path(&self, folders: &[&str], name: &str) -> PathBuf {
@@ -154,9 +152,9 @@ impl Aulario {
         document(&path, value)
     }
 
-    /// Reads a document, lets `change` change it and stores it, with all other writers of the
-    /// aulario kept out. When this returns `Ok` the change is on disk. What `change` refuses
-    /// creates nothing. `change` may be asked more than once, of the document as it is then.
+    /// Reads a document, applies `change` and stores it, with all other writers of the aulario
+    /// excluded. When this returns `Ok` the change is on disk. A refusal by `change` creates
+    /// nothing. `change` may run again, on freshly read data.
     fn change<D: Document, T, E: From<Error>>(
         &self,
         folders: &[&str],
@@ -164,35 +162,36 @@ impl Aulario {
         change: impl Fn(&mut D) -> Result<T, E>,
     ) -> Result<T, E> {
         let path = self.path(folders, name);
+        // Without the lock first: what is refused, or has to be read again, holds up no writer.
+        change(&mut read_to_change(&path)?.0)?;
         let lock_path = self.folder.join(LOCK);
-        let lock = match lock_file(&lock_path, false)? {
+        let lock = match open_lock(&lock_path, false)? {
             Some(lock) => Some(lock),
             None => {
-                change(&mut to_change(&path)?.0)?;
                 file::make_folders(&self.folder, &[])?;
-                lock_file(&lock_path, true)?
+                open_lock(&lock_path, true)?
             }
         };
         let lock = lock.ok_or(Error::Busy)?;
-        let locked = system::lock(&lock, Lock::Exclusive, LOCK_DEADLINE)
+        let locked = system::lock(&lock, Lock::Exclusive, LOCK_TIMEOUT)
             .map_err(Error::io("lock", &lock_path))?;
         if !locked {
             return Err(Error::Busy.into());
         }
 
         for _ in 0..=RETRIES {
-            let (mut document, snapshot) = to_change(&path)?;
+            let (mut document, snapshot) = read_to_change(&path)?;
             let outcome = change(&mut document)?;
             let bytes = document.into_file().to_php();
             if bytes.len() as u64 > system::MAX_SIZE {
-                return Err(Error::unusable(&path, "would be over 16 MiB").into());
+                return Err(Error::unusable(&path, "would become larger than 16 MiB").into());
             }
             if snapshot.is_none() {
                 file::make_folders(&self.folder, folders)?;
             }
             if file::replace(&path, &bytes, snapshot.as_ref())? {
-                // The caller alone needs this flush: whoever changes the same file next flushes the
-                // folder himself.
+                // Only this caller needs the flush: the next writer of the file flushes the folder
+                // again.
                 drop(lock);
                 file::flush_folder(&path)?;
                 return Ok(outcome);
@@ -202,20 +201,18 @@ impl Aulario {
     }
 }
 
-/// The file of an aulario's menu types.
-pub(crate) const TYPES: &str = "Comedor-MenuTypes.json";
-/// The file that writers lock.
-pub(crate) const LOCK: &str = ".comedor.lock";
-/// The file of a day's menus.
-pub(crate) const DAY: &str = "_datos.json";
-
-fn day_folder(date: &str) -> [&str; 3] {
-    let (month, day) = date.split_at(7);
-    ["Comedor", month, &day[1..]]
+/// The folder of the aularios of `centro`.
+fn folder_of(data_dir: &Path, centro: &Id) -> PathBuf {
+    [data_dir, "Centros".as_ref(), centro.as_str().as_ref(), "Aularios".as_ref()].iter().collect()
 }
 
-/// Reads a document that is to be changed, unless somebody is about to fill it.
-fn to_change<D: Document>(path: &Path) -> Result<(D, Option<Snapshot>), Error> {
+/// The folders between an aulario's folder and the file of a day.
+fn day_folders(date: &Date) -> [&str; 3] {
+    ["Comedor", date.month(), date.day()]
+}
+
+/// Reads a document that is to be changed, unless a writer may be about to fill it.
+fn read_to_change<D: Document>(path: &Path) -> Result<(D, Option<Snapshot>), Error> {
     let (value, snapshot) = file::read(path)?;
     if snapshot.as_ref().is_some_and(Snapshot::is_being_written) {
         return Err(Error::Busy);
@@ -223,37 +220,37 @@ fn to_change<D: Document>(path: &Path) -> Result<(D, Option<Snapshot>), Error> {
     Ok((document(path, value)?, snapshot))
 }
 
-/// Takes the value that was read at `path` for a document.
+/// The document in the `value` that was read at `path`.
 pub(crate) fn document<D: Document>(path: &Path, value: Option<Value>) -> Result<D, Error> {
-    D::from_file(value).map_err(|misshapen| Error::unusable(path, misshapen.to_string()))
+    D::from_file(value).map_err(|malformed| Error::unusable(path, malformed.to_string()))
 }
 
 fn is_file(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file())
 }
 
-/// What `shared_comedor_from` says in the configuration at `path`; the outer `None` is a
-/// configuration that is not there.
+/// The value of `shared_comedor_from` in the configuration at `path`; the outer `None` means that
+/// there is no configuration.
 pub(crate) fn shared_with(path: &Path) -> Result<Option<Option<String>>, Error> {
     let (value, snapshot) = file::read(path)?;
     if snapshot.is_none() {
         return Ok(None);
     }
-    let Some(value) = value else {
+    let Some(mut value) = value else {
         return Ok(Some(None));
     };
-    let settings = value.into_map().map_err(|_| Error::unusable(path, "the whole is no map"))?;
-    let source = json::get(&settings, "shared_comedor_from").and_then(Value::as_str);
-    Ok(Some(source.map(str::to_owned)))
+    let settings =
+        value.as_php_map().ok_or_else(|| Error::unusable(path, "the document is not a map"))?;
+    Ok(Some(settings.get("shared_comedor_from").and_then(Value::as_str).map(str::to_owned)))
 }
 
-/// Opens the lock file; `None` where it is not there and should not be created.
-fn lock_file(path: &Path, create: bool) -> Result<Option<fs::File>, Error> {
+/// Opens the lock file; `None` if it does not exist and is not to be created.
+fn open_lock(path: &Path, create: bool) -> Result<Option<File>, Error> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(create).mode(0o660);
     match system::open(&mut options, path) {
         Ok(file) => Ok(Some(file)),
-        Err(error) if error.kind() == ErrorKind::NotFound && !create => Ok(None),
-        Err(error) => Err(Error::io("open the lock", path)(error)),
+        Err(fault) if fault.is_absent() && !create => Ok(None),
+        Err(fault) => Err(Error::fault("open the lock file", path)(fault)),
     }
 }

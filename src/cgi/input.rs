@@ -1,0 +1,65 @@
+//! The body's way in: how much of standard input belongs to it, and reading it.
+
+use std::io::{Read, Take};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::Timespec;
+use rustix::stdio::stdin;
+
+use super::request::MAX_BODY;
+use super::{ContentLength, Method, Variables};
+use crate::error::Error;
+
+/// Standard input up to the end of the request's body: at most `CONTENT_LENGTH` bytes
+/// (RFC 3875 §4.2). Without a length, a GET or HEAD has no body, and any other body ends with the
+/// input, as with a chunked upload.
+pub fn limited<R: Read>(variables: &Variables, stdin: R) -> Take<R> {
+    let limit = match (variables.content_length(), variables.method()) {
+        (ContentLength::Bytes(length), _) => length,
+        (ContentLength::Invalid, _) | (ContentLength::Unknown, Method::Get | Method::Head) => 0,
+        (ContentLength::Unknown, _) => u64::MAX,
+    };
+    stdin.take(limit)
+}
+
+/// Reads a body of `length`, else to the end of `input`.
+///
+/// Refuses a body longer than [`MAX_BODY`] (TOO_LARGE) or shorter than declared (INVALID_FORMAT).
+pub(crate) fn read(length: Option<usize>, input: impl Read) -> Result<Vec<u8>, Error> {
+    let limit = length.unwrap_or(MAX_BODY + 1);
+    let mut body = Vec::with_capacity(length.unwrap_or_default());
+    match input.take(limit as u64).read_to_end(&mut body) {
+        Ok(_) if length.is_none() && body.len() > MAX_BODY => Err(Error::too_large()),
+        Ok(_) if length.is_some_and(|length| body.len() < length) => {
+            Err(Error::invalid_format("The body is shorter than its Content-Length."))
+        }
+        Ok(_) => Ok(body),
+        Err(error) => Err(Error::internal(format!("standard input: {error}"))),
+    }
+}
+
+/// How long to keep reading a body that is not needed.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How long to wait for its next part.
+const DRAIN_IDLE_TIMEOUT: Timespec = Timespec { tv_sec: 5, tv_nsec: 0 };
+
+/// Reads the rest of `input`, which is standard input, until a timeout.
+///
+/// Apache's mod_cgid and fcgiwrap talk to the program over a socket. If the program ends with a
+/// part of the body unread, the response is lost with the connection.
+pub fn drain(input: &mut Take<impl Read>) {
+    let started = Instant::now();
+    while input.limit() > 0 && started.elapsed() < DRAIN_TIMEOUT {
+        let mut stdin = [PollFd::from_borrowed_fd(stdin(), PollFlags::IN)];
+        match poll(&mut stdin, Some(&DRAIN_IDLE_TIMEOUT)) {
+            Ok(1..) => {}
+            _ => return,
+        }
+        match input.read(&mut [0; 8192]) {
+            Ok(1..) => {}
+            _ => return,
+        }
+    }
+}

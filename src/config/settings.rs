@@ -1,0 +1,104 @@
+//! The values of the settings as they were set, and where.
+
+use std::env;
+use std::fmt;
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
+
+use super::file::SettingsFile;
+use super::{Error, SETTINGS, invalid};
+
+/// The values that are set: those of the environment win over those of the file.
+#[derive(Debug)]
+pub struct Settings {
+    environment: Vec<(&'static str, Vec<u8>)>,
+    file: Option<SettingsFile>,
+}
+
+/// Where a setting was set.
+#[derive(Debug)]
+pub enum Source {
+    Environment,
+    Line { path: PathBuf, line: usize },
+    Default,
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Source::Environment => f.write_str("the environment"),
+            Source::Line { path, line } => write!(f, "{} line {line}", path.display()),
+            Source::Default => f.write_str("the default"),
+        }
+    }
+}
+
+impl Settings {
+    /// The environment of this process and the settings file.
+    pub fn load() -> Result<Settings, Error> {
+        let names = SETTINGS.iter().map(|setting| setting.name);
+        let environment = names.filter_map(|name| Some((name, env::var_os(name)?.into_vec())));
+        Ok(Settings { environment: environment.collect(), file: SettingsFile::find()? })
+    }
+
+    pub fn get(&self, name: &str) -> Option<&[u8]> {
+        let set = self.environment.iter().find(|(known, _)| *known == name);
+        let set = set.map(|(_, value)| value.as_slice());
+        set.or_else(|| self.file.as_ref()?.get(name).map(|(_, value)| value))
+    }
+
+    pub fn source(&self, name: &str) -> Source {
+        if self.environment.iter().any(|(known, _)| *known == name) {
+            return Source::Environment;
+        }
+        match self.file.as_ref().and_then(|file| Some((&file.path, file.get(name)?))) {
+            Some((path, (line, _))) => Source::Line { path: path.clone(), line },
+            None => Source::Default,
+        }
+    }
+
+    /// Parses the value of `name`, else its default; `problem` says what is wrong with a value that
+    /// does not parse.
+    pub fn parse<T>(
+        &self,
+        name: &'static str,
+        problem: &'static str,
+        parse: impl FnOnce(&[u8]) -> Option<T>,
+    ) -> Result<T, Error> {
+        let value = match self.get(name) {
+            Some(value) => value,
+            None => {
+                let setting = SETTINGS.iter().find(|setting| setting.name == name);
+                setting.map_or("", |setting| setting.default).as_bytes()
+            }
+        };
+        parse(value).ok_or_else(|| invalid(name, problem))
+    }
+
+    /// The same for a value that must be UTF-8.
+    pub fn parse_text<T>(
+        &self,
+        name: &'static str,
+        problem: &'static str,
+        parse: impl FnOnce(&str) -> Option<T>,
+    ) -> Result<T, Error> {
+        self.parse(name, problem, |bytes| parse(str::from_utf8(bytes).ok()?))
+    }
+}
+
+#[cfg(test)]
+impl Settings {
+    /// An environment of `pairs`, without a file.
+    pub fn from_pairs<'v>(pairs: impl IntoIterator<Item = (&'static str, &'v str)>) -> Settings {
+        let pairs = pairs.into_iter().map(|(name, value)| (name, value.into()));
+        Settings { environment: pairs.collect(), file: None }
+    }
+
+    /// The settings of `file` below an environment of `pairs`.
+    pub fn with_file<'v>(
+        file: SettingsFile,
+        pairs: impl IntoIterator<Item = (&'static str, &'v str)>,
+    ) -> Settings {
+        Settings { file: Some(file), ..Settings::from_pairs(pairs) }
+    }
+}

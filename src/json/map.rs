@@ -1,0 +1,150 @@
+//! An object that keeps the order of its keys.
+
+use std::borrow::Cow;
+use std::mem;
+
+use super::Value;
+
+/// A key: from a file, or a constant of this program.
+pub type Key = Cow<'static, str>;
+
+/// The entries of a JSON object in their order; every key is unique.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Map(Vec<(Key, Value)>);
+
+/// Above this many entries, duplicate keys are found by sorting instead of by comparing pairs.
+const FEW: usize = 16;
+
+impl Map {
+    pub fn new() -> Map {
+        Map(Vec::new())
+    }
+
+    /// A map of `entries`, which may hold duplicate keys: as in a PHP array the last value counts,
+    /// at the place of the first.
+    pub fn from_entries(entries: Vec<(Key, Value)>) -> Map {
+        if entries.len() > FEW {
+            return Map(merge_duplicates(entries));
+        }
+        let is_unique = |(index, (key, _)): (usize, &(Key, Value))| {
+            entries[..index].iter().all(|(earlier, _)| earlier != key)
+        };
+        if entries.iter().enumerate().all(is_unique) {
+            return Map(entries);
+        }
+        let mut map = Map::new();
+        for (key, value) in entries {
+            map.set(key, value);
+        }
+        map
+    }
+
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub fn get(&self, key: &str) -> Option<&Value> {
+        self.0.iter().find(|(known, _)| known == key).map(|(_, value)| value)
+    }
+
+    pub fn get_mut(&mut self, key: &str) -> Option<&mut Value> {
+        self.0.iter_mut().find(|(known, _)| known == key).map(|(_, value)| value)
+    }
+
+    /// The value of `key` alone.
+    pub fn into_value(self, key: &str) -> Option<Value> {
+        self.0.into_iter().find(|(known, _)| known == key).map(|(_, value)| value)
+    }
+
+    /// The value of `key`, appended as null if it is absent.
+    pub fn entry(&mut self, key: impl Into<Key>) -> &mut Value {
+        let key = key.into();
+        let index = self.0.iter().position(|(known, _)| *known == key).unwrap_or(self.0.len());
+        if index == self.0.len() {
+            self.0.push((key, Value::Null));
+        }
+        &mut self.0[index].1
+    }
+
+    /// Replaces the value of `key` in place, or appends it.
+    pub fn set(&mut self, key: impl Into<Key>, value: Value) {
+        *self.entry(key) = value;
+    }
+
+    /// Moves `key` to the position `index`, or inserts it there as null. There must be at least
+    /// `index` entries.
+    pub fn move_to(&mut self, index: usize, key: &'static str) -> &mut Value {
+        match self.0.iter().position(|(known, _)| known == key) {
+            Some(found) => self.0[index..=found].rotate_right(1),
+            None => self.0.insert(index, (key.into(), Value::Null)),
+        }
+        &mut self.0[index].1
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Value)> {
+        self.0.iter().map(|(key, value)| (&**key, value))
+    }
+
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = (&str, &mut Value)> {
+        self.0.iter_mut().map(|(key, value)| (&**key, value))
+    }
+
+    pub fn into_values(self) -> impl Iterator<Item = Value> {
+        self.0.into_iter().map(|(_, value)| value)
+    }
+
+    /// Whether the keys are exactly 0, 1, 2 … in order, which PHP writes as a list; an empty map is
+    /// one too.
+    pub fn is_list(&self) -> bool {
+        self.0.iter().enumerate().all(|(index, (key, _))| {
+            key.starts_with(|c: char| c.is_ascii_digit()) && *key == index.to_string()
+        })
+    }
+}
+
+impl<const N: usize> From<[(&'static str, Value); N]> for Map {
+    fn from(entries: [(&'static str, Value); N]) -> Map {
+        Map(entries.map(|(key, value)| (key.into(), value)).into())
+    }
+}
+
+/// The keys 0, 1, 2 …, as PHP sees a list where a map is meant.
+impl From<Vec<Value>> for Map {
+    fn from(list: Vec<Value>) -> Map {
+        let keyed = list.into_iter().enumerate();
+        Map(keyed.map(|(index, value)| (index.to_string().into(), value)).collect())
+    }
+}
+
+fn merge_duplicates(entries: Vec<(Key, Value)>) -> Vec<(Key, Value)> {
+    let mut entries: Vec<_> = entries.into_iter().enumerate().collect();
+    entries.sort_by(|(_, (a, _)), (_, (b, _))| a.cmp(b));
+    entries.dedup_by(|(_, later), (_, first)| {
+        let is_duplicate = later.0 == first.0;
+        if is_duplicate {
+            mem::swap(&mut later.1, &mut first.1);
+        }
+        is_duplicate
+    });
+    entries.sort_by_key(|(index, _)| *index);
+    entries.into_iter().map(|(_, entry)| entry).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn last_duplicate_counts_at_the_place_of_the_first() {
+        for (count, distinct) in [(5, 3), (16, 10), (17, 10), (100, 40)] {
+            let entry = |n| (format!("k{}", n % distinct).into(), Value::Int(n));
+            let map = Map::from_entries((0..count).map(entry).collect());
+            let keys: Vec<&str> = map.iter().map(|(key, _)| key).collect();
+            assert_eq!(keys, (0..distinct).map(|n| format!("k{n}")).collect::<Vec<_>>());
+            for (n, (_, value)) in map.iter().enumerate() {
+                let last = (0..count).rfind(|i| i % distinct == n as i64).unwrap();
+                assert_eq!(*value, Value::Int(last));
+            }
+        }
+    }
+}

@@ -1,0 +1,301 @@
+//! JSON as PHP reads and writes it.
+//!
+//! The data files belong to a PHP application, so what is written here must be, byte for
+//! byte, what `json_encode(…, JSON_PRETTY_PRINT | JSON_UNESCAPED_UNICODE)` would have
+//! written for what `json_decode(…, true)` read. serde_json parses and prints; this module adds
+//! where PHP differs. One difference remains: the integer `-0`, which PHP never writes, is read as
+//! a float.
+//!
+//! It knows nothing of files or menus.
+
+mod map;
+mod php;
+
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::ser::{Serialize, SerializeMap, Serializer};
+
+pub use map::Map;
+use php::PhpFormatter;
+
+/// The deepest nesting that `json_decode` and `json_encode` accept with their default depth
+/// of 512.
+const MAX_DEPTH: usize = 511;
+
+/// A JSON value with PHP's types.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Value {
+    #[default]
+    Null,
+    Bool(bool),
+    /// 64 bits; PHP reads larger integers as floats.
+    Int(i64),
+    Float(f64),
+    String(String),
+    List(Vec<Value>),
+    /// An object; for PHP an array with keys
+    Map(Map),
+}
+
+impl Value {
+    /// Parses one JSON document. Refuses what PHP refuses: invalid UTF-8, a byte order mark,
+    /// lone surrogates, trailing characters, nesting over 511.
+    pub fn parse(bytes: &[u8]) -> Result<Value, serde_json::Error> {
+        let text = str::from_utf8(bytes).map_err(serde::de::Error::custom)?;
+        let mut deserializer = serde_json::Deserializer::from_str(text);
+        deserializer.disable_recursion_limit();
+        let value = Nested(MAX_DEPTH).deserialize(&mut deserializer)?;
+        deserializer.end()?;
+        Ok(value)
+    }
+
+    /// The bytes that PHP would have written.
+    pub fn to_php(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(1024);
+        let mut serializer =
+            serde_json::Serializer::with_formatter(&mut bytes, PhpFormatter::new());
+        self.serialize(&mut serializer)
+            .expect("every value has a JSON form and memory takes every write");
+        bytes
+    }
+
+    /// The value without white space, for a response.
+    pub fn to_compact(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(1024);
+        serde_json::to_writer(&mut bytes, self)
+            .expect("every value has a JSON form and memory takes every write");
+        bytes
+    }
+
+    /// The map this value stands for: PHP writes an empty map, and one with the keys 0, 1, 2 …, as
+    /// a list, so a list becomes a map here. `None` for any other value.
+    pub fn as_php_map(&mut self) -> Option<&mut Map> {
+        if let Value::List(list) = self {
+            *self = Value::Map(std::mem::take(list).into());
+        }
+        match self {
+            Value::Map(map) => Some(map),
+            _ => None,
+        }
+    }
+
+    /// Replaces anything but a map by an empty map.
+    pub fn coerce_to_map(&mut self) -> &mut Map {
+        if !matches!(self, Value::Map(_)) {
+            *self = Value::Map(Map::new());
+        }
+        match self {
+            Value::Map(map) => map,
+            _ => unreachable!("set above"),
+        }
+    }
+
+    /// The map, or an empty one for any other value.
+    pub fn into_map(self) -> Map {
+        match self {
+            Value::Map(map) => map,
+            _ => Map::new(),
+        }
+    }
+
+    pub fn as_map(&self) -> Option<&Map> {
+        match self {
+            Value::Map(map) => Some(map),
+            _ => None,
+        }
+    }
+
+    pub fn as_str(&self) -> Option<&str> {
+        match self {
+            Value::String(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// A scalar as PHP's `(string)` gives it: `true` is "1", `false` and null are empty. `None` for
+    /// lists and maps.
+    pub fn into_text(self) -> Option<String> {
+        match self {
+            Value::Null | Value::Bool(false) => Some(String::new()),
+            Value::Bool(true) => Some("1".to_owned()),
+            Value::Int(int) => Some(int.to_string()),
+            Value::Float(float) => Some(php::float_to_string(float)),
+            Value::String(text) => Some(text),
+            Value::List(_) | Value::Map(_) => None,
+        }
+    }
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Value {
+        Value::String(text.to_owned())
+    }
+}
+
+/// Reads a value with at most this many further levels of nesting.
+struct Nested(usize);
+
+impl<'de> DeserializeSeed<'de> for Nested {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl Nested {
+    fn inner<E: serde::de::Error>(&self) -> Result<usize, E> {
+        self.0.checked_sub(1).ok_or_else(|| E::custom("nesting over 511 levels"))
+    }
+}
+
+impl<'de> Visitor<'de> for Nested {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, bool: bool) -> Result<Value, E> {
+        Ok(Value::Bool(bool))
+    }
+
+    fn visit_i64<E>(self, int: i64) -> Result<Value, E> {
+        Ok(Value::Int(int))
+    }
+
+    fn visit_u64<E>(self, int: u64) -> Result<Value, E> {
+        Ok(i64::try_from(int).map_or(Value::Float(int as f64), Value::Int))
+    }
+
+    fn visit_f64<E>(self, float: f64) -> Result<Value, E> {
+        Ok(Value::Float(float))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Value, E> {
+        Ok(Value::from(text))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let inner = self.inner()?;
+        let mut list = Vec::new();
+        while let Some(item) = items.next_element_seed(Nested(inner))? {
+            list.push(item);
+        }
+        Ok(Value::List(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
+        let inner = self.inner()?;
+        let mut map = Vec::new();
+        while let Some(key) = entries.next_key::<String>()? {
+            map.push((key.into(), entries.next_value_seed(Nested(inner))?));
+        }
+        Ok(Value::Map(Map::from_entries(map)))
+    }
+}
+
+impl Serialize for Value {
+    /// PHP has one type for lists and maps, so a map that looks like a list is written as one.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Value::Null => serializer.serialize_unit(),
+            Value::Bool(bool) => serializer.serialize_bool(*bool),
+            Value::Int(int) => serializer.serialize_i64(*int),
+            Value::Float(float) => serializer.serialize_f64(*float),
+            Value::String(text) => serializer.serialize_str(text),
+            Value::List(list) => serializer.collect_seq(list),
+            Value::Map(map) if map.is_list() => {
+                serializer.collect_seq(map.iter().map(|(_, value)| value))
+            }
+            Value::Map(map) => {
+                let mut entries = serializer.serialize_map(Some(map.len()))?;
+                for (key, value) in map.iter() {
+                    entries.serialize_entry(key, value)?;
+                }
+                entries.end()
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rewritten(json: &str) -> String {
+        String::from_utf8(Value::parse(json.as_bytes()).unwrap().to_php()).unwrap()
+    }
+
+    #[test]
+    fn numbers_are_written_like_php() {
+        for (read, written) in [
+            ("1.0", "1"),
+            ("-0.0", "-0"),
+            ("1e2", "100"),
+            ("0.0001", "0.0001"),
+            ("0.00001", "1.0e-5"),
+            ("1.5e-5", "1.5e-5"),
+            ("1e16", "10000000000000000"),
+            ("1e17", "1.0e+17"),
+            ("1.5e300", "1.5e+300"),
+            ("123456789012345678", "123456789012345678"),
+            ("9223372036854775807", "9223372036854775807"),
+            ("9223372036854775808", "9.223372036854776e+18"),
+            ("-9223372036854775809", "-9.223372036854776e+18"),
+            ("0.1", "0.1"),
+            ("-12.50", "-12.5"),
+            ("692298717322660.2", "692298717322660.2"),
+            ("1.2345678901234567e16", "12345678901234568"),
+            ("5e-324", "5.0e-324"),
+        ] {
+            assert_eq!(rewritten(read), written, "{read}");
+        }
+    }
+
+    #[test]
+    fn strings_are_escaped_like_php() {
+        assert_eq!(
+            rewritten(r#""a/b\\\"\u0000\u001F\b\f\n\r\t\u2028x\u2029\u007f\u00e9\ud83d\ude00""#),
+            "\"a\\/b\\\\\\\"\\u0000\\u001f\\b\\f\\n\\r\\t\\u2028x\\u2029\u{7f}é😀\""
+        );
+    }
+
+    #[test]
+    fn arrays_are_laid_out_like_php() {
+        assert_eq!(rewritten("{}"), "[]");
+        assert_eq!(rewritten(r#"{"0":1,"1":{}}"#), "[\n    1,\n    []\n]");
+        assert_eq!(rewritten(r#"{"1":1}"#), "{\n    \"1\": 1\n}");
+        assert_eq!(rewritten(r#"{"00":1}"#), "{\n    \"00\": 1\n}");
+    }
+
+    #[test]
+    fn last_of_duplicate_keys_counts() {
+        assert_eq!(rewritten(r#"{"a":1,"b":2,"a":3}"#), "{\n    \"a\": 3,\n    \"b\": 2\n}");
+    }
+
+    #[test]
+    fn json_that_php_refuses_is_refused() {
+        let deep = |levels| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
+        assert!(Value::parse(deep(511).as_bytes()).is_ok());
+        let too_deep = deep(512);
+        for bad in [
+            b"".as_slice(),
+            b"\xef\xbb\xbf[]",
+            b"[1,]",
+            b"\"\xff\"",
+            b"{\"\xff\":1}",
+            br#""\ud800""#,
+            b"[] x",
+            b"{\"a\":1",
+            too_deep.as_bytes(),
+        ] {
+            assert!(Value::parse(bad).is_err(), "{}", bad.escape_ascii());
+        }
+    }
+}

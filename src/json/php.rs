@@ -1,0 +1,133 @@
+//! What PHP's encoder does that serde_json's does not: layout, escapes, floats.
+
+use std::io;
+
+use serde_json::ser::{CharEscape, Formatter, PrettyFormatter};
+
+/// The layout of `JSON_PRETTY_PRINT | JSON_UNESCAPED_UNICODE` (ext/json/json_encoder.c): serde_json's
+/// pretty layout with four spaces, PHP's escapes and PHP's floats.
+pub struct PhpFormatter(PrettyFormatter<'static>);
+
+impl PhpFormatter {
+    pub fn new() -> PhpFormatter {
+        PhpFormatter(PrettyFormatter::with_indent(b"    "))
+    }
+}
+
+/// Passes the named calls on to the pretty formatter.
+macro_rules! delegate_to_pretty {
+    ($($method:ident($($argument:ident: $kind:ty),*);)*) => {
+        $(fn $method<W: ?Sized + io::Write>(&mut self, w: &mut W, $($argument: $kind),*) -> io::Result<()> {
+            self.0.$method(w, $($argument),*)
+        })*
+    };
+}
+
+impl Formatter for PhpFormatter {
+    delegate_to_pretty! {
+        begin_array();
+        end_array();
+        begin_array_value(first: bool);
+        end_array_value();
+        begin_object();
+        end_object();
+        begin_object_key(first: bool);
+        begin_object_value();
+        end_object_value();
+        write_char_escape(escape: CharEscape);
+    }
+
+    fn write_f64<W: ?Sized + io::Write>(&mut self, w: &mut W, float: f64) -> io::Result<()> {
+        w.write_all(encoded_float(float).as_bytes())
+    }
+
+    fn write_string_fragment<W: ?Sized + io::Write>(
+        &mut self,
+        w: &mut W,
+        fragment: &str,
+    ) -> io::Result<()> {
+        let mut rest = fragment;
+        while let Some(at) = rest.find(['/', '\u{2028}', '\u{2029}']) {
+            w.write_all(&rest.as_bytes()[..at])?;
+            let mut tail = rest[at..].chars();
+            w.write_all(match tail.next() {
+                Some('\u{2028}') => b"\\u2028",
+                Some('\u{2029}') => b"\\u2029",
+                _ => b"\\/",
+            })?;
+            rest = tail.as_str();
+        }
+        w.write_all(rest.as_bytes())
+    }
+}
+
+/// A float as `json_encode` prints it (`serialize_precision` −1): the shortest digits that read back
+/// the same. The digits are serde_json's: of several equally short ones it takes the nearest, as PHP
+/// does and Rust's own formatting does not.
+pub fn encoded_float(float: f64) -> String {
+    let shortest = serde_json::to_string(&float).expect("a float has a JSON form");
+    php_gcvt(&shortest, 17, 'e')
+}
+
+/// A float as PHP's `(string)` prints it: 14 significant digits (the setting `precision`).
+pub fn float_to_string(float: f64) -> String {
+    if float.is_infinite() {
+        return if float > 0.0 { "INF" } else { "-INF" }.to_owned();
+    }
+    php_gcvt(&format!("{float:.13e}"), 14, 'E')
+}
+
+/// The layout of `php_gcvt` (main/snprintf.c) for the decimal `number`: exponent form below 1e-4 and
+/// for more than `precision` digits before the point.
+fn php_gcvt(number: &str, precision: i32, exponent_sign: char) -> String {
+    let (sign, number) = number.strip_prefix('-').map_or(("", number), |rest| ("-", rest));
+    let (number, exponent) = number.split_once('e').unwrap_or((number, "0"));
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let digits = format!("{whole}{fraction}");
+    let leading_zeros = digits.len() - digits.trim_start_matches('0').len();
+    let digits = digits.trim_matches('0');
+    if digits.is_empty() {
+        return format!("{sign}0");
+    }
+    // The exponent of the first digit that is not 0.
+    let exponent = exponent.parse().unwrap_or(0) + whole.len() as i32 - 1 - leading_zeros as i32;
+    if exponent < -4 || exponent >= precision {
+        let (first, rest) = digits.split_at(1);
+        let rest = if rest.is_empty() { "0" } else { rest };
+        return format!("{sign}{first}.{rest}{exponent_sign}{exponent:+}");
+    }
+    if exponent < 0 {
+        return format!("{sign}0.{}{digits}", "0".repeat((-1 - exponent) as usize));
+    }
+    let point = exponent as usize + 1;
+    let whole = format!("{digits:0<point$}");
+    let fraction = digits.get(point..).filter(|fraction| !fraction.is_empty());
+    let fraction = fraction.map(|fraction| format!(".{fraction}")).unwrap_or_default();
+    format!("{sign}{}{fraction}", &whole[..point])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What PHP 8.2 prints for `(string)$float`.
+    #[test]
+    fn string_of_a_float_has_14_digits() {
+        for (float, text) in [
+            (1e25, "1.0E+25"),
+            (1e14, "1.0E+14"),
+            (1e13, "10000000000000"),
+            (123456789012345678.0, "1.2345678901235E+17"),
+            (0.1 + 0.2, "0.3"),
+            (1e-5, "1.0E-5"),
+            (0.0001, "0.0001"),
+            (-0.0, "-0"),
+            (-1.5, "-1.5"),
+            (99999999999999.9, "1.0E+14"),
+            (5e-324, "4.9406564584125E-324"),
+            (f64::INFINITY, "INF"),
+        ] {
+            assert_eq!(float_to_string(float), text, "{float}");
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! The menus of a day.
+
+use std::mem;
+
+use super::{Date, Document, Malformed, PlateKey, PlateName, Refusal, with_strings_first};
+use crate::json::{Map, Value};
+
+/// The maximum number of plates in a menu.
+pub const MAX_PLATES: usize = 64;
+
+/// The plates that every menu shows.
+const PLATES: [&str; 3] = ["primero", "segundo", "postre"];
+
+/// The map in the file of a day, with all else it holds.
+#[derive(Debug)]
+pub struct Day(Map);
+
+impl Document for Day {
+    fn from_file(value: Option<Value>) -> Result<Day, Malformed> {
+        let mut value = value.unwrap_or(Value::Map(Map::new()));
+        let day = value.as_php_map().ok_or_else(|| Malformed::new(&[], "map"))?;
+        for (id, menu) in entries_at(day, "menus", &["menus"])? {
+            let Some(menu) = map_at(menu, &["menus", id])? else { continue };
+            for (key, plate) in entries_at(menu, "plates", &["menus", id, "plates"])? {
+                map_at(plate, &["menus", id, "plates", key])?;
+            }
+        }
+        Ok(Day(mem::take(day)))
+    }
+
+    fn into_file(self) -> Value {
+        Value::Map(self.0)
+    }
+}
+
+/// Turns `value` into the map it stands for. Null stands for no map and is accepted.
+fn map_at<'v>(value: &'v mut Value, path: &[&str]) -> Result<Option<&'v mut Map>, Malformed> {
+    match value {
+        Value::Null => Ok(None),
+        value => value.as_php_map().map(Some).ok_or_else(|| Malformed::new(path, "map")),
+    }
+}
+
+/// The entries of the map under `key`, likewise.
+fn entries_at<'m>(
+    map: &'m mut Map,
+    key: &str,
+    path: &[&str],
+) -> Result<impl Iterator<Item = (&'m str, &'m mut Value)>, Malformed> {
+    let inner = map.get_mut(key).map(|value| map_at(value, path)).transpose()?.flatten();
+    Ok(inner.into_iter().flat_map(Map::iter_mut))
+}
+
+impl Day {
+    /// The ids of the types it has menus of.
+    pub fn ids(&self) -> impl Iterator<Item = &str> {
+        let menus = self.0.get("menus").and_then(Value::as_map);
+        menus.into_iter().flat_map(Map::iter).map(|(id, _)| id)
+    }
+
+    /// The menu of the type `id` as a response shows it.
+    pub fn menu(self, id: &str) -> Value {
+        let menus = self.0.into_value("menus").unwrap_or_default().into_map();
+        shown_menu(menus.into_value(id).unwrap_or_default())
+    }
+
+    /// Changes the names of `plates` in the menu of the type `id`; gives the menu as a response
+    /// shows it. The first save of a menu stores the three plates that every menu shows. Refuses
+    /// to add plates beyond [`MAX_PLATES`].
+    pub fn save(
+        &mut self,
+        date: &Date,
+        id: &str,
+        plates: &[(PlateKey, PlateName)],
+    ) -> Result<Value, Refusal> {
+        if self.0.get("date").is_none() {
+            *self.0.move_to(0, "date") = Value::from(date.as_str());
+        }
+        let menu = self.0.entry("menus").coerce_to_map().entry(id.to_owned()).coerce_to_map();
+        let is_first_save = menu.get("plates").and_then(Value::as_map).is_none();
+        let stored = menu.entry("plates").coerce_to_map();
+        let known = stored.len();
+        if is_first_save {
+            for key in PLATES {
+                stored.set(key, new_plate(""));
+            }
+        }
+        for (key, name) in plates {
+            match stored.entry(key.as_str().to_owned()) {
+                Value::Map(plate) => plate.set("name", Value::from(name.as_str())),
+                plate => *plate = new_plate(name.as_str()),
+            }
+        }
+        if stored.len() > MAX_PLATES.max(known) {
+            return Err(Refusal::TooManyPlates);
+        }
+        Ok(shown_menu(Value::Map(menu.clone())))
+    }
+}
+
+/// The menu with the three plates that every menu shows first.
+fn shown_menu(menu: Value) -> Value {
+    let mut menu = menu.into_map();
+    let plates = menu.move_to(0, "plates");
+    let mut shown = mem::take(plates).into_map();
+    for (index, key) in PLATES.into_iter().enumerate() {
+        shown.move_to(index, key);
+    }
+    for (_, plate) in shown.iter_mut() {
+        let fields = [("name", ""), ("pictogram", "")];
+        *plate = Value::Map(with_strings_first(mem::take(plate), fields));
+    }
+    *plates = Value::Map(shown);
+    Value::Map(menu)
+}
+
+fn new_plate(name: &str) -> Value {
+    Value::Map(Map::from([("name", Value::from(name)), ("pictogram", Value::from(""))]))
+}

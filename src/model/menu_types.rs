@@ -1,0 +1,121 @@
+//! The menu types of an aulario.
+
+use super::{Color, Document, Label, Malformed, Refusal, TypeId, with_strings_first};
+use crate::json::{Map, Value};
+
+/// The types of an aulario that has stored none.
+const DEFAULTS: [(&str, &str, &str); 3] = [
+    ("basal", "Menú basal", "#0d6efd"),
+    ("vegetariano", "Menú vegetariano", "#198754"),
+    ("alergias", "Menú alergias", "#dc3545"),
+];
+
+/// The list of types in the file, with all else it holds.
+#[derive(Debug)]
+pub struct MenuTypes(Vec<Value>);
+
+impl Document for MenuTypes {
+    fn from_file(value: Option<Value>) -> Result<MenuTypes, Malformed> {
+        let list = match value {
+            None => Vec::new(),
+            Some(Value::List(list)) => list,
+            // PHP writes a map after an entry was removed.
+            Some(Value::Map(map)) => map.into_values().collect(),
+            Some(_) => return Err(Malformed::new(&[], "list of menu types")),
+        };
+        if list.is_empty() {
+            let defaults = DEFAULTS.iter().map(|(id, label, color)| menu_type(id, label, color));
+            return Ok(MenuTypes(defaults.collect()));
+        }
+        Ok(MenuTypes(list))
+    }
+
+    fn into_file(self) -> Value {
+        Value::List(self.0)
+    }
+}
+
+fn menu_type(id: &str, label: &str, color: &str) -> Value {
+    Value::Map(Map::from([
+        ("id", Value::from(id)),
+        ("label", Value::from(label)),
+        ("color", Value::from(color)),
+    ]))
+}
+
+/// The id of an entry of the list, if it is usable.
+fn id_of(entry: &Value) -> Option<&str> {
+    entry.as_map()?.get("id")?.as_str().filter(|id| !id.is_empty())
+}
+
+impl MenuTypes {
+    /// The types as a response shows them, without the entries that have no usable id.
+    pub fn shown(self) -> Value {
+        Value::List(self.0.into_iter().filter_map(shown_type).collect())
+    }
+
+    /// The usable ids, in order.
+    pub fn ids(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().filter_map(id_of)
+    }
+
+    /// The number of entries, with or without a usable id.
+    pub fn entries(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The id of the first type.
+    pub fn first(&self) -> Result<&str, Refusal> {
+        self.ids().next().ok_or(Refusal::UnknownType)
+    }
+
+    /// The id of the type that `text` names: as sent, else cleaned.
+    pub fn find(&self, text: &str) -> Result<&str, Refusal> {
+        let exact = |id: &str| self.ids().find(|known| *known == id);
+        exact(text).or_else(|| exact(&TypeId::clean(text))).ok_or(Refusal::UnknownType)
+    }
+
+    /// Appends a type; gives it as a response shows it.
+    pub fn add(&mut self, id: &TypeId, label: Label, color: Color) -> Result<Value, Refusal> {
+        if self.ids().any(|known| known == id.as_str()) {
+            return Err(Refusal::DuplicateType);
+        }
+        let added = menu_type(id.as_str(), label.as_str(), color.as_str());
+        self.0.push(added.clone());
+        Ok(added)
+    }
+
+    /// Changes the label, the colour or both of the type that `text` names; gives it as a response
+    /// shows it.
+    pub fn rename(
+        &mut self,
+        text: &str,
+        label: Option<Label>,
+        color: Option<Color>,
+    ) -> Result<Value, Refusal> {
+        let id = self.find(text)?.to_owned();
+        let entry = self.0.iter_mut().find(|entry| id_of(entry) == Some(&id));
+        let entry = entry.ok_or(Refusal::UnknownType)?;
+        let map = entry.coerce_to_map();
+        if let Some(label) = label {
+            map.set("label", Value::from(label.as_str()));
+        }
+        if let Some(color) = color {
+            map.set("color", Value::from(color.as_str()));
+        }
+        shown_type(entry.clone()).ok_or(Refusal::UnknownType)
+    }
+
+    /// Removes every entry with the id that `text` names.
+    pub fn delete(&mut self, text: &str) -> Result<(), Refusal> {
+        let id = self.find(text)?.to_owned();
+        self.0.retain(|entry| id_of(entry) != Some(&id));
+        Ok(())
+    }
+}
+
+fn shown_type(entry: Value) -> Option<Value> {
+    let id = id_of(&entry)?.to_owned();
+    let fields = [("id", id.as_str()), ("label", &id), ("color", Color::DEFAULT.as_str())];
+    Some(Value::Map(with_strings_first(entry, fields)))
+}

@@ -1,0 +1,65 @@
+//! The domain: ids, dates, colours, menu types, menus and plates.
+//!
+//! Pure: text and JSON values in, JSON values out. Whatever a file holds beyond what this program
+//! knows stays in it, in its place.
+
+mod day;
+mod menu_types;
+mod values;
+
+pub use day::{Day, MAX_PLATES};
+pub use menu_types::MenuTypes;
+pub use values::{Color, Date, Id, Label, MAX_ID, PlateKey, PlateName, TypeId, trim};
+
+use crate::json::{Map, Value};
+
+/// Why a value or a change is refused.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Refusal {
+    /// The value must be what the text says.
+    Format(&'static str),
+    /// Nothing remains of a new id once it is cleaned.
+    EmptyId,
+    UnknownType,
+    DuplicateType,
+    TooManyPlates,
+}
+
+/// A data file whose JSON does not have the expected shape.
+#[derive(Debug, PartialEq, thiserror::Error)]
+#[error("{place} is not a {expected}")]
+pub struct Malformed {
+    /// The keys that lead to the value, joined by dots
+    place: String,
+    expected: &'static str,
+}
+
+impl Malformed {
+    fn new(path: &[&str], expected: &'static str) -> Malformed {
+        let place = if path.is_empty() { "the document".to_owned() } else { path.join(".") };
+        Malformed { place, expected }
+    }
+}
+
+/// The content of a data file.
+pub trait Document: Sized {
+    /// The document in a file, or the default one if there is no file.
+    fn from_file(value: Option<Value>) -> Result<Self, Malformed>;
+    /// The JSON to store.
+    fn into_file(self) -> Value;
+}
+
+/// Coerces `value` to a map with `fields` first, all of them strings; an absent or null field gets
+/// its default.
+fn with_strings_first<const N: usize>(value: Value, fields: [(&'static str, &str); N]) -> Map {
+    let mut map = value.into_map();
+    for (index, (key, default)) in fields.into_iter().enumerate() {
+        let field = map.move_to(index, key);
+        let text = match std::mem::take(field) {
+            Value::Null => None,
+            value => value.into_text(),
+        };
+        *field = Value::String(text.unwrap_or_else(|| default.to_owned()));
+    }
+    map
+}

@@ -1,0 +1,178 @@
+//! Values that are checked once, when they are parsed. What may become part of a path or a key of a
+//! file has a type here.
+
+use chrono::NaiveDate;
+
+use super::Refusal;
+
+/// The maximum length of an id of a centro, an aulario or a menu type.
+pub const MAX_ID: usize = 64;
+const MAX_LABEL: usize = 200;
+const MAX_PLATE_NAME: usize = 2000;
+
+/// The id of a centro or an aulario, safe as a path segment.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Id(String);
+
+impl Id {
+    pub const EXPECTED: &str = "1 to 64 characters A-Z a-z 0-9 . _ - and must not start with a dot";
+
+    pub fn parse(text: &str) -> Result<Id, Refusal> {
+        let is_id = (1..=MAX_ID).contains(&text.len())
+            && !text.starts_with('.')
+            && text.chars().all(is_id_char);
+        is_id.then(|| Id(text.to_owned())).ok_or(Refusal::Format(Id::EXPECTED))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+fn is_id_char(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-')
+}
+
+/// The id of a new menu type: trimmed, in lower case, PHP's `basename` of it, without the
+/// characters that no id has.
+#[derive(Debug)]
+pub struct TypeId(String);
+
+impl TypeId {
+    pub fn parse(text: &str) -> Result<TypeId, Refusal> {
+        let id = TypeId::clean(&text.to_ascii_lowercase());
+        match id.len() {
+            0 => Err(Refusal::EmptyId),
+            1..=MAX_ID => Ok(TypeId(id)),
+            _ => Err(Refusal::Format("at most 64 characters long")),
+        }
+    }
+
+    /// The same for an id to look up, which keeps its case.
+    pub fn clean(text: &str) -> String {
+        let path = trim(text).trim_end_matches('/');
+        let name = path.rsplit('/').next().unwrap_or_default();
+        name.chars().filter(|&c| is_id_char(c)).collect()
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// A calendar day as `YYYY-MM-DD`. As for PHP's `checkdate`, there is no year 0.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Date(String);
+
+impl Date {
+    pub fn parse(text: &str) -> Result<Date, Refusal> {
+        const EXPECTED: Refusal = Refusal::Format("a calendar day in the form YYYY-MM-DD");
+        let [a, b, c, d, b'-', e, f, b'-', g, h] = *text.as_bytes() else {
+            return Err(EXPECTED);
+        };
+        let date = || {
+            let year = number(&[a, b, c, d]).filter(|&year| year > 0)?;
+            NaiveDate::from_ymd_opt(year as i32, number(&[e, f])?, number(&[g, h])?)
+        };
+        date().map(|_| Date(text.to_owned())).ok_or(EXPECTED)
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// `YYYY-MM`
+    pub fn month(&self) -> &str {
+        &self.0[..7]
+    }
+
+    /// `DD`
+    pub fn day(&self) -> &str {
+        &self.0[8..]
+    }
+}
+
+impl From<NaiveDate> for Date {
+    fn from(date: NaiveDate) -> Date {
+        Date(date.to_string())
+    }
+}
+
+fn number(digits: &[u8]) -> Option<u32> {
+    digits.iter().try_fold(0, |number, digit| {
+        digit.is_ascii_digit().then(|| number * 10 + u32::from(digit - b'0'))
+    })
+}
+
+/// `#` and six hexadecimal digits, in the case they were sent.
+#[derive(Clone, Copy, Debug)]
+pub struct Color<'t>(&'t str);
+
+impl<'t> Color<'t> {
+    /// The colour of a type without one.
+    pub const DEFAULT: Color<'static> = Color("#0d6efd");
+
+    pub fn parse(text: &'t str) -> Result<Color<'t>, Refusal> {
+        let digits = text.strip_prefix('#').unwrap_or_default();
+        let is_color = digits.len() == 6 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+        is_color.then_some(Color(text)).ok_or(Refusal::Format("# and six hexadecimal digits"))
+    }
+
+    pub fn as_str(self) -> &'t str {
+        self.0
+    }
+}
+
+/// The label of a menu type.
+#[derive(Clone, Copy, Debug)]
+pub struct Label<'t>(&'t str);
+
+impl<'t> Label<'t> {
+    pub fn parse(text: &'t str) -> Result<Label<'t>, Refusal> {
+        let is_short = text.chars().count() <= MAX_LABEL;
+        is_short.then_some(Label(text)).ok_or(Refusal::Format("at most 200 characters long"))
+    }
+
+    pub fn as_str(self) -> &'t str {
+        self.0
+    }
+}
+
+/// The key of a plate in a menu.
+#[derive(Clone, Copy, Debug)]
+pub struct PlateKey<'t>(&'t str);
+
+impl<'t> PlateKey<'t> {
+    pub fn parse(text: &'t str) -> Result<PlateKey<'t>, Refusal> {
+        let is_key = (1..=64).contains(&text.len())
+            && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
+        is_key
+            .then_some(PlateKey(text))
+            .ok_or(Refusal::Format("1 to 64 characters A-Z a-z 0-9 _ -"))
+    }
+
+    pub fn as_str(self) -> &'t str {
+        self.0
+    }
+}
+
+/// The name of a plate, trimmed; it may be empty.
+#[derive(Clone, Copy, Debug)]
+pub struct PlateName<'t>(&'t str);
+
+impl<'t> PlateName<'t> {
+    pub fn parse(text: &'t str) -> Result<PlateName<'t>, Refusal> {
+        let name = trim(text);
+        let is_short = name.chars().count() <= MAX_PLATE_NAME;
+        is_short.then_some(PlateName(name)).ok_or(Refusal::Format("at most 2000 characters long"))
+    }
+
+    pub fn as_str(self) -> &'t str {
+        self.0
+    }
+}
+
+/// PHP's `trim()`.
+pub fn trim(text: &str) -> &str {
+    text.trim_matches(['\0', '\t', '\n', '\x0b', '\r', ' '])
+}
