@@ -17,6 +17,7 @@ use rustix::process::{PidfdFlags, getpid, pidfd_open};
 
 use crate::cgi::Variables;
 use crate::config::Config;
+use crate::ffi::{Fork, fork};
 
 /// Whether the request came through Apache and the setting is on. Under other servers the fork
 /// would only cost time.
@@ -28,11 +29,8 @@ pub fn is_wanted(config: &Config, variables: &Variables) -> bool {
 pub fn hold_end_of_file() {
     // Opened before the fork: the child must wait for this process and no other.
     let Ok(parent) = pidfd_open(getpid(), PidfdFlags::empty()) else { return };
-    // SAFETY: this process has one thread, so the child is a complete copy. The standard library
-    // has no fork.
-    #[allow(unsafe_code)]
-    let child = unsafe { libc::fork() };
-    if child == 0 {
+    // This process has one thread.
+    if let Ok(Fork::Child) = fork() {
         let mut gone = [PollFd::new(&parent, PollFlags::IN)];
         while let Err(Errno::INTR) = poll(&mut gone, None) {}
         std::process::exit(0);

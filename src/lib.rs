@@ -24,6 +24,8 @@ pub mod check;
 mod clock;
 pub mod config;
 pub mod error;
+mod ffi;
+mod files;
 #[cfg(test)]
 mod fuzz;
 mod json;
@@ -32,7 +34,6 @@ pub mod log;
 mod model;
 mod session;
 mod store;
-mod system;
 
 use std::io::Read;
 
@@ -41,6 +42,7 @@ use caller::Caller;
 use cgi::{Request, Response, Variables, body, input, origin};
 use config::Config;
 use error::Error;
+pub use ffi::ignore_file_size_signal;
 use store::Aulario;
 
 /// Answers the request that `variables` describe, with its body from `input`.

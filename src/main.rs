@@ -47,6 +47,7 @@ fn answer_cgi(variables: &Variables) -> ExitCode {
         respond(Err(Error::perhaps_stored(panic.to_string())), is_head);
         exit(0);
     }));
+    comedor::ignore_file_size_signal();
     let mut body = input::limited(variables, io::stdin());
     let config = Config::load();
     let answer = match &config {

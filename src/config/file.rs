@@ -8,7 +8,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::{Error, SETTINGS};
-use crate::system::{self, Fault};
+use crate::files::{self, Fault};
 
 /// The settings of a file, each with its line number.
 #[derive(Debug)]
@@ -80,7 +80,7 @@ fn parse_line<'l>(
 
 /// The administrator's own file may be a symbolic link.
 fn read(path: &Path) -> Result<Vec<u8>, Fault> {
-    Ok(system::read(&system::open_followed(path)?)?.0)
+    Ok(files::read(&files::open_followed(path)?)?.0)
 }
 
 #[cfg(test)]

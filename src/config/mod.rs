@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::cgi::origin;
+use crate::files::Fault;
 use crate::model::Id;
-use crate::system::Fault;
 #[cfg(test)]
 pub(crate) use file::SettingsFile;
 pub(crate) use settings::Settings;

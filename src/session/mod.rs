@@ -22,7 +22,7 @@ pub use unserialize::{PhpArray, PhpValue, Session};
 
 use crate::config::{SavePath, SessionConfig};
 use crate::error::Error;
-use crate::system::{self, Fault, Lock};
+use crate::files::{self, Fault, Lock};
 
 /// How long a PHP page may hold the session.
 const LOCK_DEADLINE: Duration = Duration::from_secs(5);
@@ -60,16 +60,16 @@ pub fn find(config: &SessionConfig, id: &SessionId) -> Result<Found, Error> {
     };
 
     let file = open_file(&path, config)?.map_err(|fault| unusable(&fault))?;
-    let locked = system::lock(&file, Lock::Shared, LOCK_DEADLINE)
-        .map_err(|error| internal(&path, &error))?;
+    let locked =
+        files::lock(&file, Lock::Shared, LOCK_DEADLINE).map_err(|error| internal(&path, &error))?;
     if !locked {
         return Err(Error::busy());
     }
-    let (bytes, metadata) = system::read(&file).map_err(|fault| match fault {
+    let (bytes, metadata) = files::read(&file).map_err(|fault| match fault {
         Fault::Io(error) => internal(&path, &error),
         fault => unusable(&fault),
     })?;
-    system::unlock(&file).map_err(|error| internal(&path, &error))?;
+    files::unlock(&file).map_err(|error| internal(&path, &error))?;
     if metadata.nlink() == 0 {
         // A logout between open and lock.
         return Err(Error::not_logged_in());
@@ -122,7 +122,7 @@ fn path(save_path: &SavePath, id: &SessionId) -> Option<PathBuf> {
 /// Opens as PHP does, but never creates and never waits for a fifo's other end. The inner
 /// error says why what is there is no session file.
 fn open_file(path: &Path, config: &SessionConfig) -> Result<Result<File, Fault>, Error> {
-    let error = match system::open(OpenOptions::new().read(true), path) {
+    let error = match files::open(OpenOptions::new().read(true), path) {
         Ok(file) => return Ok(Ok(file)),
         Err(Fault::Io(error)) => error,
         Err(fault) => return Ok(Err(fault)),

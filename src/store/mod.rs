@@ -10,26 +10,26 @@
 //! | `<aulario>/.comedor.lock` | locked by a writer; never deleted or replaced |
 //!
 //! The frontend writes the same files, without a lock and truncating them in place. So a read may
-//! see a partial write and is repeated ([`file::read`]), and a write replaces the file atomically,
-//! unless the frontend modified it in the meantime ([`file::replace`]).
+//! see a partial write and is repeated ([`file`]), and a write replaces the file atomically, unless
+//! the frontend modified it in the meantime ([`replace`]).
 
 pub(crate) mod access;
 pub(crate) mod file;
+mod lease;
+mod lock;
+mod replace;
 
-use std::fs::{self, File, OpenOptions};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
+use crate::files::{self, Fault};
 use crate::json::Value;
 use crate::model::{Date, Day, Document, Id, MenuTypes};
-use crate::system::{self, Fault, Lock};
 use file::Snapshot;
+use lock::WriteLock;
+use replace::Outcome;
 
-/// How long a writer waits for the other writers of its aulario.
-const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// How often a change is repeated because the frontend modified the file in the meantime.
+/// How often a change is repeated because another writer was there in the meantime.
 const RETRIES: usize = 3;
 
 /// The file of an aulario's menu types.
@@ -47,9 +47,9 @@ pub enum Error {
     /// The file cannot be used as it is, and is left so.
     #[error("{}: {why}", path.display())]
     Unusable { path: PathBuf, why: String },
-    /// The change is in place, but the folder could not be flushed.
-    #[error("{}: flush of the folder after the replacement: {source}", path.display())]
-    Unflushed { path: PathBuf, source: std::io::Error },
+    /// The change is in place, but the last step failed.
+    #[error("{}: {operation}, after the replacement: {source}", path.display())]
+    Unflushed { operation: &'static str, path: PathBuf, source: std::io::Error },
     /// Another process is writing.
     #[error("busy")]
     Busy,
@@ -62,6 +62,10 @@ impl Error {
 
     fn io(operation: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Error {
         move |error| Error::fault(operation, path)(error.into())
+    }
+
+    fn unflushed(operation: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Error {
+        move |source| Error::Unflushed { operation, path: path.to_owned(), source }
     }
 
     fn unusable(path: &Path, why: impl Into<String>) -> Error {
@@ -153,7 +157,7 @@ impl Aulario {
     }
 
     /// Reads a document, applies `change` and stores it, with all other writers of the aulario
-    /// excluded. When this returns `Ok` the change is on disk. A refusal by `change` creates
+    /// excluded, except PHP: see [`replace`]. When this returns `Ok` the change is on disk. A refusal by `change` creates
     /// nothing. `change` may run again, on freshly read data.
     fn change<D: Document, T, E: From<Error>>(
         &self,
@@ -164,36 +168,22 @@ impl Aulario {
         let path = self.path(folders, name);
         // Without the lock first: what is refused, or has to be read again, holds up no writer.
         change(&mut read_to_change(&path)?.0)?;
-        let lock_path = self.folder.join(LOCK);
-        let lock = match open_lock(&lock_path, false)? {
-            Some(lock) => Some(lock),
-            None => {
-                file::make_folders(&self.folder, &[])?;
-                open_lock(&lock_path, true)?
-            }
-        };
-        let lock = lock.ok_or(Error::Busy)?;
-        let locked = system::lock(&lock, Lock::Exclusive, LOCK_TIMEOUT)
-            .map_err(Error::io("lock", &lock_path))?;
-        if !locked {
-            return Err(Error::Busy.into());
-        }
-
+        let mut lock = WriteLock::take(&self.folder, LOCK)?;
         for _ in 0..=RETRIES {
+            if !lock.is_held() {
+                lock = WriteLock::take(&self.folder, LOCK)?;
+            }
             let (mut document, snapshot) = read_to_change(&path)?;
             let outcome = change(&mut document)?;
             let bytes = document.into_file().to_php();
-            if bytes.len() as u64 > system::MAX_SIZE {
+            if bytes.len() as u64 > files::MAX_SIZE {
                 return Err(Error::unusable(&path, "would become larger than 16 MiB").into());
             }
             if snapshot.is_none() {
                 file::make_folders(&self.folder, folders)?;
             }
-            if file::replace(&path, &bytes, snapshot.as_ref())? {
-                // Only this caller needs the flush: the next writer of the file flushes the folder
-                // again.
-                drop(lock);
-                file::flush_folder(&path)?;
+            let replaced = replace::replace(&path, &bytes, snapshot.as_ref(), &lock)?;
+            if replaced == Outcome::Replaced {
                 return Ok(outcome);
             }
         }
@@ -242,15 +232,4 @@ pub(crate) fn shared_with(path: &Path) -> Result<Option<Option<String>>, Error> 
     let settings =
         value.as_php_map().ok_or_else(|| Error::unusable(path, "the document is not a map"))?;
     Ok(Some(settings.get("shared_comedor_from").and_then(Value::as_str).map(str::to_owned)))
-}
-
-/// Opens the lock file; `None` if it does not exist and is not to be created.
-fn open_lock(path: &Path, create: bool) -> Result<Option<File>, Error> {
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create(create).mode(0o660);
-    match system::open(&mut options, path) {
-        Ok(file) => Ok(Some(file)),
-        Err(fault) if fault.is_absent() && !create => Ok(None),
-        Err(fault) => Err(Error::fault("open the lock file", path)(fault)),
-    }
 }

@@ -4,6 +4,7 @@ mod budget;
 mod check;
 mod faults;
 mod leave;
+mod replace;
 mod sessions;
 mod store;
 #[path = "../support/mod.rs"]

@@ -1,0 +1,59 @@
+//! The system calls that neither the standard library nor rustix has; the only `unsafe` code.
+#![allow(unsafe_code)]
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+
+/// Whether this process is the child of [`fork`].
+#[derive(Debug, PartialEq)]
+pub enum Fork {
+    Parent,
+    Child,
+}
+
+/// fork(2). The caller must be the only thread of the process.
+pub fn fork() -> io::Result<Fork> {
+    // SAFETY: with a single thread, the child is a complete copy.
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        0 => Ok(Fork::Child),
+        _ => Ok(Fork::Parent),
+    }
+}
+
+/// Makes a write beyond the file size limit (`RLIMIT_FSIZE`) fail with EFBIG; the default ends the
+/// process with SIGXFSZ (signal(7)).
+pub fn ignore_file_size_signal() {
+    // SAFETY: SIG_IGN runs no code in a signal handler.
+    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+}
+
+/// Places a read lease on `file`, which must be open for reading only (fcntl(2), F_SETLEASE).
+pub fn set_read_lease(file: &File) -> io::Result<()> {
+    // A process that opens the file for writing makes the kernel send SIGIO, whose default ends the
+    // process. SIGURG is ignored by default.
+    fcntl(file, F_SETSIG, libc::SIGURG)?;
+    fcntl(file, libc::F_SETLEASE, libc::F_RDLCK).map(drop)
+}
+
+/// Whether the lease on `file` holds and no other process waits for its release (F_GETLEASE).
+pub fn has_read_lease(file: &File) -> bool {
+    fcntl(file, libc::F_GETLEASE, 0).is_ok_and(|lease| lease == libc::F_RDLCK)
+}
+
+/// Releases the lease on `file`.
+pub fn release_lease(file: &File) {
+    _ = fcntl(file, libc::F_SETLEASE, libc::F_UNLCK);
+}
+
+/// From Linux's `asm-generic/fcntl.h`; libc does not have it.
+const F_SETSIG: libc::c_int = 10;
+
+fn fcntl(file: &File, command: libc::c_int, argument: libc::c_int) -> io::Result<libc::c_int> {
+    // SAFETY: the descriptor is open, and these commands take and return integers.
+    match unsafe { libc::fcntl(file.as_raw_fd(), command, argument) } {
+        -1 => Err(io::Error::last_os_error()),
+        result => Ok(result),
+    }
+}

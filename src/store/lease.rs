@@ -1,0 +1,60 @@
+//! A read lease on a data file (fcntl(2), F_SETLEASE).
+//!
+//! PHP takes no lock, but it has to open a file to save it. A read lease is granted only if no
+//! process has the file open for writing; from then on, a process that opens it for writing
+//! waits in open(2) until the lease is released. Readers are not affected. The kernel ends a lease
+//! by force after `/proc/sys/fs/lease-break-time` (45 s), far longer than a replacement takes.
+
+use std::fs::File;
+use std::io::{self, ErrorKind};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{NFS_SUPER_MAGIC, fstatfs};
+
+use crate::ffi;
+
+/// How long to wait until another process has closed the file.
+const WRITER_TIMEOUT: Duration = Duration::from_millis(200);
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// A lease, or the knowledge that the file system or the owner of the file allows none.
+#[derive(Debug)]
+pub struct Lease<'f> {
+    /// The file, if it has a lease
+    held: Option<&'f File>,
+}
+
+impl<'f> Lease<'f> {
+    /// Takes a lease on `file`. `None` if another process keeps it open for writing.
+    pub fn take(file: &'f File) -> Option<Lease<'f>> {
+        let started = Instant::now();
+        loop {
+            match ffi::set_read_lease(file) {
+                Ok(()) => return Some(Lease { held: Some(file) }),
+                Err(error) if !is_being_written(file, &error) => return Some(Lease { held: None }),
+                Err(_) if started.elapsed() >= WRITER_TIMEOUT => return None,
+                Err(_) => sleep(PAUSE),
+            }
+        }
+    }
+
+    /// Whether another process waits in open(2) to write the file.
+    pub fn is_breaking(&self) -> bool {
+        self.held.is_some_and(|file| !ffi::has_read_lease(file))
+    }
+}
+
+impl Drop for Lease<'_> {
+    fn drop(&mut self) {
+        if let Some(file) = self.held {
+            ffi::release_lease(file);
+        }
+    }
+}
+
+/// EAGAIN means a writer, but on NFS that the server has granted no delegation.
+fn is_being_written(file: &File, error: &io::Error) -> bool {
+    error.kind() == ErrorKind::WouldBlock
+        && fstatfs(file).is_ok_and(|system| system.f_type != NFS_SUPER_MAGIC)
+}

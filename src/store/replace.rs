@@ -1,0 +1,193 @@
+//! Replacing a data file atomically, beside other writers of this program and beside PHP, which
+//! takes no lock.
+//!
+//! The new content is written to `.<name>.tmp` beside the file and flushed. Then, holding the
+//! aulario's lock:
+//!
+//! 1. A read lease keeps PHP from opening the old file for writing ([`Lease`]).
+//! 2. The file must still be the one that was read, with the same bytes.
+//! 3. The two files exchange their names, so that the old one is never without a name.
+//! 4. The folder is flushed. A PHP page that had looked the path up before the exchange now waits for
+//!    the lease: then the names are exchanged back and the change is repeated on what the page
+//!    writes.
+//! 5. The old file, under the temporary name, is removed.
+//!
+//! A crash at any point leaves the old or the new file in place, complete. If the file system has no
+//! leases, a save by PHP between steps 2 and 3 is lost; the time between them is some microseconds.
+
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::io::Errno;
+
+use super::Error;
+use super::access::{self, Access, User};
+use super::file::{Snapshot, flush_parent, is_same, parent};
+use super::lease::Lease;
+use super::lock::WriteLock;
+
+/// What came of an attempt to replace a file.
+#[derive(Debug, PartialEq)]
+pub enum Outcome {
+    /// The content is in place and on disk.
+    Replaced,
+    /// Another writer was there in the meantime; nothing was done.
+    Conflict,
+}
+
+/// Replaces the file at `path`, which was read as `snapshot`, by one with `content`; without a
+/// snapshot, creates it. The folder must exist.
+pub fn replace(
+    path: &Path,
+    content: &[u8],
+    snapshot: Option<&Snapshot>,
+    lock: &WriteLock,
+) -> Result<Outcome, Error> {
+    let mut temporary = Temporary::create(path, snapshot)?;
+    temporary.fill(content)?;
+    match snapshot {
+        Some(snapshot) => exchange(path, &temporary, snapshot, lock),
+        None => put_new(path, &temporary, lock),
+    }
+}
+
+fn exchange(
+    path: &Path,
+    temporary: &Temporary,
+    snapshot: &Snapshot,
+    lock: &WriteLock,
+) -> Result<Outcome, Error> {
+    let Some(lease) = Lease::take(&snapshot.file) else {
+        return Err(Error::Busy);
+    };
+    let is_unmodified =
+        snapshot.is_at(path)? && snapshot.is_unmodified().map_err(Error::io("read again", path))?;
+    if !(is_unmodified && !lease.is_breaking() && lock.is_held())
+        || !temporary.is_own(&temporary.path)
+    {
+        return Ok(Outcome::Conflict);
+    }
+    match renameat_with(CWD, &temporary.path, CWD, path, RenameFlags::EXCHANGE) {
+        Ok(()) => {}
+        // A file system without it, such as NFS.
+        Err(Errno::INVAL | Errno::NOSYS) => {
+            fs::rename(&temporary.path, path).map_err(Error::io("rename to", path))?;
+            return flush(path);
+        }
+        Err(error) => return Err(Error::io("exchange with the new file", path)(error.into())),
+    }
+    // An error in these looks counts as a conflict: the names can still be exchanged back.
+    let is_ours = temporary.is_own(path)
+        && snapshot.is_at(&temporary.path).unwrap_or(false)
+        && snapshot.is_unmodified().unwrap_or(false);
+    let flushed = if is_ours { flush(path) } else { Ok(Outcome::Conflict) };
+    if !is_ours || lease.is_breaking() {
+        renameat_with(CWD, &temporary.path, CWD, path, RenameFlags::EXCHANGE)
+            .map_err(|error| Error::unflushed("exchange back", path)(error.into()))?;
+        return Ok(Outcome::Conflict);
+    }
+    drop(lease);
+    // If this fails, the next writer removes it.
+    _ = fs::remove_file(&temporary.path);
+    flushed
+}
+
+fn put_new(path: &Path, temporary: &Temporary, lock: &WriteLock) -> Result<Outcome, Error> {
+    if !(lock.is_held() && temporary.is_own(&temporary.path)) {
+        return Ok(Outcome::Conflict);
+    }
+    let moved = match renameat_with(CWD, &temporary.path, CWD, path, RenameFlags::NOREPLACE) {
+        // A file system without it, such as NFS.
+        Err(Errno::INVAL | Errno::NOSYS) => fs::hard_link(&temporary.path, path),
+        moved => moved.map_err(io::Error::from),
+    };
+    match moved {
+        Ok(()) => flush(path),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(Outcome::Conflict),
+        Err(error) => Err(Error::io("rename to", path)(error)),
+    }
+}
+
+/// Makes a replacement at `path` survive a power cut.
+fn flush(path: &Path) -> Result<Outcome, Error> {
+    flush_parent(path).map_err(Error::unflushed("flush the folder", path))?;
+    Ok(Outcome::Replaced)
+}
+
+/// The new file under its temporary name: on the same file system as the file it replaces, and the
+/// same for every writer, so that leftovers never accumulate. Removed when dropped.
+struct Temporary {
+    path: PathBuf,
+    file: File,
+}
+
+impl Temporary {
+    /// Creates it with the access rights of the file of `snapshot`. The caller holds the lock, so an
+    /// existing one is from a writer that was killed.
+    fn create(path: &Path, snapshot: Option<&Snapshot>) -> Result<Temporary, Error> {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let temporary = path.with_file_name(format!(".{name}.tmp"));
+        // A file that replaces another gets its mode once it has its owner.
+        let mode = if snapshot.is_some() { 0o600 } else { 0o666 };
+        let create = || OpenOptions::new().write(true).create_new(true).mode(mode).open(&temporary);
+        let created = match create() {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                fs::remove_file(&temporary).and_then(|()| create())
+            }
+            created => created,
+        };
+        let file = created.map_err(Error::io("create", &temporary))?;
+        let temporary = Temporary { path: temporary, file };
+        if let Some(snapshot) = snapshot {
+            temporary.keep_access(snapshot.access(), path)?;
+        }
+        Ok(temporary)
+    }
+
+    /// Gives it the access of the `old` file at `path`, see [`access::of_replacement`].
+    fn keep_access(&self, old: Access, path: &Path) -> Result<(), Error> {
+        let folder = fs::metadata(parent(path)).map_err(Error::io("stat the folder of", path))?;
+        let user = User::of_process();
+        let Some(access) = access::of_replacement(old, (&folder).into(), &user) else {
+            let why = format!(
+                "user {} cannot replace it without locking out its owner: it must belong to the \
+                 same user, or to a group that can write it and that this user is a member of",
+                user.uid
+            );
+            return Err(Error::unusable(path, why));
+        };
+        let created = self.file.metadata().map_err(Error::io("stat the copy of", path))?;
+        if (created.uid(), created.gid()) != (access.uid, access.gid) {
+            fchown(&self.file, Some(access.uid), Some(access.gid))
+                .map_err(Error::io("keep the owner and group of", path))?;
+        }
+        self.file
+            .set_permissions(Permissions::from_mode(access.mode))
+            .map_err(Error::io("keep the mode of", path))
+    }
+
+    fn fill(&mut self, content: &[u8]) -> Result<(), Error> {
+        self.file.write_all(content).map_err(Error::io("write", &self.path))?;
+        self.file.sync_all().map_err(Error::io("flush", &self.path))
+    }
+
+    /// Whether `path` is this file.
+    fn is_own(&self, path: &Path) -> bool {
+        match (self.file.metadata(), fs::symlink_metadata(path)) {
+            (Ok(own), Ok(found)) => is_same(&own, &found),
+            _ => false,
+        }
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        // If this fails, the next writer removes it.
+        if self.is_own(&self.path) {
+            _ = fs::remove_file(&self.path);
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! Replacing a file beside writers that take no lock: PHP's pages, and whoever deletes the lock file.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, SystemTime};
+
+use crate::support::*;
+
+/// A day that PHP saves while the program replaces it.
+const BY_PHP: &str =
+    r#"{"date":"2026-11-20","menus":{"basal":{"plates":{"cena":{"name":"PHP"}}}}}"#;
+
+/// Starts a PHP page that saves [`BY_PHP`]; returns once it waits in open(2) or has ended.
+fn php_saves(school: &School) -> std::process::Child {
+    let code = "file_put_contents($argv[1], $argv[2]);";
+    let mut php = Command::new("php");
+    php.args(["-r", code, "--"]).arg(school.path(DAY)).arg(BY_PHP).stdout(Stdio::null());
+    let mut page = php.spawn().expect("this test needs php: apt-get install php-cli");
+    let wchan = format!("/proc/{}/wchan", page.id());
+    while page.try_wait().unwrap().is_none() {
+        if fs::read_to_string(&wchan).is_ok_and(|at| at.contains("lease")) {
+            break;
+        }
+        thread::yield_now();
+    }
+    page
+}
+
+/// The program stops after the system call `at`; PHP saves; then the program continues.
+fn assert_nothing_lost(school: &School, at: &str) {
+    let mut page = None;
+    let save = school.post("save_menu").json(&save("CGI"));
+    let answer = save.stopped(at, |_| page = Some(php_saves(school)));
+    assert!(page.unwrap().wait().unwrap().success());
+    answer.ok();
+    let plates = school.menu("basal")["menu"]["plates"].clone();
+    // PHP saves either before the program, which then keeps its plate, or after it.
+    assert_eq!(plates["cena"]["name"], "PHP", "{at}");
+}
+
+#[test]
+fn save_by_php_at_any_step_of_a_replacement_is_kept() {
+    let school = School::new();
+    school.save(save("old"));
+    let request = school.post("save_menu").json(&save("CGI"));
+    let (answer, trace) =
+        request.trace(&["-e", "trace=fcntl,renameat2,fsync,unlink,pread64,fchmod"]);
+    answer.ok();
+    for call in ["fcntl", "renameat2", "fsync", "unlink", "pread64", "fchmod"] {
+        let times = trace.lines().filter(|line| line.starts_with(&format!("{call}("))).count();
+        assert!(times > 0, "{call}: {trace}");
+        for time in 1..=times {
+            school.write(DAY, "{}");
+            assert_nothing_lost(&school, &format!("{call}:when={time}"));
+        }
+    }
+}
+
+#[test]
+fn file_that_php_keeps_open_for_writing_is_busy() {
+    let school = School::new();
+    school.save(save("old"));
+    let page = File::options().append(true).open(school.path(DAY)).unwrap();
+    let write = school.post("save_menu").json(&save("new"));
+    write.run().fails("BUSY");
+    drop(page);
+    write.run().ok();
+}
+
+#[test]
+fn file_system_without_leases_or_exchange_is_written_too() {
+    let school = School::new();
+    for fault in [
+        "fcntl:error=EINVAL",
+        "fcntl:error=ENOLCK",
+        "renameat2:error=EINVAL",
+        "renameat2:error=ENOSYS",
+    ] {
+        for path in [DAY, TYPES] {
+            _ = fs::remove_file(school.path(path));
+        }
+        for name in ["first", "second"] {
+            school.post("save_menu").json(&save(name)).inject(fault).run().ok();
+            assert_eq!(school.menu("basal")["menu"]["plates"]["primero"]["name"], name, "{fault}");
+        }
+        let files = school.files();
+        assert!(!files.iter().any(|path| path.ends_with(".tmp")), "{fault}: {files:?}");
+    }
+}
+
+/// Pages of the frontend that save as fast as they can, each on what the last one left, beside three
+/// writers. `COMEDOR_PHP_SAVES=100000` makes it a long run.
+#[test]
+fn no_save_of_a_php_page_is_lost_beside_writers() {
+    let saves = std::env::var("COMEDOR_PHP_SAVES").ok().and_then(|saves| saves.parse().ok());
+    let saves: usize = saves.unwrap_or(1000);
+    let school = School::new();
+    school.save(save("old"));
+    let code = "
+        $lost = 0;
+        for ($n = 1; $n <= $argv[2]; $n++) {
+            // A frontend without a lock may see a file that another writer of its own truncated.
+            $day = json_decode(file_get_contents($argv[1]), true);
+            $lost += ($day['counter'] ?? 0) !== $n - 1;
+            $day['counter'] = $n;
+            file_put_contents($argv[1], json_encode($day, JSON_PRETTY_PRINT | JSON_UNESCAPED_UNICODE));
+        }
+        echo $lost;";
+    let done = AtomicBool::new(false);
+    let acknowledged = thread::scope(|scope| {
+        let writers: Vec<_> = (0..3)
+            .map(|writer| {
+                let (school, done) = (&school, &done);
+                scope.spawn(move || {
+                    let mut acknowledged = 0;
+                    while !done.load(Ordering::Relaxed) {
+                        let plates =
+                            json!({format!("p{writer}"): {"name": acknowledged.to_string()}});
+                        let body = json!({"date": DATE, "menu_type": "basal", "plates": plates});
+                        let answer = school.post("save_menu").json(&body).run();
+                        if answer.status == 503 {
+                            answer.fails("BUSY");
+                        } else {
+                            answer.ok();
+                            acknowledged += 1;
+                        }
+                    }
+                    acknowledged
+                })
+            })
+            .collect();
+        let mut php = Command::new("php");
+        php.args(["-r", code, "--"]).arg(school.path(DAY)).arg(saves.to_string());
+        let lost = String::from_utf8(output(&mut php, "php-cli"));
+        done.store(true, Ordering::Relaxed);
+        let acknowledged: Vec<usize> = writers.into_iter().map(|w| w.join().unwrap()).collect();
+        assert_eq!(lost.unwrap(), "0", "saves by PHP lost");
+        acknowledged
+    });
+    let day: Value = serde_json::from_str(&school.read(DAY)).unwrap();
+    assert_eq!(day["counter"], saves);
+    println!("saves by PHP: {saves}, lost: 0; beside them acknowledged: {acknowledged:?}");
+}
+
+#[test]
+fn deleted_or_replaced_lock_file_loses_no_acknowledged_write() {
+    let school = School::new();
+    school.save(save("old"));
+    let done = AtomicBool::new(false);
+    let acknowledged = Mutex::new(Vec::new());
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                _ = fs::remove_file(school.path(LOCK));
+                thread::sleep(Duration::from_millis(3));
+            }
+        });
+        let writers: Vec<_> = (0..8)
+            .map(|writer| {
+                let (school, acknowledged) = (&school, &acknowledged);
+                scope.spawn(move || {
+                    for write in 0..25 {
+                        let id = format!("t{writer}-{write}");
+                        let body = json!({"id": id, "label": "T"});
+                        let answer = school.post("add_menu_type").json(&body).run();
+                        if answer.status == 503 {
+                            answer.fails("BUSY");
+                        } else {
+                            answer.ok();
+                            acknowledged.lock().unwrap().push(id);
+                        }
+                    }
+                })
+            })
+            .collect();
+        let joined: Vec<_> = writers.into_iter().map(|writer| writer.join()).collect();
+        done.store(true, Ordering::Relaxed);
+        assert!(joined.iter().all(Result::is_ok));
+    });
+    let types = school.get("get_menu_types").run().ok();
+    let stored: Vec<&str> =
+        types["menu_types"].as_array().unwrap().iter().map(|t| t["id"].as_str().unwrap()).collect();
+    let acknowledged = acknowledged.into_inner().unwrap();
+    assert!(acknowledged.len() > 50, "{}", acknowledged.len());
+    for id in &acknowledged {
+        assert!(stored.contains(&id.as_str()), "{id} was acknowledged and is lost");
+    }
+}
+
+#[test]
+fn lock_deleted_while_a_writer_works_makes_it_start_over() {
+    let school = School::new();
+    school.save(save("old"));
+    let first = school.post("save_menu").json(&json!({
+        "date": DATE, "menu_type": "basal", "plates": {"primero": {"name": "first"}},
+    }));
+    let answer = first.stopped("fsync:when=1", |_| {
+        fs::remove_file(school.path(LOCK)).unwrap();
+        let plates = json!({"segundo": {"name": "second"}});
+        school.save(json!({"date": DATE, "menu_type": "basal", "plates": plates}));
+    });
+    answer.ok();
+    let plates = &school.menu("basal")["menu"]["plates"];
+    assert_eq!(
+        (&plates["primero"]["name"], &plates["segundo"]["name"]),
+        (&json!("first"), &json!("second"))
+    );
+}
+
+#[test]
+fn empty_file_with_a_time_far_in_the_future_counts_as_old() {
+    let school = School::new();
+    for (ahead, code) in [(5, Some("BUSY")), (3600, None)] {
+        school.write(DAY, "");
+        let file = File::options().append(true).open(school.path(DAY)).unwrap();
+        file.set_modified(SystemTime::now() + Duration::from_secs(ahead)).unwrap();
+        drop(file);
+        let answer = school.post("save_menu").json(&save("x")).run();
+        match code {
+            Some(code) => drop(answer.fails(code)),
+            None => drop(answer.ok()),
+        }
+    }
+}
+
+#[test]
+fn file_size_limit_is_an_internal_error() {
+    let school = School::new();
+    school.save(save("old"));
+    let old = school.read(DAY);
+    let limited = school.post("save_menu").json(&save("new")).under(&["prlimit", "--fsize=16"]);
+    let answer = limited.run();
+    assert!(answer.fails("INTERNAL_ERROR").log.contains("os error 27"), "{}", answer.log);
+    assert_eq!(school.read(DAY), old);
+}
+
+#[test]
+fn malformed_file_holds_up_no_other_writer_of_the_aulario() {
+    let school = School::new();
+    school.save(save("old"));
+    let broken = "aula1/Comedor/2026-11/19/_datos.json";
+    school.write(broken, "{");
+    let body = json!({"date": "2026-11-19", "menu_type": "basal", "plates": {}});
+    let writer = school.post("save_menu").json(&body);
+    // While it waits to read the file again, the lock is free.
+    let answer = writer.stopped("clock_nanosleep:when=1", |_| {
+        school.save(save("new"));
+    });
+    assert_eq!(answer.value()["code"], "INTERNAL_ERROR");
+    let mut file = File::options().append(true).open(school.path(broken)).unwrap();
+    file.write_all(b"}").unwrap();
+    drop(file);
+    writer.run().ok();
+}
