@@ -1,4 +1,4 @@
-//! Input that nobody sends by accident: a clear error, nothing lost, nothing leaked.
+//! Malicious input: a clear error, no data lost, nothing leaked.
 
 use std::ffi::OsStr;
 use std::io::Write;
@@ -9,7 +9,7 @@ use std::process::Stdio;
 use crate::support::*;
 
 #[test]
-fn bytes_that_are_no_utf8_are_answered_in_every_variable() {
+fn invalid_utf8_in_any_variable_gets_a_well_formed_answer() {
     let school = School::new();
     let garbage = OsStr::from_bytes(b"\xff\xfe=;&%\x01\x7f[");
     for name in [
@@ -49,7 +49,7 @@ fn bytes_that_are_no_utf8_are_answered_in_every_variable() {
 }
 
 #[test]
-fn nested_arrays_are_refused_without_a_crash() {
+fn deeply_nested_input_is_rejected_without_a_crash() {
     let school = School::new();
     for levels in [5_000, 500_000] {
         let nested = format!("{{\"id\":{}{}}}", "[".repeat(levels), "]".repeat(levels));
@@ -64,11 +64,11 @@ fn nested_arrays_are_refused_without_a_crash() {
 }
 
 #[test]
-fn many_fields_or_keys_take_no_time_to_speak_of() {
+fn many_fields_or_keys_take_at_most_two_seconds() {
     let school = School::new();
     let keys: Vec<String> = (0..80_000).map(|n| format!("\"k{n}\":0")).collect();
     let body = format!("{{\"id\":\"no\",{}}}", keys.join(","));
-    let limited = |cgi: Cgi| cgi.under(&["prlimit", "--cpu=2"]).run();
+    let limited = |cgi: Cgi| cgi.cpu_seconds(2).run();
     let write = school.post("delete_menu_type");
     limited(write.clone().body("application/json", body)).fails("NOT_FOUND");
     for piece in ["k[]=1&", "a[b]=&", "%00&"] {
@@ -78,26 +78,26 @@ fn many_fields_or_keys_take_no_time_to_speak_of() {
     }
     let plates: Vec<String> = (0..100_000).map(|n| format!("\"p{n}\":{{}}")).collect();
     let day = format!("{{\"menus\":{{\"basal\":{{\"plates\":{{{}}}}}}}}}", plates.join(","));
-    school.write("aula1/Comedor/2026-11/20/_datos.json", day);
+    school.write(DAY, day);
     limited(school.get("get_menu").query("date", DATE)).ok();
     let parts = "--B\r\nContent-Disposition: form-data; name=a\r\n\r\n\r\n".repeat(19_000);
     let multipart = "multipart/form-data; boundary=B";
     limited(write.body(multipart, parts + "--B--")).fails("INVALID_FORMAT");
 }
 
-/// The worst that we could build within the limits; no client can make such a file.
+/// The most expensive file that we could construct within the limits. No client can create it.
 #[test]
-fn the_largest_files_stay_within_two_gibibytes_and_ten_seconds() {
+fn the_largest_files_take_at_most_two_gibibytes_and_ten_seconds() {
     let school = School::new();
     let types = "{\"id\":\"%x\"},".repeat(16 * 1024 * 1024 / 12 - 1);
-    school.write("aula1/Comedor-MenuTypes.json", format!("[{types}0]"));
-    let bounded = ["prlimit", "--as=2147483648", "--cpu=10"];
-    school.get("get_menu_types").under(&bounded).run().ok();
-    school.get("get_menu").under(&bounded).run().ok();
+    school.write(TYPES, format!("[{types}0]"));
+    for action in ["get_menu_types", "get_menu"] {
+        school.get(action).memory(2 << 30).cpu_seconds(10).run().ok();
+    }
 }
 
 #[test]
-fn what_a_client_sends_reaches_no_header_and_no_log() {
+fn client_input_reaches_neither_headers_nor_log() {
     let school = School::new();
     let evil = "x%0d%0aSet-Cookie:%20a=b";
     for query in ["action", "aulario", "date", "menu"] {
@@ -106,7 +106,7 @@ fn what_a_client_sends_reaches_no_header_and_no_log() {
         assert_eq!(answer.log, "");
         assert!(!String::from_utf8_lossy(&answer.body).contains("Cookie"));
     }
-    // A path of the administrator's is escaped, so that it can't look like a line of its own.
+    // A path from the settings is escaped, so that it cannot forge a log line.
     let answer =
         school.get("get_menu").set("COMEDOR_SESSION_DIR", "/no\n[notice] forged\u{1b}[2J").run();
     assert_eq!(answer.fails("INTERNAL_ERROR").log.matches(char::is_control).count(), 1);
@@ -114,19 +114,19 @@ fn what_a_client_sends_reaches_no_header_and_no_log() {
 }
 
 #[test]
-fn a_body_that_is_refused_is_read_to_its_end_and_a_client_that_stops_is_left() {
+fn a_rejected_body_is_drained_and_the_answer_does_not_wait_for_its_end() {
     let school = School::new();
-    let refused = school.get("save_menu").method("POST").set("CONTENT_LENGTH", "3000000");
-    let mut child = refused.command().spawn().unwrap();
+    let rejected = school.get("save_menu").method("POST").set("CONTENT_LENGTH", "3000000");
+    let mut child = rejected.command().spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
-    // More than fits into a pipe: somebody reads it.
+    // More than a pipe holds, so the program must be reading.
     input.write_all(&vec![b' '; 2_000_000]).unwrap();
     Answer::of(child).fails("TOO_LARGE");
     drop(input);
 }
 
 #[test]
-fn a_server_that_has_gone_away_loses_no_write() {
+fn a_write_is_kept_if_the_web_server_has_closed_the_connection() {
     let school = School::new();
     let save = school.post("save_menu").json(&save("stored"));
     let closed = || {
@@ -137,7 +137,7 @@ fn a_server_that_has_gone_away_loses_no_write() {
     let mut child = save.send(save.command().stdout(closed()).stderr(closed()));
     assert!(child.wait().unwrap().success());
     assert_eq!(school.menu("basal")["menu"]["plates"]["primero"]["name"], "stored");
-    // With no standard error at all, an error is still answered.
+    // An error is answered even if standard error is closed.
     let get = school.get("get_menu").set("COMEDOR_SERVICE", "/");
     assert_eq!(get.shell("exec \"$0\" 2>&-").run().status, 500);
 }

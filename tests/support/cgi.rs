@@ -79,10 +79,21 @@ impl Cgi {
         self.body("application/json", body.to_string())
     }
 
-    /// Runs the program under `command`, inside of any given before: `["prlimit", "--cpu=2"]`.
+    /// Runs the program under `command`, inside any set before: `["strace", "-f"]`.
     pub fn under(mut self, command: &[&str]) -> Cgi {
         self.wrapper.extend(command.iter().map(OsString::from));
         self
+    }
+
+    /// Limits the processor time of the program. An unoptimized build gets ten times as much.
+    pub fn cpu_seconds(self, limit: u32) -> Cgi {
+        let limit = if cfg!(debug_assertions) { 10 * limit } else { limit };
+        self.under(&["prlimit", &format!("--cpu={limit}")])
+    }
+
+    /// Limits the address space of the program.
+    pub fn memory(self, bytes: u64) -> Cgi {
+        self.under(&["prlimit", &format!("--as={bytes}")])
     }
 
     /// Runs the program by a line of shell in which `"$0"` is its path.

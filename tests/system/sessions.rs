@@ -346,7 +346,7 @@ fn references_do_not_multiply_memory_or_time() {
     let big = "service:docent".repeat(300_000);
     school.log_in("many", format!("x|s:{}:\"{big}\";{content}", big.len()));
     let read = school.get("get_menu").session("many");
-    read.under(&["prlimit", "--as=134217728", "--cpu=2"]).run().fails("FORBIDDEN");
+    read.memory(128 << 20).cpu_seconds(2).run().fails("FORBIDDEN");
 }
 
 /// The worst that fits into a session file of 16 MiB, with what may be in memory then.
@@ -365,7 +365,7 @@ fn no_session_takes_more_memory_than_a_small_multiple_of_its_size() {
     ] {
         school.log_in("big", &content);
         let read = school.get("get_menu").session("big");
-        let answer = read.under(&["prlimit", "--as=134217728"]).run();
+        let answer = read.memory(128 << 20).run();
         answer.fails("INVALID_SESSION");
     }
 }

@@ -1,0 +1,167 @@
+//! Rejected requests: the code of each error and the order of the checks.
+
+use super::*;
+
+#[test]
+fn fields_are_checked_absent_ones_first_then_format_then_the_type() {
+    let school = School::new();
+    let long = |length| "ñ".repeat(length);
+    let many = |count| (0..count).map(|n| (format!("p{n}"), plate("x"))).collect::<Value>();
+    for (action, body, code) in [
+        ("save_menu", json!({}), "MISSING_PARAM"),
+        ("save_menu", json!({"menu_type": "basal"}), "MISSING_PARAM"),
+        ("save_menu", json!({"plates": {}}), "MISSING_PARAM"),
+        ("save_menu", json!({"menu_type": " \u{b}\0", "plates": {}}), "MISSING_PARAM"),
+        ("save_menu", json!({"menu_type": null, "plates": {}, "date": "x"}), "MISSING_PARAM"),
+        ("save_menu", json!({"menu_type": 5, "plates": null}), "MISSING_PARAM"),
+        ("save_menu", json!({"menu_type": 5, "plates": {}}), "INVALID_FORMAT"),
+        (
+            "save_menu",
+            json!({"menu_type": "no", "plates": {}, "date": "20-11-2026"}),
+            "INVALID_FORMAT",
+        ),
+        ("save_menu", json!({"menu_type": "basal", "plates": {}, "date": " "}), "INVALID_FORMAT"),
+        (
+            "save_menu",
+            json!({"menu_type": "basal", "plates": {}, "date": 20261120}),
+            "INVALID_FORMAT",
+        ),
+        ("save_menu", json!({"menu_type": "basal", "plates": "x"}), "INVALID_FORMAT"),
+        ("save_menu", json!({"menu_type": "basal", "plates": ["x"]}), "INVALID_FORMAT"),
+        ("save_menu", json!({"menu_type": "basal", "plates": {"a": ["x"]}}), "INVALID_FORMAT"),
+        ("save_menu", json!({"menu_type": "basal", "plates": {"a b": {}}}), "INVALID_FORMAT"),
+        ("save_menu", json!({"menu_type": "basal", "plates": {"": {}}}), "INVALID_FORMAT"),
+        ("save_menu", json!({"menu_type": "basal", "plates": {"é": {}}}), "INVALID_FORMAT"),
+        ("save_menu", json!({"menu_type": "basal", "plates": {"a": "x"}}), "INVALID_FORMAT"),
+        (
+            "save_menu",
+            json!({"menu_type": "basal", "plates": {"a": {"name": 5}}}),
+            "INVALID_FORMAT",
+        ),
+        (
+            "save_menu",
+            json!({"menu_type": "basal", "plates": {"a": {"name": long(2001)}}}),
+            "INVALID_FORMAT",
+        ),
+        ("save_menu", json!({"menu_type": "basal", "plates": many(65)}), "INVALID_FORMAT"),
+        // Together with the three of every menu there would be 67.
+        ("save_menu", json!({"menu_type": "basal", "plates": many(64)}), "INVALID_FORMAT"),
+        ("save_menu", json!({"menu_type": "no", "plates": {}}), "INVALID_MENU_TYPE"),
+        ("add_menu_type", json!({"label": "x"}), "MISSING_PARAM"),
+        ("add_menu_type", json!({"id": "x"}), "MISSING_PARAM"),
+        ("add_menu_type", json!({"id": "x", "label": " "}), "MISSING_PARAM"),
+        ("add_menu_type", json!({"id": "ñ/", "label": "x"}), "MISSING_PARAM"),
+        ("add_menu_type", json!({"id": ["x"], "label": "x"}), "INVALID_FORMAT"),
+        ("add_menu_type", json!({"id": "a".repeat(65), "label": "x"}), "INVALID_FORMAT"),
+        ("add_menu_type", json!({"id": "x", "label": long(201)}), "INVALID_FORMAT"),
+        ("add_menu_type", json!({"id": "basal", "label": 1}), "INVALID_FORMAT"),
+        ("add_menu_type", json!({"id": "basal", "label": "x", "color": "red"}), "INVALID_FORMAT"),
+        (
+            "add_menu_type",
+            json!({"id": "basal", "label": "x", "color": "#12345g"}),
+            "INVALID_FORMAT",
+        ),
+        ("add_menu_type", json!({"id": " BASAL ", "label": "x"}), "DUPLICATE"),
+        ("rename_menu_type", json!({"label": "x"}), "MISSING_PARAM"),
+        ("rename_menu_type", json!({"id": "no"}), "MISSING_PARAM"),
+        ("rename_menu_type", json!({"id": "no", "label": " ", "color": null}), "MISSING_PARAM"),
+        ("rename_menu_type", json!({"id": "no", "color": "#fff"}), "INVALID_FORMAT"),
+        ("rename_menu_type", json!({"id": "no", "label": {}}), "INVALID_FORMAT"),
+        ("rename_menu_type", json!({"id": "no", "label": "x"}), "NOT_FOUND"),
+        ("delete_menu_type", json!({}), "MISSING_PARAM"),
+        ("delete_menu_type", json!({"id": false}), "INVALID_FORMAT"),
+        ("delete_menu_type", json!({"id": "no"}), "NOT_FOUND"),
+    ] {
+        let answer = school.post(action).json(&body).run();
+        println!("{action} {body}");
+        answer.fails(code);
+    }
+    assert!(!school.path("aula1").exists(), "a refused request creates nothing");
+
+    // The limits themselves are within.
+    school
+        .post("add_menu_type")
+        .json(&json!({"id": "a".repeat(64), "label": long(200)}))
+        .run()
+        .ok();
+    let mut most = many(61);
+    most["p0"]["name"] = long(2000).into();
+    school.save(json!({"date": DATE, "menu_type": "basal", "plates": most}));
+    let key = "k".repeat(64);
+    let full = json!({"date": DATE, "menu_type": "basal", "plates": {key: {"name": "x"}}});
+    school.post("save_menu").json(&full).run().fails("INVALID_FORMAT");
+}
+
+/// Each request lacks everything from its own check on; the first check that fails answers.
+#[test]
+fn checks_come_in_the_order_of_the_contract() {
+    let school = School::new();
+    school.log_in("nobody", session(ADMIN).replace("auth_ok|b:1;", "auth_ok|b:0;"));
+    school.log_in("nowhere", session_of("../x", &[]));
+    school.log_in("pupil", session(&[]));
+    school.log_in("sysadmin", session(&["sysadmin:access"]));
+    let narrow = |aulas: &str| {
+        let all = session(TEACHER).replace("s:7:\"service\";a:1:", "s:7:\"service\";a:2:");
+        all.replace("\"centro1\";}}", &format!("\"centro1\";s:5:\"aulas\";{aulas}}}}}"))
+    };
+    school.log_in("narrow", narrow("a:2:{s:1:\"x\";s:5:\"aula2\";i:0;i:7;}"));
+    school.log_in("none", narrow("N;"));
+    let worst = school.get("no").method("PUT").set("CONTENT_LENGTH", "100000000").session("no");
+    let worst = worst.aulario("").set("HTTP_SEC_FETCH_SITE", "cross-site").body("x/y", "x");
+
+    let cgi = worst.clone().set("CONTENT_LENGTH", "100000000");
+    cgi.run().fails("TOO_LARGE");
+    cgi.set("CONTENT_LENGTH", "1x").run().fails("INVALID_FORMAT");
+    for session in ["no", "nobody", "nowhere"] {
+        worst.clone().session(session).run().fails("INVALID_SESSION");
+    }
+    for session in ["pupil", "sysadmin"] {
+        worst.clone().session(session).run().fails("FORBIDDEN");
+    }
+    let cgi = worst.session("narrow");
+    cgi.run().fails("MISSING_PARAM");
+    cgi.clone().aulario("a/b").run().fails("INVALID_FORMAT");
+    cgi.clone().aulario("aula1").run().fails("FORBIDDEN");
+    cgi.clone().session("none").aulario("aula1").run().fails("FORBIDDEN");
+    let cgi = cgi.aulario("7");
+    cgi.run().fails("INVALID_ACTION");
+    let cgi = cgi.query("action", "save_menu");
+    cgi.run().fails("NOT_FOUND");
+    let cgi = cgi.session("teacher").aulario("compartida");
+    assert_eq!(cgi.run().fails("INVALID_ACTION").header("Allow"), Some("POST"));
+    let cgi = cgi.method("POST");
+    let permission = cgi.run().value();
+    let cgi = cgi.session("admin");
+    let sharing = cgi.run().value();
+    let cgi = cgi.aulario("aula1");
+    let site = cgi.run().value();
+    for forbidden in [&permission, &sharing, &site] {
+        assert_eq!(forbidden["code"], "FORBIDDEN");
+    }
+    assert!(permission != sharing && sharing != site && site != permission);
+    let cgi = cgi.set("HTTP_SEC_FETCH_SITE", "same-origin");
+    cgi.run().fails("INVALID_FORMAT");
+    cgi.body("x/y", "").run().fails("MISSING_PARAM");
+}
+
+#[test]
+fn writes_from_another_site_are_refused() {
+    let school = School::new();
+    let write = || school.post("rename_menu_type").json(&json!({"id": "basal", "label": "B"}));
+    write().set("HTTP_SEC_FETCH_SITE", "cross-site").run().fails("FORBIDDEN");
+    write().set("HTTP_SEC_FETCH_SITE", "same-site").run().fails("FORBIDDEN");
+    write().set("HTTP_ORIGIN", "http://evil.example").run().fails("FORBIDDEN");
+    write().set("HTTP_ORIGIN", "null").run().fails("FORBIDDEN");
+    write().set("HTTP_ORIGIN", "http://School.Example:80").run().ok();
+    write().set("HTTP_ORIGIN", "http://school.example:8080").run().fails("FORBIDDEN");
+    write().unset("HTTP_HOST").set("HTTP_ORIGIN", "http://school.example").run().ok();
+    write().set("HTTP_SEC_FETCH_SITE", "same-origin").set("HTTP_ORIGIN", "http://x").run().ok();
+    write().set("HTTP_SEC_FETCH_SITE", "none").run().ok();
+    let trusting = write().set("COMEDOR_TRUSTED_ORIGINS", "https://a.example, https://B.example");
+    let site = |site| trusting.clone().set("HTTP_SEC_FETCH_SITE", site);
+    site("cross-site").set("HTTP_ORIGIN", "https://b.example").run().ok();
+    site("cross-site").set("HTTP_ORIGIN", "http://b.example").run().fails("FORBIDDEN");
+    site("cross-site").run().fails("FORBIDDEN");
+    // Reads may come from anywhere: without CORS headers no other page sees the answer.
+    school.get("get_menu").set("HTTP_SEC_FETCH_SITE", "cross-site").run().ok();
+}

@@ -1,0 +1,157 @@
+//! Reading and saving menus.
+
+use super::*;
+
+#[test]
+fn an_aulario_without_data_has_three_types_and_empty_menus_and_reading_writes_nothing() {
+    let school = School::new();
+    let before = school.files();
+    assert_eq!(
+        school.get("get_menu_types").run().ok(),
+        json!({"success": true, "menu_types": default_types()})
+    );
+    assert_eq!(
+        school.get("get_menu").query("date", DATE).run().ok(),
+        json!({
+            "success": true, "date": DATE, "menu_type": "basal", "menu_types": default_types(),
+            "menu": {"plates": plates("", "", "")},
+        })
+    );
+    assert_eq!(school.files(), before);
+}
+
+#[test]
+fn a_menu_is_saved_and_read_back_by_day_and_type() {
+    let school = School::new();
+    let saved = school.save(json!({
+        "date": DATE, "menu_type": "alergias",
+        "plates": {"primero": {"name": " Sopa\n"}, "extra-1": {"name": "Pan", "pictogram": "x.png"}},
+    }));
+    let mut expected = plates("Sopa", "", "");
+    expected["extra-1"] = plate("Pan");
+    assert_eq!(
+        saved,
+        json!({
+            "success": true, "date": DATE, "menu_type": "alergias", "menu": {"plates": expected},
+        })
+    );
+    assert_eq!(school.menu("alergias")["menu"]["plates"], expected);
+    assert_eq!(school.menu("basal")["menu"]["plates"], plates("", "", ""));
+    let other_day = school.get("get_menu").query("date", "2026-11-19").query("menu", "alergias");
+    assert_eq!(other_day.run().ok()["menu"]["plates"], plates("", "", ""));
+
+    // A later save changes the names that it is sent and nothing else.
+    school.save(json!({
+        "date": DATE, "menu_type": "alergias",
+        "plates": {"segundo": {"name": "Pollo"}, "primero": {}, "postre": null, "extra-1": {"name": null},
+                   "never": {}, "neither": []},
+    }));
+    expected["segundo"] = plate("Pollo");
+    assert_eq!(school.menu("alergias")["menu"]["plates"], expected);
+    // An empty name is a name.
+    school.save(json!({
+        "date": DATE, "menu_type": "alergias", "plates": {"segundo": {"name": "  "}},
+    }));
+    expected["segundo"] = plate("");
+    assert_eq!(school.menu("alergias")["menu"]["plates"], expected);
+}
+
+#[test]
+fn without_a_date_it_is_today() {
+    let school = School::new();
+    let before = today(None);
+    let body = json!({"menu_type": "basal", "plates": {"primero": {"name": "Hoy"}}});
+    let saved = school.save(body)["date"].clone();
+    let empty = json!({"date": "", "menu_type": "basal", "plates": []});
+    school.save(empty);
+    let null = json!({"date": null, "menu_type": "basal", "plates": {}});
+    school.save(null);
+    let read = school.get("get_menu").query("date", "").run().ok();
+    assert!([before.clone(), today(None)].map(Value::from).contains(&saved), "{saved}");
+    if before == today(None) {
+        assert_eq!(read["date"], before);
+        assert_eq!(read["menu"]["plates"], plates("Hoy", "", ""));
+    }
+}
+
+#[test]
+fn the_first_save_stores_three_plates_even_when_it_names_none() {
+    let school = School::new();
+    school.save(json!({"date": DATE, "menu_type": "basal", "plates": {}}));
+    let file = school.read("aula1/Comedor/2026-11/20/_datos.json");
+    assert_eq!(
+        serde_json::from_str::<Value>(&file).unwrap(),
+        json!({"date": DATE, "menus": {"basal": {"plates": plates("", "", "")}}})
+    );
+}
+
+#[test]
+fn dates_are_days_of_the_calendar() {
+    let school = School::new();
+    for date in ["2024-02-29", "2000-02-29", "0001-01-01", "9999-12-31"] {
+        assert_eq!(school.get("get_menu").query("date", date).run().ok()["date"], date);
+    }
+    for date in [
+        "2026-02-29",
+        "1900-02-29",
+        "2026-13-01",
+        "2026-00-01",
+        "2026-01-00",
+        "2026-1-1",
+        "2026-01-011",
+        "+026-01-01",
+        "2026/01/01",
+        "%202026-01-01",
+        "2026-01-01%0A",
+        "0000-01-01",
+        "today",
+        "٢٠٢٦-٠١-٠١",
+    ] {
+        let answer = school.get("get_menu").query("date", date).query("menu", "no").run();
+        println!("{date}");
+        answer.fails("INVALID_FORMAT");
+    }
+}
+
+#[test]
+fn a_shared_aulario_shows_the_other_one_s_menus_and_refuses_writes() {
+    let school = School::new();
+    school.save(json!({"date": DATE, "menu_type": "basal", "plates": {"primero": {"name": "A1"}}}));
+    let name = |aulario: &str| {
+        let read = school.get("get_menu").query("date", DATE).aulario(aulario);
+        read.run().ok()["menu"]["plates"]["primero"]["name"].clone()
+    };
+    assert_eq!(name("compartida"), "A1");
+    assert_eq!(name("aula2"), "");
+    let write = school.post("delete_menu_type").aulario("compartida").json(&json!({"id": "basal"}));
+    write.run().fails("FORBIDDEN");
+    assert!(!school.path("compartida").exists());
+
+    // What is no other aulario of the centre is as if it were not there.
+    for (index, source) in [
+        r#""""#,
+        r#""none""#,
+        r#""missing""#,
+        r#""../centro1/Aularios/aula1""#,
+        "5",
+        "null",
+        r#"["aula1"]"#,
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let id = format!("own{index}");
+        school.write(&format!("{id}.json"), format!(r#"{{"shared_comedor_from":{source}}}"#));
+        assert_eq!(name(&id), "", "{source}");
+        let body = json!({"date": DATE, "menu_type": "basal", "plates": {"primero": {"name": id}}});
+        school.post("save_menu").aulario(&id).json(&body).run().ok();
+        assert_eq!(name(&id), id);
+    }
+    // One hop, not a chain; and not to itself.
+    school.write("chain.json", r#"{"shared_comedor_from":"compartida"}"#);
+    school.write("self.json", r#"{"shared_comedor_from":"self"}"#);
+    assert_eq!(name("chain"), "");
+    let body = json!({"id": "basal"});
+    school.post("delete_menu_type").aulario("self").json(&body).run().ok();
+    school.post("delete_menu_type").aulario("chain").json(&body).run().fails("FORBIDDEN");
+}

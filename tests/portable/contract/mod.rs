@@ -1,0 +1,42 @@
+//! The contract of the API, by subject.
+
+mod errors;
+mod menus;
+mod requests;
+mod settings;
+mod types;
+
+use std::process::Command;
+
+use crate::support::*;
+
+const JSON: &str = "application/json";
+const FORM: &str = "application/x-www-form-urlencoded";
+
+/// The menu types of an aulario without a file of types.
+fn default_types() -> Value {
+    json!([
+        {"id": "basal", "label": "Menú basal", "color": "#0d6efd"},
+        {"id": "vegetariano", "label": "Menú vegetariano", "color": "#198754"},
+        {"id": "alergias", "label": "Menú alergias", "color": "#dc3545"},
+    ])
+}
+
+fn plate(name: &str) -> Value {
+    json!({"name": name, "pictogram": ""})
+}
+
+fn plates(primero: &str, segundo: &str, postre: &str) -> Value {
+    json!({"primero": plate(primero), "segundo": plate(segundo), "postre": plate(postre)})
+}
+
+/// The current day in `zone`, by default in the system's time zone.
+fn today(zone: Option<&str>) -> String {
+    let mut date = Command::new("date");
+    match zone {
+        Some(zone) => date.env("TZ", zone),
+        None => date.env_remove("TZ"),
+    };
+    let day = output(date.arg("+%F"), "coreutils");
+    String::from_utf8(day).unwrap().trim().to_owned()
+}

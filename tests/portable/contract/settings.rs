@@ -1,0 +1,88 @@
+//! Settings and the command line.
+
+use super::*;
+
+#[test]
+fn a_setting_that_cannot_be_used_is_named_in_the_log_alone() {
+    let school = School::new();
+    for (name, value) in [
+        ("COMEDOR_SERVICE", "a/b"),
+        ("COMEDOR_SESSION_DIR", "x;/y"),
+        ("COMEDOR_SESSION_NAME", "1"),
+        ("COMEDOR_SESSION_FORMAT", "wddx"),
+        ("COMEDOR_SESSION_MAX_AGE", "soon"),
+        ("COMEDOR_TRUSTED_ORIGINS", "example"),
+        ("COMEDOR_DATA_DIR", ""),
+    ] {
+        let answer = school.get("get_menu").set(name, value).run();
+        answer.fails("INTERNAL_ERROR");
+        assert!(answer.log.contains(name), "{}", answer.log);
+        assert!(!String::from_utf8_lossy(&answer.body).contains("COMEDOR"));
+    }
+}
+
+#[test]
+fn settings_come_from_the_file_beside_the_program_and_the_environment_wins() {
+    let school = School::new();
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("comedor");
+    std::fs::copy(PROGRAM, &program).unwrap();
+    let file = folder.path().join("comedor.conf");
+    let write = |text: String| std::fs::write(&file, text).unwrap();
+    let get = school.get("get_menu").program(&program).unset("COMEDOR_DATA_DIR");
+    write(format!("# school\n\nCOMEDOR_DATA_DIR = {}\nTZ=<+14>-14\n", school.data().display()));
+    let far_east = || Value::from(today(Some("<+14>-14")));
+    let before = far_east();
+    let today = get.run().ok()["date"].clone();
+    assert!([before, far_east()].contains(&today), "{today}");
+    get.clone().set("COMEDOR_DATA_DIR", "/nowhere").run().fails("INTERNAL_ERROR");
+    write("COMEDOR_DATA_DIR=/nowhere\n".to_owned());
+    assert!(get.run().fails("INTERNAL_ERROR").log.contains("/nowhere"));
+    school.get("get_menu").program(&program).run().ok();
+    for (line, problem) in
+        [("COMEDOR_DATADIR=/x", "unknown setting `COMEDOR_DATADIR`"), ("x", "expected NAME=value")]
+    {
+        write(format!("\n{line}\n"));
+        let answer = get.run();
+        answer.fails("INTERNAL_ERROR");
+        let expected = format!("comedor.conf: line 2: {problem}");
+        assert!(answer.log.contains(&expected), "{}", answer.log);
+    }
+}
+
+#[test]
+fn the_service_names_session_key_permission_and_data_folder() {
+    let school = School::new();
+    let session = session(TEACHER).replace("s:7:\"service\"", "s:7:\"kitchen\"");
+    school.log_in("cook", session.replace("service:docente", "kitchen:docente"));
+    let read = school.get("get_menu_types").set("COMEDOR_SERVICE", "kitchen");
+    read.clone().session("cook").run().ok();
+    read.run().fails("INVALID_SESSION");
+    school.get("get_menu_types").session("cook").run().fails("INVALID_SESSION");
+}
+
+#[test]
+fn at_a_terminal_it_helps_and_under_a_server_it_ignores_arguments() {
+    let run = |arguments: &[&str]| {
+        let output = std::process::Command::new(PROGRAM).args(arguments).env_clear().output();
+        let output = output.unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (output.status.code(), text(output.stdout), text(output.stderr))
+    };
+    let (status, help, errors) = run(&["--help"]);
+    assert_eq!((status, errors.as_str()), (Some(0), ""));
+    assert!(help.contains("COMEDOR_DATA_DIR"));
+    let version = format!("comedor {}\n", env!("CARGO_PKG_VERSION"));
+    assert_eq!(run(&["--version"]), (Some(0), version, String::new()));
+    for wrong in [&[][..], &["--halp"], &["--help", "x"]] {
+        let (status, output, errors) = run(wrong);
+        assert_eq!((status, output.as_str()), (Some(2), ""));
+        assert!(errors.contains("--help"));
+    }
+    let school = School::new();
+    for (variable, status) in [("GATEWAY_INTERFACE", 200), ("REQUEST_METHOD", 400)] {
+        let mut command = school.get("get_menu").unset(variable).command();
+        let answer = Answer::of(command.arg("--help").spawn().unwrap());
+        assert_eq!(answer.status, status);
+    }
+}

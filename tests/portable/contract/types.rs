@@ -1,0 +1,74 @@
+//! Menu types.
+
+use super::*;
+
+#[test]
+fn types_are_added_changed_and_deleted() {
+    let school = School::new();
+    assert_eq!(
+        school
+            .post("add_menu_type")
+            .json(&json!({"id": " Sin Sal/A b\u{f1}.c ", "label": " Sin sal "}))
+            .run()
+            .ok(),
+        json!({
+            "success": true, "message": "Menu type added.",
+            "menu_type": {"id": "ab.c", "label": "Sin sal", "color": "#0d6efd"},
+        })
+    );
+    assert_eq!(
+        school
+            .post("rename_menu_type")
+            .json(&json!({"id": "ab.c", "label": null, "color": "#ABCDEF"}))
+            .run()
+            .ok(),
+        json!({
+            "success": true, "message": "Menu type changed.",
+            "menu_type": {"id": "ab.c", "label": "Sin sal", "color": "#ABCDEF"},
+        })
+    );
+    let renamed = school.post("rename_menu_type").json(&json!({"id": "basal", "label": "Normal"}));
+    renamed.run().ok();
+    assert_eq!(
+        school.post("delete_menu_type").json(&json!({"id": "vegetariano"})).run().ok(),
+        json!({"success": true, "message": "Menu type deleted."})
+    );
+    assert_eq!(
+        school.get("get_menu_types").run().ok()["menu_types"],
+        json!([
+            {"id": "basal", "label": "Normal", "color": "#0d6efd"},
+            {"id": "alergias", "label": "Menú alergias", "color": "#dc3545"},
+            {"id": "ab.c", "label": "Sin sal", "color": "#ABCDEF"},
+        ])
+    );
+}
+
+#[test]
+fn the_menus_of_a_deleted_type_come_back_with_it() {
+    let school = School::new();
+    school.save(json!({"date": DATE, "menu_type": "basal", "plates": {"primero": {"name": "A"}}}));
+    school.post("delete_menu_type").json(&json!({"id": "basal"})).run().ok();
+    school.get("get_menu").query("menu", "basal").run().fails("INVALID_MENU_TYPE");
+    assert_eq!(school.get("get_menu").run().ok()["menu_type"], "vegetariano");
+    school.post("add_menu_type").json(&json!({"id": "basal", "label": "B"})).run().ok();
+    assert_eq!(school.menu("basal")["menu"]["plates"]["primero"]["name"], "A");
+}
+
+#[test]
+fn an_id_is_looked_up_as_sent_and_then_cleaned() {
+    let school = School::new();
+    let types = r#"[{"id":"Mayor 1","label":"M"},{"id":"basal","label":"B"}]"#;
+    school.write("aula1/Comedor-MenuTypes.json", types);
+    for (sent, found) in [
+        ("Mayor%201", "Mayor 1"),
+        ("basal", "basal"),
+        ("%20x/basal/%20", "basal"),
+        ("bas%C3%B1al", "basal"),
+    ] {
+        assert_eq!(school.menu(sent)["menu_type"], found, "{sent}");
+    }
+    for unknown in ["BASAL", "mayor%201", "basal%00x"] {
+        let read = school.get("get_menu").query("menu", unknown);
+        read.run().fails("INVALID_MENU_TYPE");
+    }
+}
