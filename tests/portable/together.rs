@@ -11,7 +11,7 @@ const WRITES: usize = 10;
 /// Every writer adds types and plates of its own to the same files; a reader beside them looks
 /// at the files as the frontend does, without a lock.
 #[test]
-fn writers_at_once_lose_nothing_and_readers_see_whole_files() {
+fn concurrent_writers_lose_nothing_and_readers_see_complete_files() {
     let school = School::new();
     let done = AtomicBool::new(false);
     thread::scope(|scope| {

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn fields_are_checked_absent_ones_first_then_format_then_the_type() {
+fn missing_fields_are_reported_before_invalid_ones_and_those_before_an_unknown_type() {
     let school = School::new();
     let long = |length| "ñ".repeat(length);
     let many = |count| (0..count).map(|n| (format!("p{n}"), plate("x"))).collect::<Value>();
@@ -44,7 +44,7 @@ fn fields_are_checked_absent_ones_first_then_format_then_the_type() {
             "INVALID_FORMAT",
         ),
         ("save_menu", json!({"menu_type": "basal", "plates": many(65)}), "INVALID_FORMAT"),
-        // Together with the three of every menu there would be 67.
+        // The three plates that every menu has make it 67.
         ("save_menu", json!({"menu_type": "basal", "plates": many(64)}), "INVALID_FORMAT"),
         ("save_menu", json!({"menu_type": "no", "plates": {}}), "INVALID_MENU_TYPE"),
         ("add_menu_type", json!({"label": "x"}), "MISSING_PARAM"),
@@ -76,9 +76,9 @@ fn fields_are_checked_absent_ones_first_then_format_then_the_type() {
         println!("{action} {body}");
         answer.fails(code);
     }
-    assert!(!school.path("aula1").exists(), "a refused request creates nothing");
+    assert!(!school.path("aula1").exists(), "a rejected request creates nothing");
 
-    // The limits themselves are within.
+    // Values at the limits are accepted.
     school
         .post("add_menu_type")
         .json(&json!({"id": "a".repeat(64), "label": long(200)}))
@@ -92,11 +92,11 @@ fn fields_are_checked_absent_ones_first_then_format_then_the_type() {
     school.post("save_menu").json(&full).run().fails("INVALID_FORMAT");
 }
 
-/// Each request lacks everything from its own check on; the first check that fails answers.
+/// Each request also fails every later check; the first one that fails determines the answer.
 #[test]
-fn checks_come_in_the_order_of_the_contract() {
+fn checks_run_in_the_order_of_the_contract() {
     let school = School::new();
-    school.log_in("nobody", session(ADMIN).replace("auth_ok|b:1;", "auth_ok|b:0;"));
+    school.log_in("logged-out", session(ADMIN).replace("auth_ok|b:1;", "auth_ok|b:0;"));
     school.log_in("nowhere", session_of("../x", &[]));
     school.log_in("pupil", session(&[]));
     school.log_in("sysadmin", session(&["sysadmin:access"]));
@@ -112,7 +112,7 @@ fn checks_come_in_the_order_of_the_contract() {
     let cgi = worst.clone().set("CONTENT_LENGTH", "100000000");
     cgi.run().fails("TOO_LARGE");
     cgi.set("CONTENT_LENGTH", "1x").run().fails("INVALID_FORMAT");
-    for session in ["no", "nobody", "nowhere"] {
+    for session in ["no", "logged-out", "nowhere"] {
         worst.clone().session(session).run().fails("INVALID_SESSION");
     }
     for session in ["pupil", "sysadmin"] {
@@ -145,7 +145,7 @@ fn checks_come_in_the_order_of_the_contract() {
 }
 
 #[test]
-fn writes_from_another_site_are_refused() {
+fn writes_from_another_site_are_rejected() {
     let school = School::new();
     let write = || school.post("rename_menu_type").json(&json!({"id": "basal", "label": "B"}));
     write().set("HTTP_SEC_FETCH_SITE", "cross-site").run().fails("FORBIDDEN");
@@ -162,6 +162,6 @@ fn writes_from_another_site_are_refused() {
     site("cross-site").set("HTTP_ORIGIN", "https://b.example").run().ok();
     site("cross-site").set("HTTP_ORIGIN", "http://b.example").run().fails("FORBIDDEN");
     site("cross-site").run().fails("FORBIDDEN");
-    // Reads may come from anywhere: without CORS headers no other page sees the answer.
+    // Cross-site reads are allowed: without CORS headers, the other page cannot see the answer.
     school.get("get_menu").set("HTTP_SEC_FETCH_SITE", "cross-site").run().ok();
 }

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn an_aulario_without_data_has_three_types_and_empty_menus_and_reading_writes_nothing() {
+fn an_aulario_without_files_has_three_types_and_empty_menus_and_a_read_creates_nothing() {
     let school = School::new();
     let before = school.files();
     assert_eq!(
@@ -21,7 +21,7 @@ fn an_aulario_without_data_has_three_types_and_empty_menus_and_reading_writes_no
 }
 
 #[test]
-fn a_menu_is_saved_and_read_back_by_day_and_type() {
+fn a_saved_menu_is_read_back_by_date_and_type() {
     let school = School::new();
     let saved = school.save(json!({
         "date": DATE, "menu_type": "alergias",
@@ -40,7 +40,7 @@ fn a_menu_is_saved_and_read_back_by_day_and_type() {
     let other_day = school.get("get_menu").query("date", "2026-11-19").query("menu", "alergias");
     assert_eq!(other_day.run().ok()["menu"]["plates"], plates("", "", ""));
 
-    // A later save changes the names that it is sent and nothing else.
+    // A later save changes only the names in its body.
     school.save(json!({
         "date": DATE, "menu_type": "alergias",
         "plates": {"segundo": {"name": "Pollo"}, "primero": {}, "postre": null, "extra-1": {"name": null},
@@ -48,7 +48,7 @@ fn a_menu_is_saved_and_read_back_by_day_and_type() {
     }));
     expected["segundo"] = plate("Pollo");
     assert_eq!(school.menu("alergias")["menu"]["plates"], expected);
-    // An empty name is a name.
+    // An empty name replaces a name.
     school.save(json!({
         "date": DATE, "menu_type": "alergias", "plates": {"segundo": {"name": "  "}},
     }));
@@ -57,7 +57,7 @@ fn a_menu_is_saved_and_read_back_by_day_and_type() {
 }
 
 #[test]
-fn without_a_date_it_is_today() {
+fn the_default_date_is_today() {
     let school = School::new();
     let before = today(None);
     let body = json!({"menu_type": "basal", "plates": {"primero": {"name": "Hoy"}}});
@@ -75,10 +75,10 @@ fn without_a_date_it_is_today() {
 }
 
 #[test]
-fn the_first_save_stores_three_plates_even_when_it_names_none() {
+fn the_first_save_stores_three_plates_even_if_its_body_has_none() {
     let school = School::new();
     school.save(json!({"date": DATE, "menu_type": "basal", "plates": {}}));
-    let file = school.read("aula1/Comedor/2026-11/20/_datos.json");
+    let file = school.read(DAY);
     assert_eq!(
         serde_json::from_str::<Value>(&file).unwrap(),
         json!({"date": DATE, "menus": {"basal": {"plates": plates("", "", "")}}})
@@ -86,7 +86,7 @@ fn the_first_save_stores_three_plates_even_when_it_names_none() {
 }
 
 #[test]
-fn dates_are_days_of_the_calendar() {
+fn only_calendar_dates_are_valid() {
     let school = School::new();
     for date in ["2024-02-29", "2000-02-29", "0001-01-01", "9999-12-31"] {
         assert_eq!(school.get("get_menu").query("date", date).run().ok()["date"], date);
@@ -114,9 +114,9 @@ fn dates_are_days_of_the_calendar() {
 }
 
 #[test]
-fn a_shared_aulario_shows_the_other_one_s_menus_and_refuses_writes() {
+fn a_shared_aulario_shows_the_menus_of_its_source_and_rejects_writes() {
     let school = School::new();
-    school.save(json!({"date": DATE, "menu_type": "basal", "plates": {"primero": {"name": "A1"}}}));
+    school.save(save("A1"));
     let name = |aulario: &str| {
         let read = school.get("get_menu").query("date", DATE).aulario(aulario);
         read.run().ok()["menu"]["plates"]["primero"]["name"].clone()
@@ -127,7 +127,7 @@ fn a_shared_aulario_shows_the_other_one_s_menus_and_refuses_writes() {
     write.run().fails("FORBIDDEN");
     assert!(!school.path("compartida").exists());
 
-    // What is no other aulario of the centre is as if it were not there.
+    // A source that is not another aulario of the same centre is ignored.
     for (index, source) in [
         r#""""#,
         r#""none""#,
@@ -143,11 +143,11 @@ fn a_shared_aulario_shows_the_other_one_s_menus_and_refuses_writes() {
         let id = format!("own{index}");
         school.write(&format!("{id}.json"), format!(r#"{{"shared_comedor_from":{source}}}"#));
         assert_eq!(name(&id), "", "{source}");
-        let body = json!({"date": DATE, "menu_type": "basal", "plates": {"primero": {"name": id}}});
+        let body = save(&id);
         school.post("save_menu").aulario(&id).json(&body).run().ok();
         assert_eq!(name(&id), id);
     }
-    // One hop, not a chain; and not to itself.
+    // Only one hop is followed, and not to the aulario itself.
     school.write("chain.json", r#"{"shared_comedor_from":"compartida"}"#);
     school.write("self.json", r#"{"shared_comedor_from":"self"}"#);
     assert_eq!(name("chain"), "");

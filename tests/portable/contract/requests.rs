@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn reads_answer_get_head_and_post_and_writes_only_post() {
+fn reads_accept_get_head_and_post_and_writes_accept_only_post() {
     let school = School::new();
     for action in ["get_menu_types", "get_menu"] {
         for method in ["GET", "POST"] {
@@ -13,23 +13,23 @@ fn reads_answer_get_head_and_post_and_writes_only_post() {
         let head = school.get(action).query("date", DATE).method("HEAD").run();
         assert_eq!((head.status, &head.headers, head.body.len()), (200, &get.headers, 0));
         for method in ["PUT", "DELETE", "OPTIONS", "get", ""] {
-            let refused = school.get(action).method(method).run();
-            assert_eq!(refused.fails("INVALID_ACTION").header("Allow"), Some("GET, HEAD, POST"));
+            let rejected = school.get(action).method(method).run();
+            assert_eq!(rejected.fails("INVALID_ACTION").header("Allow"), Some("GET, HEAD, POST"));
         }
     }
     for action in ["save_menu", "add_menu_type", "rename_menu_type", "delete_menu_type"] {
         for method in ["GET", "PUT"] {
-            let refused = school.post(action).method(method).run();
-            assert_eq!(refused.fails("INVALID_ACTION").header("Allow"), Some("POST"));
+            let rejected = school.post(action).method(method).run();
+            assert_eq!(rejected.fails("INVALID_ACTION").header("Allow"), Some("POST"));
         }
         let head = school.post(action).method("HEAD").run();
         assert_eq!((head.status, head.header("Allow"), head.body.len()), (400, Some("POST"), 0));
     }
-    assert!(!school.path("aula1").exists(), "a refused request creates nothing");
+    assert!(!school.path("aula1").exists(), "a rejected request creates nothing");
 }
 
 #[test]
-fn parameters_come_from_the_query_and_the_last_of_a_name_counts() {
+fn parameters_come_from_the_query_and_the_last_duplicate_counts() {
     let school = School::new();
     let read = |query: &str| school.get("").set("QUERY_STRING", query);
     let raw = |query: &str| read(query).run();
@@ -45,13 +45,13 @@ fn parameters_come_from_the_query_and_the_last_of_a_name_counts() {
         raw(&format!("action=get_menu&aulario={id}")).fails("INVALID_FORMAT");
     }
     raw(&format!("action=get_menu&aulario={}", "a".repeat(64))).fails("NOT_FOUND");
-    // Fields of a write come from its body only.
+    // The fields of a write come only from its body.
     let cgi = school.post("add_menu_type").query("id", "x").query("label", "X");
     cgi.run().fails("MISSING_PARAM");
 }
 
 #[test]
-fn a_body_is_json_a_form_or_multipart() {
+fn a_body_is_json_or_a_form_or_multipart() {
     let school = School::new();
     let multipart = "--B\r\nContent-Disposition: form-data; name=\"menu_type\"\r\n\r\nbasal\r\n--B\r\n\
                      Content-Disposition: form-data; name=\"date\"\r\n\r\n2026-11-20\r\n--B\r\n\
@@ -112,7 +112,7 @@ fn a_body_is_json_a_form_or_multipart() {
 }
 
 #[test]
-fn a_body_is_read_to_its_length_or_without_one_to_its_end() {
+fn a_body_ends_at_its_content_length_or_else_at_end_of_file() {
     let school = School::new();
     let body = r#"{"id":"basal","label":"B"}"#;
     let post = || school.post("rename_menu_type").body(JSON, body);

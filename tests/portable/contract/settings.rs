@@ -1,9 +1,11 @@
 //! Settings and the command line.
 
+use std::fs;
+
 use super::*;
 
 #[test]
-fn a_setting_that_cannot_be_used_is_named_in_the_log_alone() {
+fn an_invalid_setting_is_named_only_in_the_log() {
     let school = School::new();
     for (name, value) in [
         ("COMEDOR_SERVICE", "a/b"),
@@ -22,13 +24,13 @@ fn a_setting_that_cannot_be_used_is_named_in_the_log_alone() {
 }
 
 #[test]
-fn settings_come_from_the_file_beside_the_program_and_the_environment_wins() {
+fn the_environment_overrides_the_settings_file_beside_the_program() {
     let school = School::new();
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("comedor");
-    std::fs::copy(PROGRAM, &program).unwrap();
+    fs::copy(PROGRAM, &program).unwrap();
     let file = folder.path().join("comedor.conf");
-    let write = |text: String| std::fs::write(&file, text).unwrap();
+    let write = |text: String| fs::write(&file, text).unwrap();
     let get = school.get("get_menu").program(&program).unset("COMEDOR_DATA_DIR");
     write(format!("# school\n\nCOMEDOR_DATA_DIR = {}\nTZ=<+14>-14\n", school.data().display()));
     let far_east = || Value::from(today(Some("<+14>-14")));
@@ -51,7 +53,7 @@ fn settings_come_from_the_file_beside_the_program_and_the_environment_wins() {
 }
 
 #[test]
-fn the_service_names_session_key_permission_and_data_folder() {
+fn the_service_setting_determines_session_key_and_permission() {
     let school = School::new();
     let session = session(TEACHER).replace("s:7:\"service\"", "s:7:\"kitchen\"");
     school.log_in("cook", session.replace("service:docente", "kitchen:docente"));
@@ -62,9 +64,9 @@ fn the_service_names_session_key_permission_and_data_folder() {
 }
 
 #[test]
-fn at_a_terminal_it_helps_and_under_a_server_it_ignores_arguments() {
+fn arguments_are_options_in_a_terminal_and_ignored_under_a_web_server() {
     let run = |arguments: &[&str]| {
-        let output = std::process::Command::new(PROGRAM).args(arguments).env_clear().output();
+        let output = Command::new(PROGRAM).args(arguments).env_clear().output();
         let output = output.unwrap();
         let text = |bytes| String::from_utf8(bytes).unwrap();
         (output.status.code(), text(output.stdout), text(output.stderr))

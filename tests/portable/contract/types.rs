@@ -44,9 +44,9 @@ fn types_are_added_changed_and_deleted() {
 }
 
 #[test]
-fn the_menus_of_a_deleted_type_come_back_with_it() {
+fn adding_a_deleted_type_again_restores_its_menus() {
     let school = School::new();
-    school.save(json!({"date": DATE, "menu_type": "basal", "plates": {"primero": {"name": "A"}}}));
+    school.save(save("A"));
     school.post("delete_menu_type").json(&json!({"id": "basal"})).run().ok();
     school.get("get_menu").query("menu", "basal").run().fails("INVALID_MENU_TYPE");
     assert_eq!(school.get("get_menu").run().ok()["menu_type"], "vegetariano");
@@ -55,10 +55,10 @@ fn the_menus_of_a_deleted_type_come_back_with_it() {
 }
 
 #[test]
-fn an_id_is_looked_up_as_sent_and_then_cleaned() {
+fn an_id_is_looked_up_as_sent_and_then_normalized() {
     let school = School::new();
     let types = r#"[{"id":"Mayor 1","label":"M"},{"id":"basal","label":"B"}]"#;
-    school.write("aula1/Comedor-MenuTypes.json", types);
+    school.write(TYPES, types);
     for (sent, found) in [
         ("Mayor%201", "Mayor 1"),
         ("basal", "basal"),
