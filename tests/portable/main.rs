@@ -3,6 +3,7 @@
 
 mod contract;
 mod hostile;
+mod leave;
 #[path = "../support/mod.rs"]
 mod support;
 mod together;

@@ -1,5 +1,5 @@
-//! The program under real web servers, beside a real PHP frontend: what a browser, an application
-//! and an administrator would notice.
+//! The program under real web servers together with a PHP frontend, as a browser, the application and
+//! an administrator see it. Needs root, the web servers and PHP: `cargo test --test servers`.
 
 use std::fs::{self, File};
 use std::process::Command;
@@ -48,12 +48,12 @@ fn apache_event_with_php_fpm_by_proxy_pass_match() {
 }
 
 #[test]
-fn apache_prefork_where_only_htaccess_can_be_changed() {
+fn apache_prefork_with_htaccess_only() {
     htaccess("prefork", Php::Module, "cgi", Settings::File).exercise();
 }
 
 #[test]
-fn apache_event_where_only_htaccess_can_be_changed() {
+fn apache_event_with_htaccess_only() {
     htaccess("event", Php::Fpm, "cgid", Settings::Server).exercise();
 }
 
@@ -61,28 +61,28 @@ fn apache_event_where_only_htaccess_can_be_changed() {
 fn apache_with_suexec_and_mod_cgi() {
     let site = apache_with_suexec("prefork", "cgi");
     site.exercise();
-    site.everything_belongs_to_its_own_user();
+    site.all_files_belong_to_the_site_user();
 }
 
 #[test]
 fn apache_with_suexec_and_mod_cgid() {
     let site = apache_with_suexec("event", "cgid");
     site.exercise();
-    site.everything_belongs_to_its_own_user();
+    site.all_files_belong_to_the_site_user();
 }
 
 #[test]
-fn apache_prefork_as_first_process_of_a_container() {
+fn apache_prefork_as_process_1_of_a_container() {
     let site = apache_in_container("prefork", "cgi");
     site.exercise();
-    site.leaves_no_process_behind();
+    site.no_process_is_left();
 }
 
 #[test]
-fn apache_event_as_first_process_of_a_container() {
+fn apache_event_as_process_1_of_a_container() {
     let site = apache_in_container("event", "cgid");
     site.exercise();
-    site.leaves_no_process_behind();
+    site.no_process_is_left();
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn lighttpd_with_php_cgi_that_does_not_check_for_files() {
 }
 
 #[test]
-fn nginx_with_php_fpm_and_fcgiwrap_and_settings_of_the_server() {
+fn nginx_with_php_fpm_and_fcgiwrap_and_server_settings() {
     nginx(Settings::Server).exercise();
 }
 
@@ -104,15 +104,17 @@ fn nginx_with_php_fpm_and_fcgiwrap_and_settings_of_the_server() {
 fn nginx_with_php_fpm_and_fcgiwrap() {
     nginx(Settings::File).exercise();
 }
+
 impl Site {
-    /// All that a browser, an application and an administrator would notice.
+    /// Everything that must work under each server.
+    #[track_caller]
     fn exercise(&self) {
         let jar = self.path().join("cookies");
         let login = self.url("login.php");
         self.curl(&["-c", jar.to_str().unwrap(), &login]);
-        self.all_actions_and_the_session_stays_alive();
-        self.bodies_queries_and_methods();
-        self.many_at_once();
+        self.actions();
+        self.requests();
+        self.concurrent_clients();
 
         self.curl(&[&self.url("logout.php")]);
         let (status, answer) = self.curl(&[&self.api("action=get_menu_types&aulario=aula1")]);
@@ -121,10 +123,12 @@ impl Site {
         let logs =
             output(Command::new("cat").args(files_in(&self.path().join("log"))), "coreutils");
         let logs = String::from_utf8_lossy(&logs);
-        assert!(!logs.contains("comedor: "), "errors of clients reach no log: {logs}");
+        assert!(!logs.contains("comedor: "), "client errors must not be logged: {logs}");
     }
 
-    fn all_actions_and_the_session_stays_alive(&self) {
+    /// Every action succeeds, PHP sees its effect, and a request refreshes the session.
+    #[track_caller]
+    fn actions(&self) {
         let jar = fs::read_to_string(self.path().join("cookies")).unwrap();
         let id = jar.split_whitespace().last().unwrap();
         let session = self.path().join(format!("sessions/sess_{id}"));
@@ -134,7 +138,7 @@ impl Site {
         let types = self.call("get_menu_types", None);
         assert_eq!(types["menu_types"][0]["id"], "basal");
         let age = fs::metadata(&session).unwrap().modified().unwrap().elapsed().unwrap_or_default();
-        assert!(age < Duration::from_secs(300), "a request keeps its session alive");
+        assert!(age < Duration::from_secs(300), "a request refreshes its session");
 
         self.save(DATE, "primero", "Lentejas/ñ");
         self.save_by_php(DATE, "postre", "Natillas");
@@ -158,7 +162,9 @@ impl Site {
         assert_eq!(self.call("get_menu_types", None)["menu_types"].as_array().unwrap().len(), 3);
     }
 
-    fn bodies_queries_and_methods(&self) {
+    /// Bodies, queries and methods arrive as the client sent them.
+    #[track_caller]
+    fn requests(&self) {
         let read = self.api("action=get_menu_types&aulario=aula1");
         let save = self.api("action=save_menu&aulario=aula1");
         let json = "Content-Type: application/json";
@@ -184,7 +190,7 @@ impl Site {
             ),
             (413, "TOO_LARGE", &["-H", json, "--data-binary", &big, &save]),
             (413, "TOO_LARGE", &["-H", json, "-H", "Expect:", "--data-binary", &big, &save]),
-            // Over 2 MiB nginx refuses by itself.
+            // nginx itself rejects more than 2 MiB.
             (413, "", &["-H", json, "-H", "Expect:", "--data-binary", &huge, &save]),
             (200, "menu_types", &[&help]),
             (400, "MISSING_PARAM", &[&only_help]),
@@ -201,14 +207,14 @@ impl Site {
                 "{arguments:?}: {found} {answer}"
             );
         }
-        // An answer given before the body was read must arrive all the same; one in five got lost
-        // under mod_cgid and fcgiwrap where the body stayed unread.
+        // An answer must arrive even if it was sent before the body was read. With an unread body,
+        // mod_cgid and fcgiwrap lost one of five.
         thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
                     for _ in 0..15 {
-                        let refused = ["-H", "Origin: http://evil.example", "-d", "{}", &save];
-                        assert_eq!(self.curl(&refused).0, 403);
+                        let rejected = ["-H", "Origin: http://evil.example", "-d", "{}", &save];
+                        assert_eq!(self.curl(&rejected).0, 403);
                     }
                 });
             }
@@ -218,9 +224,10 @@ impl Site {
         }
     }
 
-    /// 200 requests of 8 clients: the program and the PHP page write other days at once and the same
-    /// ones in turns.
-    fn many_at_once(&self) {
+    /// 200 requests of 8 clients. The program and the PHP page write different days concurrently and
+    /// the same day in turn.
+    #[track_caller]
+    fn concurrent_clients(&self) {
         thread::scope(|scope| {
             for client in 1..=8 {
                 scope.spawn(move || {
@@ -247,20 +254,22 @@ impl Site {
         }
     }
 
-    fn everything_belongs_to_its_own_user(&self) {
+    #[track_caller]
+    fn all_files_belong_to_the_site_user(&self) {
         let mut of_others = Command::new("find");
         of_others.arg(self.path().join("data")).args(["!", "-uid", &NOBODY.to_string()]);
         assert_eq!(String::from_utf8_lossy(&output(&mut of_others, "findutils")), "");
     }
 
-    /// The container's first process has reaped the programs and what they forked.
-    fn leaves_no_process_behind(&self) {
+    /// Process 1 of the container has reaped the programs and their child processes.
+    #[track_caller]
+    fn no_process_is_left(&self) {
         let children = |pid: &str| {
             let path = format!("/proc/{pid}/task/{pid}/children");
             fs::read_to_string(path).unwrap_or_default()
         };
         let first = children(&self.server_process().to_string());
-        wait_until("the reaping", || {
+        wait_until("no process of comedor", || {
             let names = children(first.trim())
                 .split_whitespace()
                 .map(|child| fs::read_to_string(format!("/proc/{child}/comm")).unwrap_or_default())

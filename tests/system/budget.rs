@@ -1,5 +1,5 @@
-//! What a request costs, as far as that can be counted, and how that grows with what a school
-//! gathers over the years. Another toolchain or processor may take five per cent more.
+//! The cost of a request in instructions, system calls and memory, and how it grows with the data of
+//! a school. Another toolchain or processor may need five per cent more.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ fn with_slack(budget: u64) -> u64 {
     budget + budget / 20
 }
 
-/// The variables that a web server sets for a browser's request besides those of [`School`].
+/// Adds the variables that a web server sets for a browser's request.
 fn from_browser(request: Cgi) -> Cgi {
     request
         .set("HTTP_ACCEPT", "application/json, text/plain, */*")
@@ -51,7 +51,7 @@ fn save_menu(school: &School) -> Cgi {
     from_browser(school.post("save_menu").json(&body))
 }
 
-/// A school with a file of four types, and a menu that was saved.
+/// A school with four menu types and a saved menu.
 fn school_with_a_menu() -> School {
     let school = School::new();
     school.post("add_menu_type").json(&json!({"id": "x", "label": "X"})).run().ok();
@@ -75,7 +75,7 @@ fn system_calls(request: &Cgi) -> u64 {
 }
 
 #[test]
-fn a_request_stays_within_its_budget() {
+fn instructions_and_system_calls_stay_within_budget() {
     let school = school_with_a_menu();
     for (name, request, most_instructions, most_calls) in [
         ("get_menu", get_menu(&school), 200_000, 65),
@@ -90,10 +90,10 @@ fn a_request_stays_within_its_budget() {
 }
 
 #[test]
-fn a_read_stays_within_its_memory() {
+fn memory_of_a_read_stays_within_budget() {
     const MOST_KIB: u64 = 1434;
     let mut peak = 0;
-    // Stopped when it has all but ended, it is asked for the most it had.
+    // Memory peaks before the answer is written (VmHWM, proc_pid_status(5)).
     let answer = get_menu(&school_with_a_menu()).stopped("write:when=1", |pid| {
         let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
@@ -104,25 +104,25 @@ fn a_read_stays_within_its_memory() {
     assert!(peak <= with_slack(MOST_KIB), "{peak} KiB");
 }
 
-/// Instructions and system calls of a read and of a write.
+/// Instructions and system calls of a read and a write.
 fn costs(school: &School) -> [(u64, u64); 2] {
     [get_menu(school), save_menu(school)]
         .map(|request| (instructions(&request), system_calls(&request)))
 }
 
 #[test]
-fn the_cost_does_not_grow_with_the_days() {
+fn cost_is_independent_of_the_number_of_days() {
     let school = school_with_a_menu();
-    let day = school.read("aula1/Comedor/2026-11/20/_datos.json");
+    let day = school.read(DAY);
     let with_one = costs(&school);
-    let mut made = 1;
+    let mut existing = 1;
     for days in [100, 10_000] {
-        for n in made..days {
+        for n in existing..days {
             let (year, month, day_of_month) = (1990 + n / 336, n / 28 % 12 + 1, n % 28 + 1);
             let folder = format!("aula1/Comedor/{year}-{month:02}/{day_of_month:02}");
             school.write(&format!("{folder}/_datos.json"), &day);
         }
-        made = days;
+        existing = days;
         let with_many = costs(&school);
         println!("{days} days: {with_many:?}, with one {with_one:?}");
         for ((many, many_calls), (one, one_calls)) in with_many.into_iter().zip(with_one) {
@@ -132,21 +132,21 @@ fn the_cost_does_not_grow_with_the_days() {
     }
 }
 
-/// Checks that `costs` at three `sizes` grow along a straight line of at most `steepest`
-/// instructions a unit, and that the system is called no more than to ask for memory, which is
-/// asked for in ever larger pieces.
-fn grows_in_line(what: &str, sizes: [u64; 3], costs: [(u64, u64); 3], steepest: f64) {
+/// Checks that instructions grow linearly with `sizes`, by at most `steepest` per unit. System calls
+/// may only grow by those that allocate memory, in blocks of increasing size.
+#[track_caller]
+fn assert_linear(what: &str, sizes: [u64; 3], costs: [(u64, u64); 3], steepest: f64) {
     let slope = |from: usize, to: usize| {
         (costs[to].0 - costs[from].0) as f64 / (sizes[to] - sizes[from]) as f64
     };
-    println!("{what}: {sizes:?}, {costs:?}, {:.1} and {:.1} each", slope(0, 1), slope(1, 2));
-    assert!(slope(1, 2) <= slope(0, 1) * 1.1, "{what}: bends upwards");
+    println!("{what}: {sizes:?}, {costs:?}, {:.1} and {:.1} per unit", slope(0, 1), slope(1, 2));
+    assert!(slope(1, 2) <= slope(0, 1) * 1.1, "{what}: faster than linear");
     assert!(slope(1, 2) <= steepest, "{what}: {}", slope(1, 2));
     assert!(costs[2].1 <= costs[0].1 + 30, "{what}: system calls");
 }
 
 #[test]
-fn the_cost_grows_in_line_with_the_menu_types() {
+fn cost_is_linear_in_the_number_of_menu_types() {
     let sizes = [1, 30, 300];
     let costs = sizes.map(|size| {
         let school = School::new();
@@ -155,16 +155,16 @@ fn the_cost_grows_in_line_with_the_menu_types() {
             .collect();
         let basal = json!({"id": "basal", "label": "Menú basal", "color": "#0d6efd"});
         let types: Vec<_> = types.into_iter().skip(1).chain([basal]).collect();
-        school.write("aula1/Comedor-MenuTypes.json", Value::from(types).to_string());
+        school.write(TYPES, Value::from(types).to_string());
         save_menu(&school).run().ok();
         self::costs(&school)
     });
-    grows_in_line("reads by types", sizes, costs.map(|[read, _]| read), 9_000.);
-    grows_in_line("writes by types", sizes, costs.map(|[_, write]| write), 9_000.);
+    assert_linear("reads, by menu types", sizes, costs.map(|[read, _]| read), 9_000.);
+    assert_linear("writes, by menu types", sizes, costs.map(|[_, write]| write), 9_000.);
 }
 
 #[test]
-fn the_cost_grows_in_line_with_the_session() {
+fn cost_is_linear_in_the_size_of_the_session() {
     let school = school_with_a_menu();
     let sizes = [1, 100, 10 * 1024].map(|kib| kib * 1024);
     let costs = sizes.map(|size| {
@@ -181,5 +181,5 @@ fn the_cost_grows_in_line_with_the_session() {
         let request = get_menu(&school);
         (instructions(&request), system_calls(&request))
     });
-    grows_in_line("reads by bytes of session", sizes, costs, 60.);
+    assert_linear("reads, by bytes of session", sizes, costs, 60.);
 }

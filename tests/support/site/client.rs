@@ -1,4 +1,4 @@
-//! Who asks a site: a browser that has logged in, and what its day's files hold then.
+//! The browser of a logged-in user of a site, and the data files as it leaves them.
 
 use std::fs;
 use std::process::Command;
@@ -11,7 +11,8 @@ impl Site {
         format!("http://127.0.0.1:{}/{page}", self.port)
     }
 
-    /// Status and body of what curl gets with these arguments and the cookie of the login.
+    /// The status and body of a request by curl with these arguments and the login's cookie.
+    #[track_caller]
     pub fn curl(&self, arguments: &[&str]) -> (u16, String) {
         let jar = self.path().join("cookies").display().to_string();
         let always = ["-s", "-m", "30", "-b", &jar, "-w", "\n%{http_code}"];
@@ -25,7 +26,8 @@ impl Site {
         self.url(&format!("api/comedor.php?{query}"))
     }
 
-    /// A request to an action of aula1, with a JSON body where there is one.
+    /// A request to an action of aula1, optionally with a JSON body. It must succeed.
+    #[track_caller]
     pub fn call(&self, action: &str, body: Option<Value>) -> Value {
         let url = self.api(&format!("action={action}&aulario=aula1"));
         let body = body.map(|body| body.to_string());
@@ -39,20 +41,23 @@ impl Site {
         answer
     }
 
-    /// Saves the name of one plate of a day by the program.
+    /// Saves the name of a plate with the program.
+    #[track_caller]
     pub fn save(&self, date: &str, plate: &str, name: &str) -> Value {
         let plates = json!({plate: {"name": name}});
         self.call("save_menu", Some(json!({"date": date, "menu_type": "basal", "plates": plates})))
     }
 
-    /// Saves the name of one plate of a day by the frontend's PHP page.
+    /// Saves the name of a plate with the frontend's PHP page.
+    #[track_caller]
     pub fn save_by_php(&self, date: &str, plate: &str, name: &str) {
         let (plate, name) = (format!("plate={plate}"), format!("name={name}"));
         let url = self.url(&format!("day.php?date={date}"));
         assert_eq!(self.curl(&["-d", &plate, "-d", &name, &url]).0, 200);
     }
 
-    /// The plates of the day's file.
+    /// The plates in the day's file.
+    #[track_caller]
     pub fn plates(&self, date: &str) -> Value {
         let (month, day) = date.split_at(7);
         let path = format!(
@@ -60,7 +65,7 @@ impl Site {
             &day[1..]
         );
         let text = fs::read(self.path().join(path)).unwrap();
-        let day: Value = serde_json::from_slice(&text).expect("a whole file");
+        let day: Value = serde_json::from_slice(&text).expect("complete JSON");
         day["menus"]["basal"]["plates"].clone()
     }
 }

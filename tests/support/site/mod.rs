@@ -1,5 +1,5 @@
-//! A site: a document root with a PHP frontend, and the real servers that run on it, each with the
-//! configuration that is shipped, nothing but paths and port filled in, by an unprivileged user.
+//! A site: a document root with a PHP frontend, and real web servers for it. They run unprivileged,
+//! with the shipped configuration examples; only paths and ports are replaced.
 
 mod client;
 
@@ -16,7 +16,6 @@ use std::time::{Duration, Instant};
 use crate::support::*;
 use tempfile::TempDir;
 
-const REPOSITORY: &str = env!("CARGO_MANIFEST_DIR");
 const MODULES: &str = "/usr/lib/apache2/modules";
 /// Debian's user of web servers.
 const WWW_DATA: u32 = 33;
@@ -41,7 +40,7 @@ pub fn apache(mpm: &str, php: Php, cgi: &str, settings: Settings) -> Site {
     apache_on(Site::new(), mpm, php, cgi, settings, "")
 }
 
-/// Likewise on that site, with the lines of `more`.
+/// Apache for an existing site, with the additional lines `more`.
 pub fn apache_on(
     mut site: Site,
     mpm: &str,
@@ -60,16 +59,15 @@ pub fn apache_on(
     site
 }
 
-/// Apache as the first process of a container, which becomes the parent of whatever a program
-/// leaves behind.
+/// Apache as process 1 of a PID namespace, which inherits orphaned processes.
 pub fn apache_in_container(mpm: &str, cgi: &str) -> Site {
     let mut site = Site::new();
     site.is_container = true;
     apache_on(site, mpm, Php::Fpm, cgi, Settings::File, "")
 }
 
-/// Apache where PHP and programs run as the site's own user; suEXEC starts programs below
-/// `/var/www` only.
+/// Apache with PHP and programs that run as the site's own user. suEXEC only runs programs below
+/// `/var/www`.
 pub fn apache_with_suexec(mpm: &str, cgi: &str) -> Site {
     let mut site = Site::new_in(Path::new("/var/www"));
     site.user = NOBODY;
@@ -77,8 +75,8 @@ pub fn apache_with_suexec(mpm: &str, cgi: &str) -> Site {
     apache_on(site, mpm, Php::Fpm, cgi, Settings::File, &more)
 }
 
-/// As the head of the example says: the program as `comedor.cgi` and its settings beside it, in
-/// the document root.
+/// Apache with an `.htaccess` file only: the program as `comedor.cgi` and its settings beside it in
+/// the document root, as the example says.
 pub fn htaccess(mpm: &str, php: Php, cgi: &str, settings: Settings) -> Site {
     let mut site = Site::new();
     site.write("docroot/api/.htaccess", &site.fill("htaccess.example", settings));
@@ -95,7 +93,7 @@ pub fn lighttpd(check_local: &str, settings: Settings) -> Site {
     lighttpd_on(Site::new(), check_local, settings, "")
 }
 
-/// Likewise on that site, with the lines of `more`.
+/// lighttpd for an existing site, with the additional lines `more`.
 pub fn lighttpd_on(mut site: Site, check_local: &str, settings: Settings, more: &str) -> Site {
     site.write("example.conf", &site.fill("lighttpd.conf.example", settings));
     let (folder, port) = (site.path().display(), site.port);
@@ -106,7 +104,7 @@ pub fn lighttpd_on(mut site: Site, check_local: &str, settings: Settings, more: 
         server.errorlog = "{folder}/log/error.log"
         server.upload-dirs = ( "{folder}/tmp" )
         server.modules = ( "mod_fastcgi" )
-        # What the server would refuse by itself is left to the program.
+        # The program, not the server, must reject these requests.
         server.http-parseopts = ( "url-ctrls-reject" => "disable", "method-get-body" => "enable" )
         fastcgi.server = ( ".php" => ((
             "bin-path" => "/usr/bin/php-cgi -d session.save_path={folder}/sessions",
@@ -168,12 +166,11 @@ pub fn nginx(settings: Settings) -> Site {
     site
 }
 
-/// A document root with the pages of a frontend, data, sessions and the program; and the servers
-/// that run on it.
+/// A document root with a PHP frontend, the data, the sessions, the program and the running servers.
 pub struct Site {
     folder: TempDir,
     pub port: u16,
-    /// To whom all of that belongs, and as whom PHP-FPM runs: the web server's user, or another.
+    /// The owner of all files and the user of PHP-FPM: by default the web server's user.
     user: u32,
     is_container: bool,
     processes: Vec<Child>,
@@ -219,8 +216,8 @@ impl Site {
         fs::write(self.path().join(name), content).unwrap();
     }
 
-    /// The example with this site's paths. Its settings are those of `comedor.conf`, or its own
-    /// lines for them without the `#`.
+    /// The example with this site's paths. The settings are in `comedor.conf`, or in the example with
+    /// its settings uncommented.
     fn fill(&self, example: &str, settings: Settings) -> String {
         let folder = self.path().display().to_string();
         let file = match settings {
@@ -244,6 +241,7 @@ impl Site {
             .replace("/var/lib/php/sessions", &format!("{folder}/sessions"))
     }
 
+    #[track_caller]
     fn start_apache(
         &mut self,
         mpm: &str,
@@ -319,7 +317,8 @@ impl Site {
         self.wait();
     }
 
-    /// Starts PHP-FPM as Debian does, and waits until it listens.
+    /// Starts PHP-FPM as root, as Debian does, and waits until it listens.
+    #[track_caller]
     pub fn start_fpm(&mut self, listen: &str) {
         let folder = self.path().display().to_string();
         let listen =
@@ -355,7 +354,8 @@ impl Site {
         self.start_as(WWW_DATA, name, program, arguments);
     }
 
-    /// Starts a server in a process group of its own.
+    /// Starts a server in its own process group.
+    #[track_caller]
     fn start_as(&mut self, user: u32, name: &str, program: &str, arguments: &[&str]) {
         let everything = output(Command::new("find").arg(self.path()), "findutils");
         for path in String::from_utf8(everything).unwrap().lines() {
@@ -371,7 +371,7 @@ impl Site {
         let (user, group) = (format!("--reuid={user}"), format!("--regid={user}"));
         let mut command = Command::new("setpriv");
         command
-            // A test that is killed takes its servers with it.
+            // If a test is killed, its servers end too.
             .arg("--pdeathsig=TERM")
             .args(container)
             .args([&user, &group, "--clear-groups", program])
@@ -387,6 +387,7 @@ impl Site {
         self.processes.push(command.spawn().expect("setpriv and unshare, of Debian's util-linux"));
     }
 
+    #[track_caller]
     fn wait(&self) {
         let url = self.url("login.php");
         wait_until("the server", || {
@@ -395,14 +396,14 @@ impl Site {
         });
     }
 
-    /// Writes a session file as the site's PHP would.
+    /// Writes a session file as the site's PHP does.
     pub fn log_in(&self, id: &str, content: &str) {
         let path = self.path().join(format!("sessions/sess_{id}"));
         fs::write(&path, content).unwrap();
         chown(path, Some(WWW_DATA), Some(WWW_DATA)).unwrap();
     }
 
-    /// The process that was started last: the web server, or what holds its container.
+    /// The process started last: the web server or the parent of its container.
     pub fn server_process(&self) -> u32 {
         self.processes.last().expect("a server").id()
     }
@@ -411,7 +412,7 @@ impl Site {
 impl Drop for Site {
     fn drop(&mut self) {
         for process in self.processes.iter_mut().rev() {
-            // The server itself ends its children; fcgiwrap leaves them.
+            // fcgiwrap does not terminate its child processes.
             let shell = |line: String| {
                 _ = Command::new("sh").args(["-c", &line]).stderr(Stdio::null()).status()
             };
@@ -437,12 +438,12 @@ pub fn module(name: &str) -> String {
     format!("LoadModule {name}_module {MODULES}/mod_{name}.so\n")
 }
 
-/// A port that nobody listens on, none that was given out before, and none of those that the kernel
-/// gives to clients (ip(7), `ip_local_port_range`), of which the tests have many at a time.
+/// A free port that was not returned before. The range of ports that the kernel assigns to clients
+/// (ip(7), `ip_local_port_range`) is avoided, since the tests use many of those.
 fn free_port() -> u16 {
-    static GIVEN: AtomicU32 = AtomicU32::new(0);
+    static COUNT: AtomicU32 = AtomicU32::new(0);
     loop {
-        let number = std::process::id() + GIVEN.fetch_add(1, Ordering::Relaxed);
+        let number = std::process::id() + COUNT.fetch_add(1, Ordering::Relaxed);
         let port = 20_000 + (number % 12_000) as u16;
         if TcpListener::bind(("127.0.0.1", port)).is_ok() {
             return port;
@@ -454,18 +455,20 @@ pub fn files_in(folder: &Path) -> Vec<PathBuf> {
     fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect()
 }
 
-/// What Debian names with a version: `libphp8.2.so`, `php-fpm8.2`.
+/// A file with a version in its name: `libphp8.2.so`, `php-fpm8.2`.
+#[track_caller]
 fn first_of(folder: &str, start: &str) -> PathBuf {
     let starts = |path: &PathBuf| path.file_name().unwrap().to_string_lossy().starts_with(start);
     let found =
         Path::new(folder).exists().then(|| files_in(Path::new(folder)).into_iter().find(starts));
-    found.flatten().unwrap_or_else(|| panic!("{folder}/{start}… is missing; tests/run installs it"))
+    found.flatten().unwrap_or_else(|| panic!("{folder}/{start}* is missing; tests/run installs it"))
 }
 
+#[track_caller]
 pub fn wait_until(what: &str, is: impl Fn() -> bool) {
     let started = Instant::now();
     while !is() {
-        assert!(started.elapsed() < Duration::from_secs(20), "{what} does not start");
+        assert!(started.elapsed() < Duration::from_secs(20), "timeout: {what}");
         sleep(Duration::from_millis(20));
     }
 }
