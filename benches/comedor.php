@@ -1,7 +1,7 @@
 <?php
-// api/comedor.php as a PHP script: for get_menu and save_menu the session, rules, files and answers of
-// the program. It saves as the application's pages do, in place and unflushed; with `durable=1` as a
-// whole and flushed.
+// api/comedor.php as a PHP script: get_menu and save_menu with the sessions, rules, files and answers of
+// the program. It saves in place without a flush, as the application's pages do; with `durable=1` it
+// replaces the file atomically and flushes it.
 
 function answer(int $status, array $answer): never
 {
@@ -59,21 +59,21 @@ $service = $_SESSION['auth_data']['service'] ?? [];
 $centro = $service['centro'] ?? '';
 $id = '/^[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$/D';
 if (($_SESSION['auth_ok'] ?? null) !== true || !preg_match($id, $centro)) {
-    refuse(400, 'INVALID_SESSION', 'There is no session of a logged-in user; please log in.');
+    refuse(400, 'INVALID_SESSION', 'You are not logged in; please log in.');
 }
 $permissions = $_SESSION['auth_data']['permissions'] ?? [];
 if (!in_array('service:docente', $permissions, true)) {
-    refuse(403, 'FORBIDDEN', 'Your user lacks the permission to see dining-hall menus.');
+    refuse(403, 'FORBIDDEN', 'Your user may not see dining-hall menus.');
 }
 $aulario = $_GET['aulario'] ?? '';
 if (!preg_match($id, $aulario)) {
-    refuse(400, 'INVALID_FORMAT', 'The aulario is no id.');
+    refuse(400, 'INVALID_FORMAT', 'The aulario is not a valid id.');
 }
 if (!in_array($aulario, $service['aulas'] ?? [$aulario], true)) {
-    refuse(403, 'FORBIDDEN', 'This aulario is not among those of your user.');
+    refuse(403, 'FORBIDDEN', 'Your user may not access this aulario.');
 }
 $aularios = $_SERVER['DOCUMENT_ROOT'] . "/../data/Centros/$centro/Aularios";
-$settings = load("$aularios/$aulario.json") ?? refuse(404, 'NOT_FOUND', 'There is no such aulario.');
+$settings = load("$aularios/$aulario.json") ?? refuse(404, 'NOT_FOUND', 'Unknown aulario.');
 $source = $settings['shared_comedor_from'] ?? '';
 $isShared = preg_match($id, $source) && $source !== $aulario && is_file("$aularios/$source.json");
 $folder = "$aularios/" . ($isShared ? $source : $aulario);
@@ -87,22 +87,22 @@ $isSave = ($_GET['action'] ?? '') === 'save_menu' && $_SERVER['REQUEST_METHOD'] 
 $fields = $_GET;
 if ($isSave) {
     if ($isShared || !in_array('sysadmin:access', $permissions, true)) {
-        refuse(403, 'FORBIDDEN', 'Your user lacks the permission to change dining-hall menus.');
+        refuse(403, 'FORBIDDEN', 'Your user may not change dining-hall menus.');
     }
     $fields = json_decode(file_get_contents('php://input'), true);
     if (!is_array($fields) || !is_array($fields['plates'] ?? null)) {
-        refuse(400, 'INVALID_FORMAT', 'The body is no JSON object with plates.');
+        refuse(400, 'INVALID_FORMAT', 'The body must be a JSON object with plates.');
     }
 } elseif (($_GET['action'] ?? '') !== 'get_menu') {
-    refuse(400, 'INVALID_ACTION', 'There is no such action.');
+    refuse(400, 'INVALID_ACTION', 'Unknown action.');
 }
 $type = trim($fields[$isSave ? 'menu_type' : 'menu'] ?? $types[0]['id']);
 if (!in_array($type, array_column($types, 'id'), true)) {
-    refuse(400, 'INVALID_MENU_TYPE', 'There is no such menu type.');
+    refuse(400, 'INVALID_MENU_TYPE', 'Unknown menu type.');
 }
 $date = $fields['date'] ?? date('Y-m-d');
 if (!preg_match('/^(\d{4})-(\d\d)-(\d\d)$/D', $date, $parts) || !checkdate($parts[2], $parts[3], $parts[1])) {
-    refuse(400, 'INVALID_FORMAT', 'The date is no day of the calendar.');
+    refuse(400, 'INVALID_FORMAT', 'date must be YYYY-MM-DD.');
 }
 
 $file = "$folder/Comedor/" . substr($date, 0, 7) . '/' . substr($date, 8) . '/_datos.json';
@@ -114,7 +114,7 @@ if (!$isSave) {
 $menu = $day['menus'][$type] ?? shown([]);
 foreach ($fields['plates'] as $key => $plate) {
     if (!preg_match('/^[A-Za-z0-9_-]{1,64}$/D', $key) || !is_string($plate['name'] ?? '')) {
-        refuse(400, 'INVALID_FORMAT', 'The plates are no map of keys to names.');
+        refuse(400, 'INVALID_FORMAT', 'plates must map keys to objects with a name.');
     }
     if (isset($plate['name'])) {
         $menu['plates'][$key] ??= ['name' => '', 'pictogram' => ''];

@@ -1,5 +1,5 @@
-/* The floor: what any CGI program pays. It reads the body where there is one, answers SIZE bytes and
-   leaves before end-of-file where src/leave.rs does. */
+/* The floor: the cost of any CGI program. It reads the body if there is one, answers with SIZE bytes and
+   exits before end-of-file under the same conditions as src/leave.rs. */
 #define _GNU_SOURCE
 #include <poll.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-//! The results as a picture: bars of requests a second of one client.
+//! The results as a bar chart of the requests per second of one client.
 
 use std::fmt::Write;
 
@@ -8,18 +8,18 @@ use crate::report::{Row, Section, digits};
 const PANEL: usize = 530;
 const MARGIN: usize = 24;
 const LABEL: usize = 204;
-/// The longest bar; beside it there is room for its figures.
+/// The longest bar, with space for its figures beside it.
 const BAR: usize = 190;
 const LINE: usize = 21;
 const TOP: usize = 90;
 
 const LEGEND: [&str; 3] = [
-    "floor: a C program that does nothing, started for each request like comedor and php-cgi. PHP-FPM and mod_php stay in memory.",
-    "flushed: PHP with fsync() before it answers, as comedor does with every save.",
-    "LEAVE_EARLY=off: where Apache finds the process alive at end-of-file, it waits for 10 ms (mod_cgid) or 47 ms (mod_cgi).",
+    "floor: a minimal C program. It, comedor and php-cgi are started for each request; PHP-FPM and mod_php stay in memory.",
+    "flushed: PHP calls fsync() before it answers, as comedor does for every save.",
+    "LEAVE_EARLY=off: if Apache finds the process alive at end-of-file, it waits 10 ms (mod_cgid) or 47 ms (mod_cgi).",
 ];
 
-/// Reads at the left, saves at the right, by server.
+/// Reads on the left, saves on the right, by server.
 pub fn svg(sections: &[Section]) -> String {
     let fastest = sections.iter().flat_map(|section| &section.rows).map(rate).fold(1.0, f64::max);
     let (mut bars, mut bottom) = (String::new(), TOP);
@@ -45,10 +45,10 @@ pub fn svg(sections: &[Section]) -> String {
     let (width, height) = (2 * PANEL + MARGIN, bottom + 16 + MARGIN);
     format!(
         r##"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" font-family="system-ui, Helvetica, Arial, sans-serif" font-size="13" fill="#24292f">
-<title>Requests a second of one client under Apache and lighttpd: comedor, a program that does nothing, and PHP</title>
+<title>Requests per second of one client under Apache and lighttpd: comedor, a minimal C program and PHP</title>
 <rect width="{width}" height="{height}" rx="8" fill="#ffffff"/>
-<text x="{MARGIN}" y="36" font-size="19" font-weight="bold">Requests a second of one client</text>
-<text x="{MARGIN}" y="57" fill="#57606a">Longer is faster; one scale, from 0, for all. Beside it the median of the requests in milliseconds.</text>
+<text x="{MARGIN}" y="36" font-size="19" font-weight="bold">Requests per second, one client</text>
+<text x="{MARGIN}" y="57" fill="#57606a">Longer is faster; all bars have the same scale. Beside each bar: requests per second, and the median time of a request.</text>
 {bars}</svg>
 "##
     )
@@ -63,8 +63,8 @@ fn rate(row: &Row) -> f64 {
     row.figures[0].rate()
 }
 
-/// A label, a bar that is so much of the longest, and its figures.
-fn bar(svg: &mut String, row: &Row, (x, y): (usize, usize), part: f64) {
+/// A label, a bar of this share of the longest, and its figures.
+fn bar(svg: &mut String, row: &Row, (x, y): (usize, usize), share: f64) {
     let name = &row.name;
     let color = match name.as_str() {
         _ if name.starts_with(COMEDOR) => "#0d6efd",
@@ -74,7 +74,7 @@ fn bar(svg: &mut String, row: &Row, (x, y): (usize, usize), part: f64) {
     };
     let weight = if name == COMEDOR { "bold" } else { "normal" };
     let (start, top) = (x + LABEL, y - 12);
-    let length = part * BAR as f64;
+    let length = share * BAR as f64;
     let end = start as f64 + length + 6.0;
     let (rate, median) = (rate(row), digits(row.figures[0].quantile(0.5)));
     writeln!(

@@ -1,4 +1,4 @@
-//! The servers, and what answers the same request under each of them.
+//! The web servers, and the programs that answer the same requests under each of them.
 
 use std::fs::{self, File};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -6,26 +6,23 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
-use crate::load::{CLIENTS, Client, Work};
+use crate::client::{CLIENTS, Client, DATE, MENU, Work};
 use crate::support::site::{Php, Settings, Site, apache_on, lighttpd_on, module};
 use crate::support::{ADMIN, Value, json, output, session};
 
 pub const FLOOR: &str = "floor";
-pub const FLOOR_WAITED_FOR: &str = "floor, LEAVE_EARLY=off";
+pub const FLOOR_NOT_EARLY: &str = "floor, LEAVE_EARLY=off";
 pub const COMEDOR: &str = "comedor";
-pub const COMEDOR_WAITED_FOR: &str = "comedor, LEAVE_EARLY=off";
+pub const COMEDOR_NOT_EARLY: &str = "comedor, LEAVE_EARLY=off";
 pub const PHP_CGI: &str = "php-cgi";
 pub const PHP_FPM: &str = "PHP-FPM + opcache";
 pub const MOD_PHP: &str = "mod_php + opcache";
 
-/// The page that the program answers, and the day that is read.
+/// The page that the program answers.
 pub const PAGE: &str = "api/comedor.php";
-pub const DATE: &str = "2026-03-04";
-pub const MENU: [(&str, &str); 3] =
-    [("primero", "Lentejas con verduras"), ("segundo", "Merluza a la plancha"), ("postre", "Piña")];
 
-/// A server that runs, the names of what answers under it with the pages, and what could not be
-/// started, with the reason.
+/// A running server, its contenders with their pages, and those that could not be started with the
+/// reason.
 pub struct Server {
     pub site: Site,
     pub contenders: Vec<(&'static str, &'static str)>,
@@ -34,14 +31,14 @@ pub struct Server {
 
 type Start = fn() -> Server;
 
-/// Each server and how it is started, which panics where something of it is missing.
+/// Each server and the function that starts it, which panics if a part is not installed.
 pub const SERVERS: [(&str, Start); 3] = [
     ("Apache, prefork and mod_cgi", || apache("prefork", Php::Module, "cgi")),
     ("Apache, event and mod_cgid", || apache("event", Php::Fpm, "cgid")),
     ("lighttpd", lighttpd),
 ];
 
-/// What `start` makes, or why it panicked.
+/// The result of `start`, or the message of its panic.
 pub fn attempt<T>(start: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(start)).map_err(|panic| {
         let text = panic.downcast_ref::<String>().cloned();
@@ -59,10 +56,10 @@ fn apache(mpm: &str, php: Php, cgi: &str) -> Server {
             MinSpareServers 16
             MaxSpareServers 32
         </IfModule>
-        ScriptAlias /waited-for {folder}/cgi/comedor
+        ScriptAlias /not-early {folder}/cgi/comedor
         ScriptAlias /floor {folder}/cgi/floor
-        ScriptAlias /floor-waited-for {folder}/cgi/floor
-        <LocationMatch waited-for>
+        ScriptAlias /floor-not-early {folder}/cgi/floor
+        <LocationMatch not-early>
             SetEnv COMEDOR_LEAVE_EARLY off
         </LocationMatch>
         <Files floor>
@@ -108,9 +105,9 @@ fn apache(mpm: &str, php: Php, cgi: &str) -> Server {
     let site = apache_on(site, mpm, php, cgi, Settings::File, &more);
     let mut contenders = vec![
         (FLOOR, "floor"),
-        (FLOOR_WAITED_FOR, "floor-waited-for"),
+        (FLOOR_NOT_EARLY, "floor-not-early"),
         (COMEDOR, PAGE),
-        (COMEDOR_WAITED_FOR, "waited-for"),
+        (COMEDOR_NOT_EARLY, "not-early"),
         (PHP_CGI, "php-cgi/comedor.php"),
         (PHP_FPM, "php-fpm/comedor.php"),
     ];
@@ -150,7 +147,7 @@ fn lighttpd() -> Server {
     Server { site, contenders, missing }
 }
 
-/// A site with a session for each client, and the script where each kind of PHP answers.
+/// A site with a session for each client, and a copy of the script for each kind of PHP.
 fn site() -> Site {
     let site = Site::new();
     for client in 1..=CLIENTS[1] {
@@ -161,7 +158,7 @@ fn site() -> Site {
         fs::create_dir(&folder).unwrap();
         let script = folder.join("comedor.php");
         fs::write(&script, include_str!("../comedor.php")).unwrap();
-        // opcache keeps no file that is younger than two seconds.
+        // opcache does not cache files younger than two seconds (opcache.file_update_protection).
         let old = SystemTime::now() - Duration::from_secs(3600);
         File::options().append(true).open(&script).unwrap().set_modified(old).unwrap();
         let hits = "<?php $cache = opcache_get_status();
@@ -171,12 +168,12 @@ fn site() -> Site {
     site
 }
 
-/// Debian's link, as the file that it leads to.
+/// The target of Debian's symbolic link.
 pub fn php_cgi() -> Result<PathBuf, String> {
     fs::canonicalize("/usr/bin/php-cgi").map_err(|error| format!("/usr/bin/php-cgi: {error}"))
 }
 
-/// Compiles the program that does nothing but answer `size` bytes.
+/// Compiles the program that only answers with `size` bytes.
 pub fn floor(size: usize, to: &Path) -> Result<(), String> {
     attempt(|| {
         let source = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/floor.c");
@@ -187,8 +184,8 @@ pub fn floor(size: usize, to: &Path) -> Result<(), String> {
 }
 
 impl Server {
-    /// Puts data there by the program, leaves out what could not be started, and sees that the others
-    /// answer the same.
+    /// Saves a menu with the program, drops contenders that could not be started, and checks that the
+    /// others give the same answer.
     pub fn checked(mut self) -> Server {
         let jar = self.site.path().join("cookies").display().to_string();
         self.site.curl(&["-c", &jar, &self.site.url("login.php")]);
@@ -218,7 +215,7 @@ impl Server {
                 answer(page);
                 let hits = self.site.curl(&[&self.site.url(&page.replace("comedor", "hits"))]);
                 if hits.0 != 200 || hits.1.parse().unwrap_or(0) == 0 {
-                    without_opcache.push((name, format!("opcache is not on: {hits:?}")));
+                    without_opcache.push((name, format!("opcache is off: {hits:?}")));
                     continue;
                 }
             }

@@ -1,7 +1,8 @@
-//! How fast the program is under real web servers, beside a program that does nothing and beside PHP.
-//! `benches/run` runs it; nothing is asserted by time.
+//! Benchmark under real web servers: the program, a minimal C program and PHP. Started by
+//! `benches/run`; no test depends on its times.
 
 mod chart;
+mod client;
 mod contenders;
 mod load;
 mod report;
@@ -13,15 +14,16 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use contenders::{COMEDOR_WAITED_FOR, FLOOR_WAITED_FOR, SERVERS, Server, attempt};
-use load::{CLIENTS, Figures, Work};
+use client::{CLIENTS, Work};
+use contenders::{COMEDOR_NOT_EARLY, FLOOR_NOT_EARLY, SERVERS, Server, attempt};
+use load::Figures;
 use report::{Row, Section};
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
     let is_quick = words == ["--quick"];
     if !is_quick && !words.is_empty() {
-        eprintln!("benches/run [--quick]");
+        eprintln!("usage: benches/run [--quick]");
         std::process::exit(2);
     }
     let (rounds, span, starts) = if is_quick {
@@ -62,10 +64,10 @@ fn main() {
 
     let mut text = report::markdown(&sections, &starts, &missing);
     if is_quick {
-        text.insert_str(0, "Of --quick: too few requests to judge by.\n\n");
+        text.insert_str(0, "From --quick: too few requests for reliable figures.\n\n");
     }
     print!("{text}");
-    // Figures of a look whether it runs are not for showing.
+    // --quick does not overwrite the published results.
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches");
     let folder = if is_quick { Path::new(env!("CARGO_TARGET_TMPDIR")) } else { &folder };
     fs::write(folder.join("results.md"), text).unwrap();
@@ -73,14 +75,14 @@ fn main() {
     eprintln!("written: {}", folder.join("results.{md,svg}").display());
 }
 
-/// Rounds, in each of which every contender is measured in turn.
+/// Measures every contender in each round, starting with a different one each time.
 fn measure(server: &Server, saves: bool, rounds: usize, span: Duration) -> Vec<Row> {
     let mut runs = Vec::new();
     for &(name, page) in &server.contenders {
         if !saves {
             runs.push((name.to_owned(), page, Work::Read));
-        } else if name != FLOOR_WAITED_FOR && name != COMEDOR_WAITED_FOR {
-            // What reads say of these two holds for saves.
+        } else if name != FLOOR_NOT_EARLY && name != COMEDOR_NOT_EARLY {
+            // Saves would show the same difference as reads.
             runs.push((name.to_owned(), page, Work::Save));
             if page.ends_with("/comedor.php") && page != contenders::PAGE {
                 runs.push((format!("{name}, flushed"), page, Work::FlushedSave));

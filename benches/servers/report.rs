@@ -4,41 +4,42 @@ use std::fmt::Write;
 use std::fs;
 use std::process::Command;
 
+use crate::client::CLIENTS;
 use crate::contenders::{COMEDOR, FLOOR, MOD_PHP, PHP_CGI, PHP_FPM};
-use crate::load::{CLIENTS, Figures};
+use crate::load::Figures;
 use crate::start;
 
-/// What was measured under a server: reads, or saves.
+/// The reads or the saves under one server.
 pub struct Section {
     pub server: &'static str,
     pub saves: bool,
     pub rows: Vec<Row>,
 }
 
-/// One contender, by the number of clients.
+/// One contender, for each number of [`CLIENTS`].
 pub struct Row {
     pub name: String,
     pub figures: [Figures; 2],
 }
 
 const HEAD: &str = "\
-# How fast
+# Benchmark
 
-Measured and written by `benches/run`. Clients and servers share the cores. A client keeps its connection and sends a request when it has the answer to the one before. In each round
-every contender has its turn. Medians and p99 are of the requests of all rounds, requests a second the median of the rounds.
+Measured and written by `benches/run`. Clients and servers share the processor cores. Each client has a persistent connection and sends its next request when it has the answer to the last one. Every
+contender is measured in every round. Medians and p99 are those of the requests of all rounds; requests per second are the median of the rounds.
 
-- **floor**: a static C program that reads the body, answers as many bytes as comedor, and does nothing else (`benches/floor.c`): what the server and a new process cost.
-- **comedor**: as shipped, with a settings file. Under Apache it leaves before end-of-file, and so does the floor; with **LEAVE_EARLY=off** both do without, and where Apache
-  still finds the process it waits: 47 ms in mod_cgi, 10 ms in mod_cgid.
-- **php-cgi**, **PHP-FPM**, **mod_php**: a script that does the same work (`benches/comedor.php`), with Debian's settings. php-cgi is started for each request, and Apache waits for it as well; the
-  others stay in memory, with opcache.
-- **Reads** are `get_menu` of a saved menu. Before anything was measured every contender but the floor gave the same JSON.
-- **Saves** are `save_menu`, by each client for a day of its own; each turn's first and last save was found in the day's file. comedor flushes the file and its folder before it answers, and takes one save of
-  an aulario after the other, so the 8 clients wait for each other. PHP has no lock and writes in place without a flush, as the application's pages do; **flushed** is PHP with a temporary file, `fsync()` and
-  `rename()`, still without a lock or a flush of the folder.
+- **floor**: a static C program that reads the body and answers with as many bytes as comedor (`benches/floor.c`). It is the cost of the server and of a new process.
+- **comedor**: as shipped, with a settings file. Under Apache, comedor and the floor exit before end-of-file. With **LEAVE_EARLY=off** neither does; if Apache then finds the process alive, it waits 47 ms
+  (mod_cgi) or 10 ms (mod_cgid).
+- **php-cgi**, **PHP-FPM**, **mod_php**: a script that does the same work (`benches/comedor.php`), with Debian's settings. php-cgi is started for each request, and Apache waits for it too. PHP-FPM and mod_php
+  stay in memory and use opcache.
+- **Reads** are `get_menu` of a saved menu. Before the measurement, every contender except the floor gave the same JSON.
+- **Saves** are `save_menu`. Each client saves its own day; its first and last save of each round were found in the file. comedor flushes the file and its folder before it answers, and takes one save per aulario
+  at a time, so the 8 clients wait for each other. PHP writes in place, without a lock or a flush, as the application's pages do. **flushed** is PHP with a temporary file, `fsync()` and `rename()`, but without a
+  lock or a flush of the folder.
 ";
 
-/// Everything, as one document.
+/// The whole document.
 pub fn markdown(
     sections: &[Section],
     starts: &[(&str, Figures)],
@@ -49,7 +50,7 @@ pub fn markdown(
     for section in sections {
         writeln!(text, "\n## {}\n", title(section)).unwrap();
         let columns = CLIENTS
-            .map(|clients| format!("{}: median | p99 | a second | requests |", count(clients)));
+            .map(|clients| format!("{}: median | p99 | per second | requests |", count(clients)));
         writeln!(text, "| ms | {}\n|---|{}", columns.join(" "), "--:|".repeat(8)).unwrap();
         for row in &section.rows {
             let cells = row.figures.each_ref().map(|figures| {
@@ -66,7 +67,7 @@ pub fn markdown(
     }
     if let Some((_, floor)) = starts.first() {
         let floor = floor.quantile(0.5);
-        text += "\n## A process alone, without a server\n\nFrom its start until its end was seen; a read.\n\n";
+        text += "\n## A process without a server\n\nA read, from the start of the process until it was reaped.\n\n";
         text += "| ms | median | p99 | ÷ floor |\n|---|--:|--:|--:|\n";
         for (name, figures) in starts {
             let (median, p99) = (figures.quantile(0.5), figures.quantile(0.99));
@@ -83,11 +84,13 @@ pub fn markdown(
     text
 }
 
-/// How long comedor takes for each second that another takes.
+/// The median of comedor divided by that of each other contender.
 fn ratios(text: &mut String, sections: &[Section]) {
     let php = [PHP_CGI, PHP_FPM, MOD_PHP].map(|php| [php.to_owned(), format!("{php}, flushed")]);
     let others = [vec![FLOOR.to_owned()], php.concat()].concat();
-    text.push_str("\n## comedor's median ÷ that of\n\nBelow 1 comedor is faster.\n\n");
+    text.push_str(
+        "\n## Ratios of medians\n\ncomedor divided by each other. Below 1, comedor is faster.\n\n",
+    );
     writeln!(text, "| | {} |\n|---|{}", others.join(" | "), "--:|".repeat(others.len())).unwrap();
     for section in sections {
         for (at, clients) in CLIENTS.into_iter().enumerate() {
@@ -126,8 +129,8 @@ fn machine() -> String {
         first_line("/usr/bin/php-cgi", &["-v"]),
     ];
     format!(
-        "| where | |\n|---|---|\n| processor | {cpu}, {cores} cores |\n| kernel | Linux {} |\n\
-         | data | {folder} on {}, a flush of a new file takes {} ms |\n| versions | {} |\n",
+        "| system | |\n|---|---|\n| processor | {cpu}, {cores} cores |\n| kernel | Linux {} |\n\
+         | data | {folder} on {}, flushing a new file takes {} ms |\n| versions | {} |\n",
         kernel.trim(),
         file_system.split_whitespace().collect::<Vec<_>>().join(" "),
         digits(start::flush()),
@@ -139,10 +142,10 @@ fn first_line(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).output();
     let output = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
     let line = output.unwrap_or_default().lines().next().unwrap_or_default().trim().to_owned();
-    if line.is_empty() { format!("no {program}") } else { line }
+    if line.is_empty() { format!("{program} is not installed") } else { line }
 }
 
-/// About three digits.
+/// Rounds to about three digits.
 pub fn digits(value: f64) -> String {
     let decimals = if value < 9.995 { 2 } else { usize::from(value < 99.95) };
     format!("{value:.decimals$}")

@@ -1,15 +1,16 @@
-//! What starting a process costs, without any server.
+//! The time that a process takes without a web server.
 
 use std::fs::{self, File};
 use std::io::Write;
 use std::process::Stdio;
 use std::time::Instant;
 
-use crate::contenders::{COMEDOR, DATE, FLOOR, MENU, PHP_CGI, floor, php_cgi};
+use crate::client::{DATE, MENU};
+use crate::contenders::{COMEDOR, FLOOR, PHP_CGI, floor, php_cgi};
 use crate::load::Figures;
 use crate::support::{School, Value, json};
 
-/// Starts each of them in turn, so often, with the variables of a server other than Apache.
+/// Starts each of them `rounds` times in turn, with the variables of a server other than Apache.
 pub fn measure(rounds: usize) -> Result<Vec<(&'static str, Figures)>, String> {
     let school = School::new();
     let document_root = school.data().with_file_name("docroot");
@@ -47,7 +48,7 @@ pub fn measure(rounds: usize) -> Result<Vec<(&'static str, Figures)>, String> {
     Ok(figures)
 }
 
-/// What one flush of a file of a few bytes takes where temporary folders lie, in milliseconds.
+/// The median time of a flush of a small file in the temporary folder, in milliseconds.
 pub fn flush() -> f64 {
     let folder = tempfile::tempdir().unwrap();
     let mut figures = Figures::default();

@@ -1,0 +1,73 @@
+//! A client of a server, and the menu that it reads.
+
+use ureq::Agent;
+
+use crate::support::json;
+use crate::support::site::Site;
+
+/// The menu that is read.
+pub const DATE: &str = "2026-03-04";
+pub const MENU: [(&str, &str); 3] =
+    [("primero", "Lentejas con verduras"), ("segundo", "Merluza a la plancha"), ("postre", "Piña")];
+
+/// The numbers of concurrent clients.
+pub const CLIENTS: [usize; 2] = [1, 8];
+
+/// What a request does.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Work {
+    Read,
+    Save,
+    /// A save that PHP flushes. The program flushes every save.
+    FlushedSave,
+}
+
+/// A client with a persistent connection, its own session and its own day.
+pub struct Client<'s> {
+    site: &'s Site,
+    agent: Agent,
+    url: String,
+    cookie: String,
+    day: String,
+    work: Work,
+}
+
+impl<'s> Client<'s> {
+    pub fn new(site: &'s Site, page: &str, work: Work, number: usize) -> Client<'s> {
+        let query = match work {
+            Work::Read => format!("action=get_menu&aulario=aula1&date={DATE}&menu=basal"),
+            Work::Save => "action=save_menu&aulario=aula1".to_owned(),
+            Work::FlushedSave => "action=save_menu&aulario=aula1&durable=1".to_owned(),
+        };
+        Client {
+            site,
+            // No timeout: ureq would start a thread for each request.
+            agent: Agent::new_with_defaults(),
+            url: site.url(&format!("{page}?{query}")),
+            cookie: format!("PHPSESSID={number}"),
+            day: format!("2026-05-{number:02}"),
+            work,
+        }
+    }
+
+    /// Reads, or saves this name of a plate. The request must succeed.
+    #[track_caller]
+    pub fn request(&self, name: &str) -> String {
+        let response = if self.work == Work::Read {
+            self.agent.get(&self.url).header("Cookie", &self.cookie).call()
+        } else {
+            let plates = json!({"primero": {"name": name}});
+            let body = json!({"date": self.day, "menu_type": "basal", "plates": plates});
+            let request = self.agent.post(&self.url).header("Cookie", &self.cookie);
+            request.content_type("application/json").send(body.to_string())
+        };
+        let text = response.and_then(|mut response| response.body_mut().read_to_string());
+        text.unwrap_or_else(|error| panic!("{}: {error}", self.url))
+    }
+
+    /// Checks that the data file has this name of the plate.
+    #[track_caller]
+    pub fn assert_saved(&self, name: &str) {
+        assert_eq!(self.site.plates(&self.day)["primero"]["name"], name, "{}", self.url);
+    }
+}
