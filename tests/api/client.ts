@@ -1,4 +1,4 @@
-// A client that knows the API from openapi.yaml alone: its types are what openapi-typescript makes of that.
+// A client with types that openapi-typescript generates from openapi.yaml.
 import assert from "node:assert/strict";
 import createClient from "openapi-fetch";
 import type { components, paths } from "./build/openapi.js";
@@ -6,14 +6,14 @@ import type { components, paths } from "./build/openapi.js";
 const [baseUrl, session] = process.argv.slice(2);
 const client = createClient<paths>({ baseUrl, headers: { Cookie: `PHPSESSID=${session}` } });
 
-// One call of the document's operations: the answer is one of several, told apart by what is in it.
+// Plain operations: the answer has one of several types, distinguished by its properties.
 const { data, error } = await client.GET("/api/comedor.php", {
   params: { query: { action: "get_menu", aulario: "aula1", date: "2026-11-23" } },
 });
 assert.ok(!error && "menu" in data);
 assert.equal(data.menu.plates.primero.name, "");
 
-// With the table Actions each action has its own types.
+// With the schema Actions, each action has its own types.
 type Actions = components["schemas"]["Actions"];
 type Read = "get_menu_types" | "get_menu";
 type Write = Exclude<keyof Actions, Read>;
@@ -55,20 +55,20 @@ assert.deepEqual(menu.menu, saved.menu);
 const deleted = await write("delete_menu_type", "aula1", { id: "sin-sal" });
 assert.ok(deleted.success);
 
-// What is wrong does not compile; were it right, the compiler would say so.
+// Wrong calls must not compile: the compiler reports an unused @ts-expect-error.
 export async function wrong() {
-  // @ts-expect-error: an action that there is not
+  // @ts-expect-error: unknown action
   await read("get_menus", "aula1", {});
-  // @ts-expect-error: a write is no read
+  // @ts-expect-error: a write is not a read
   await read("save_menu", "aula1", {});
-  // @ts-expect-error: no label
+  // @ts-expect-error: label is missing
   await write("add_menu_type", "aula1", { id: "x" });
-  // @ts-expect-error: the name of a plate is no number
+  // @ts-expect-error: the name of a plate is not a number
   await write("save_menu", "aula1", { menu_type: "basal", plates: { primero: { name: 5 } } });
   // @ts-expect-error: neither label nor colour
   await write("rename_menu_type", "aula1", { id: "x" });
-  // @ts-expect-error: no such code in this action
+  // @ts-expect-error: this action does not have this code
   if (!deleted.success && deleted.code === "DUPLICATE") return;
-  // @ts-expect-error: no aulario
+  // @ts-expect-error: aulario is missing
   await client.GET("/api/comedor.php", { params: { query: { action: "get_menu" } } });
 }

@@ -1,5 +1,5 @@
-// Lints openapi.yaml by Redocly's recommended rules. Prints what they find and fails, or prints the
-// document as JSON with every $ref followed.
+// Lints openapi.yaml with Redocly's recommended rules. On problems, prints them and fails; otherwise
+// prints the document as JSON with every $ref resolved.
 import { bundle, createConfig, formatProblems, getTotals, lint } from "@redocly/openapi-core";
 import { exit } from "node:process";
 import { fileURLToPath } from "node:url";
@@ -8,12 +8,12 @@ const ref = fileURLToPath(new URL("../../openapi.yaml", import.meta.url));
 const config = await createConfig({
   extends: ["recommended-strict"],
   rules: {
-    // Examples are checked everywhere, which is not among the recommended.
+    // Check all examples; the recommended rules do not.
     "no-invalid-parameter-examples": "error",
     "no-invalid-schema-examples": "error",
     // The project has no licence that it could name.
     "info-license": "off",
-    // Nothing refers to the schema Actions: it is there for the types of clients and for the tests.
+    // No $ref uses the schema Actions: clients take their types from it, and tests read it.
     "no-unused-components": "off",
   },
 });

@@ -1,5 +1,5 @@
-"""What schemathesis can't know of this API from openapi.yaml. A run attacks one action, COMEDOR_ACTION, as one user,
-COMEDOR_USER, with bodies of one media type, COMEDOR_BODY, where there is one; without an action it attacks the document as it is."""
+"""What openapi.yaml cannot tell schemathesis about this API. A run tests one action, COMEDOR_ACTION, as one user, COMEDOR_USER,
+with bodies of one media type, COMEDOR_BODY, if it is set. Without an action it tests the unchanged document."""
 
 import atexit
 import json
@@ -16,14 +16,14 @@ USER = os.environ["COMEDOR_USER"]
 BODY = os.environ["COMEDOR_BODY"]
 READS = ("get_menu_types", "get_menu")
 
-# The refusals of a request that is as the document says, for what the aulario has or has not.
+# Errors of valid requests that depend on the data of the aulario.
 OF_STATE = {"NOT_FOUND", "INVALID_MENU_TYPE", "DUPLICATE"}
 FULL = "A menu must have at most 64 plates."
 
 
 @schemathesis.hook
 def before_load_schema(context, document):
-    """Narrows the document to the action, by its own table of what belongs together."""
+    """Reduces the document to the action, using its table Actions."""
     if not ACTION:
         return
     components = document["components"]
@@ -47,7 +47,7 @@ def before_load_schema(context, document):
             content["schema"] = action["body" if media_type == "application/json" else "form"]
             content["examples"] = {ACTION: content["examples"][ACTION]}
     if ACTION in ("rename_menu_type", "delete_menu_type"):
-        # Often one of the ids that there are, which match anyway.
+        # Often an existing id; those match the pattern anyway.
         schemas = components["schemas"]
         renames = (schemas[f"RenameMenuType{kind}"]["allOf"][0] for kind in ("Body", "Form"))
         for schema in schemas["DeleteMenuTypeBody"], *renames:
@@ -60,12 +60,12 @@ def before_load_schema(context, document):
 
 
 def only(parameter):
-    """The parameter with the action as its one value."""
+    """The parameter with the action as its only value."""
     return {**parameter, "schema": {"const": ACTION}, "examples": {ACTION: {"value": ACTION}}}
 
 
-def refusal(response):
-    """The body of a refusal, empty where it is none of the program's."""
+def error_body(response):
+    """The body of an error; empty if the program did not write it."""
     try:
         return json.loads(response.content) if response.status_code >= 400 else {}
     except ValueError:
@@ -73,16 +73,16 @@ def refusal(response):
 
 
 def is_of_state(case, response):
-    """Whether the refusal is one of these; HEAD does not say."""
+    """Whether the error depends on the data of the aulario. An answer to HEAD has no code."""
     if case.method == "HEAD":
         return response.status_code == 404 or bool(case.query.get("menu"))
-    body = refusal(response)
+    body = error_body(response)
     return body.get("code") in OF_STATE or body.get("error") == FULL
 
 
-# Without a session the contract has 400 INVALID_SESSION where schemathesis looks for 401 or 403; nothing else will do.
+# Without a session the contract requires 400 INVALID_SESSION; schemathesis expects 401 or 403.
 checks._enforces_auth = lambda response, authenticated: (
-    response.status_code == 400 and refusal(response).get("code", "INVALID_SESSION") == "INVALID_SESSION"
+    response.status_code == 400 and error_body(response).get("code", "INVALID_SESSION") == "INVALID_SESSION"
 )
 
 
@@ -92,31 +92,31 @@ seen = Counter()
 @schemathesis.hook
 def after_call(context, case, response):
     mode = case.meta.generation.mode.value if case.meta else "probe"
-    seen[f"{response.request.method} {mode} {response.status_code} {refusal(response).get('code', '')}".strip()] += 1
-    # To another method the contract has 400 INVALID_ACTION where schemathesis looks for 405. It goes on to look for `Allow`.
-    if checks.is_unexpected_http_status_case(case) and refusal(response).get("code") == "INVALID_ACTION":
+    seen[f"{response.request.method} {mode} {response.status_code} {error_body(response).get('code', '')}".strip()] += 1
+    # For an unsupported method the contract requires 400 INVALID_ACTION; schemathesis expects 405, and then checks `Allow`.
+    if checks.is_unexpected_http_status_case(case) and error_body(response).get("code") == "INVALID_ACTION":
         response.status_code = 405
 
 
 @schemathesis.hook
 def filter_failure(context, failure, case, response):
-    """Drops what is no fault: good data for a menu type that the aulario has not; and without an action, whatever comes of
-    a parameter and a body that are not of one action."""
+    """Drops false positives: valid data for a menu type that the aulario does not have and, without an action, combinations
+    of parameters and bodies of different actions."""
     if isinstance(failure, RejectedPositiveData):
         return bool(ACTION) and not is_of_state(case, response)
     return bool(ACTION) or not isinstance(failure, AcceptedNegativeData | AllowHeaderMismatch)
 
 
 @schemathesis.check
-def positive_data_is_refused_for_a_reason(ctx, response, case):
-    """A teacher's good write is FORBIDDEN; anything else that is good is refused only for what the aulario has or has not."""
+def positive_data_is_rejected_only_for_a_reason(ctx, response, case):
+    """A valid write of a teacher is FORBIDDEN. Any other valid request is rejected only because of the data of the aulario."""
     meta = case.meta
     if not ACTION or meta is None or not meta.generation.mode.is_positive:
         return
     if checks.is_unexpected_http_status_case(case):
         return
     if USER == "teacher" and ACTION not in READS:
-        is_expected = refusal(response).get("code") in ("FORBIDDEN", "NOT_FOUND")
+        is_expected = error_body(response).get("code") in ("FORBIDDEN", "NOT_FOUND")
     else:
         is_expected = response.status_code == 200 or is_of_state(case, response)
     assert is_expected, response.content
