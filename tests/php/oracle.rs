@@ -107,7 +107,7 @@ fn written_by_php(format: &str) -> Vec<(Vec<u8>, String)> {
 }
 
 #[test]
-fn every_session_that_php_writes_is_read_as_php_reads_it() {
+fn sessions_written_by_php_are_decoded_as_php_decodes_them() {
     for (name, format) in FORMATS {
         let sessions = written_by_php(name);
         assert!(sessions.len() > 1_000, "{}", sessions.len());
@@ -141,7 +141,7 @@ fn mutated(bytes: &[u8], (kind, from, length, to, byte): (u8, Index, usize, Inde
 }
 
 #[test]
-fn what_php_refuses_never_authenticates() {
+fn sessions_that_php_rejects_never_authenticate() {
     let mutation = (0..6u8, any::<Index>(), 0..40usize, any::<Index>(), any::<u8>());
     for (name, format) in FORMATS {
         let written = written_by_php(name);
@@ -214,7 +214,7 @@ fn json_text() -> impl Strategy<Value = String> {
 }
 
 #[test]
-fn json_is_rewritten_byte_for_byte_as_php_rewrites_it() {
+fn json_is_rewritten_byte_for_byte_as_by_php() {
     let mutation =
         (any::<Index>(), prop::sample::select(b"0123456789,:{}[]\"\\ue.-+ \x0b".to_vec()));
     let texts = cases((json_text(), prop::option::weighted(0.3, mutation)));
@@ -249,7 +249,7 @@ fn json_is_rewritten_byte_for_byte_as_php_rewrites_it() {
 }
 
 #[test]
-fn forms_are_taken_apart_as_php_takes_them() {
+fn forms_are_decoded_as_by_php() {
     let name = "([a-c .]|%20|\\[|\\]|\\[[a-c0-2 ]{0,2}\\]|\\[\\]){1,5}";
     let field = (name, "[a-z+%0-9]{0,4}").prop_map(|(name, value)| format!("{name}={value}"));
     let forms = cases(prop::collection::vec(field, 1..6).prop_map(|fields| fields.join("&")));

@@ -40,7 +40,7 @@ fn found(findings: &[Value], level: &str, about: &str, text: &str) {
 }
 
 #[test]
-fn a_school_where_all_is_well_has_no_more_than_hints() {
+fn a_correct_installation_has_only_hints() {
     let school = School::new();
     school.save(json!({"date": DATE, "menu_type": "basal", "plates": {}}));
     let files = school.files();
@@ -62,7 +62,7 @@ fn a_school_where_all_is_well_has_no_more_than_hints() {
 }
 
 #[test]
-fn what_is_wrong_with_the_data_is_found_by_file_and_place() {
+fn problems_in_the_data_are_found_with_file_and_position() {
     let school = School::new();
     school.save(json!({"date": DATE, "menu_type": "basal", "plates": {}}));
     for (path, content) in [
@@ -104,7 +104,7 @@ fn what_is_wrong_with_the_data_is_found_by_file_and_place() {
 }
 
 #[test]
-fn what_the_user_may_not_do_is_found_with_the_command_that_mends_it() {
+fn missing_permissions_are_found_with_a_command_that_fixes_them() {
     let school = School::new();
     school.save(json!({"date": DATE, "menu_type": "basal", "plates": {}}));
     let open = |path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
@@ -142,7 +142,7 @@ fn what_the_user_may_not_do_is_found_with_the_command_that_mends_it() {
 }
 
 #[test]
-fn a_session_shows_centre_aularios_and_permissions_and_nothing_else() {
+fn the_check_of_a_session_shows_only_centre_aularios_and_permissions() {
     let school = School::new();
     let secret = format!("secret|s:6:\"sesame\";{}", session(TEACHER));
     let path = school.log_in("secret", secret);
@@ -168,7 +168,7 @@ fn a_session_shows_centre_aularios_and_permissions_and_nothing_else() {
 }
 
 #[test]
-fn it_prints_a_line_a_finding_without_colours_for_a_file() {
+fn output_to_a_file_is_one_line_per_finding_without_colours() {
     let school = School::new();
     school.write("bad\u{1b}[31m\n.json", "{}");
     let mut command = Command::new(PROGRAM);
@@ -185,7 +185,7 @@ fn it_prints_a_line_a_finding_without_colours_for_a_file() {
 }
 
 #[test]
-fn settings_that_cannot_be_used_end_the_check() {
+fn invalid_settings_end_the_check() {
     let mut command = Command::new(PROGRAM);
     command.args(["check", "--json"]).env_clear().env("COMEDOR_SESSION_FORMAT", "x");
     let output = command.output().unwrap();

@@ -102,7 +102,7 @@ impl Write {
 }
 
 #[test]
-fn a_kill_at_any_system_call_leaves_the_old_file_or_the_new_one() {
+fn a_kill_at_any_system_call_leaves_the_old_or_the_new_file() {
     let (mut kills, mut stored) = (0, 0);
     for write in writes() {
         let (old, new) = write.old_and_new();
@@ -123,7 +123,7 @@ fn a_kill_at_any_system_call_leaves_the_old_file_or_the_new_one() {
 }
 
 #[test]
-fn an_error_of_any_system_call_is_never_answered_with_a_lie() {
+fn the_answer_is_true_after_an_error_of_any_system_call() {
     const CALLS: [&str; 17] = [
         "openat",
         "open",
@@ -200,7 +200,7 @@ impl Drop for SmallDisk<'_> {
 }
 
 #[test]
-fn a_full_disk_and_one_that_cannot_be_written_keep_what_they_have() {
+fn a_full_or_read_only_disk_keeps_its_files() {
     let school = School::new();
     fs::create_dir(school.path("aula1")).unwrap();
     let disk = SmallDisk::mount(&school, "size=64k");
@@ -231,7 +231,7 @@ fn a_full_disk_and_one_that_cannot_be_written_keep_what_they_have() {
 }
 
 #[test]
-fn a_page_that_truncates_and_writes_later_shows_nobody_half_a_file() {
+fn a_page_that_truncates_and_writes_later_never_shows_a_partial_file() {
     let school = School::new();
     school.save(save("whole"));
     const ROUNDS: usize = 12;
@@ -325,17 +325,17 @@ fn crowd(aulario_of: impl Fn(usize) -> String + Sync) {
 }
 
 #[test]
-fn a_crowd_on_one_aulario_with_kills_among_it_loses_no_acknowledged_write() {
+fn writers_of_one_aulario_lose_no_acknowledged_write_when_some_are_killed() {
     crowd(|_| "aula1".to_owned());
 }
 
 #[test]
-fn a_crowd_on_many_aularios_with_kills_among_it_loses_no_acknowledged_write() {
+fn writers_of_many_aularios_lose_no_acknowledged_write_when_some_are_killed() {
     crowd(|writer| format!("crowd{}", writer / 4));
 }
 
 #[test]
-fn nothing_of_a_variable_cookie_body_or_session_leads_out_of_the_folders() {
+fn no_input_leads_to_a_path_outside_of_the_data_and_session_folders() {
     let school = School::new();
     school.log_in("evil", session_of("../../../../etc", ADMIN));
     school.log_in("dots", session_of("..", ADMIN));
@@ -381,7 +381,7 @@ fn nothing_of_a_variable_cookie_body_or_session_leads_out_of_the_folders() {
 }
 
 #[test]
-fn a_closed_or_full_output_loses_no_write() {
+fn a_closed_or_full_standard_output_loses_no_write() {
     let school = School::new();
     let request = school.post("save_menu").json(&save("stored"));
     for shell in ["exec \"$0\" >&-", "exec \"$0\" >/dev/full 2>/dev/full", "exec \"$0\" 2>&-"] {

@@ -13,7 +13,7 @@ const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/sess
 /// Files that PHP 8.2 wrote, and others written by hand to be odd, each with what PHP makes of
 /// it. What PHP wrote must get the answer that is noted; what PHP refuses must never pass.
 #[test]
-fn session_files_are_read_as_php_reads_them() {
+fn session_files_are_decoded_as_php_decodes_them() {
     let expectations = fs::read(Path::new(FIXTURES).join("expect.json")).unwrap();
     let expectations: Vec<Value> = serde_json::from_slice(&expectations).unwrap();
     assert_eq!(expectations.len(), fs::read_dir(FIXTURES).unwrap().count() - 1);
@@ -56,7 +56,7 @@ fn php_session(school: &School, format: &str, code: &str) -> String {
 }
 
 #[test]
-fn what_the_installed_php_writes_is_read_in_all_formats() {
+fn sessions_of_the_installed_php_are_read_in_every_format() {
     let school = School::new();
     let login = "$_SESSION['auth_ok'] = true; $_SESSION['auth_data'] = ['permissions' =>
         ['service:docente'], 'service' => ['centro' => 'centro1', 'aulas' => ['aula1']]];";
@@ -118,7 +118,7 @@ fn what_the_installed_php_writes_is_read_in_all_formats() {
 }
 
 #[test]
-fn a_wrong_format_is_never_guessed() {
+fn the_session_format_is_never_guessed() {
     let school = School::new();
     let as_php = school.get("get_menu_types");
     as_php.run().ok();
@@ -129,7 +129,7 @@ fn a_wrong_format_is_never_guessed() {
 }
 
 #[test]
-fn the_session_lies_in_the_folders_of_save_path() {
+fn the_session_file_is_found_by_save_path_and_name() {
     let school = School::new();
     let path = school.log_in("abcdef", session(TEACHER));
     let folder = school.sessions().join("a/b");
@@ -154,7 +154,7 @@ fn the_session_lies_in_the_folders_of_save_path() {
 }
 
 #[test]
-fn only_a_whole_regular_file_of_an_acceptable_owner_is_a_session() {
+fn only_a_regular_file_of_at_most_16_mib_is_a_session() {
     let school = School::new();
     let folder = school.sessions();
     symlink(folder.join("sess_teacher"), folder.join("sess_link")).unwrap();
@@ -176,7 +176,7 @@ fn only_a_whole_regular_file_of_an_acceptable_owner_is_a_session() {
 }
 
 #[test]
-fn a_folder_or_file_that_may_not_be_read_is_the_administrator_s_to_mend() {
+fn missing_permissions_on_session_files_are_logged_for_the_administrator() {
     let school = School::new();
     let as_nobody = |cgi: Cgi| cgi.under(AS_NOBODY).run();
     let open =
@@ -203,7 +203,7 @@ fn a_folder_or_file_that_may_not_be_read_is_the_administrator_s_to_mend() {
 }
 
 #[test]
-fn a_request_keeps_its_session_alive_and_an_old_one_can_be_refused() {
+fn a_request_refreshes_its_session_and_max_age_expires_old_ones() {
     let school = School::new();
     let path = school.sessions().join("sess_teacher");
     let age = |seconds| {
@@ -243,7 +243,7 @@ fn php_page(school: &School, at_the_end: &str) -> std::process::Child {
 }
 
 #[test]
-fn a_request_waits_for_the_page_that_holds_its_session() {
+fn a_request_waits_for_the_php_page_that_has_locked_its_session() {
     let school = School::new();
     let mut page = php_page(&school, "$_SESSION['auth_ok'] = 1;");
     let request = school.get("get_menu").start();
@@ -254,7 +254,7 @@ fn a_request_waits_for_the_page_that_holds_its_session() {
 }
 
 #[test]
-fn a_session_that_is_held_too_long_is_busy_for_its_user_alone() {
+fn a_session_locked_for_too_long_is_busy_only_for_its_user() {
     let school = School::new();
     let page = php_page(&school, "");
     let blocked = school.get("get_menu").start();
@@ -264,7 +264,7 @@ fn a_session_that_is_held_too_long_is_busy_for_its_user_alone() {
 }
 
 #[test]
-fn a_logout_while_the_request_waits_ends_the_session() {
+fn a_logout_while_a_request_waits_ends_the_session() {
     let school = School::new();
     let mut page = php_page(&school, "session_destroy();");
     let request = school.get("get_menu").start();
@@ -287,7 +287,7 @@ fn a_logout_between_opening_and_reading_ends_the_session() {
 }
 
 #[test]
-fn a_file_that_takes_the_session_s_place_while_it_is_read_is_not_read() {
+fn a_session_file_that_is_replaced_while_it_is_opened_is_not_read() {
     let school = School::new();
     let file = school.sessions().join("sess_teacher");
     let answer = school.get("get_menu").session("teacher").stopped("flock:when=1", |_| {
@@ -299,7 +299,7 @@ fn a_file_that_takes_the_session_s_place_while_it_is_read_is_not_read() {
 
 /// What only a hand writes, or a class of its own.
 #[test]
-fn a_key_stands_once_and_what_an_opaque_object_hides_harms_nothing() {
+fn duplicate_keys_are_rejected_and_opaque_objects_are_skipped() {
     let school = School::new();
     let good = session(ADMIN);
     let permissions = "a:2:{i:0;s:15:\"service:docente\";i:1;s:15:\"sysadmin:access\";}";
@@ -351,7 +351,7 @@ fn references_do_not_multiply_memory_or_time() {
 
 /// The worst that fits into a session file of 16 MiB, with what may be in memory then.
 #[test]
-fn no_session_takes_more_memory_than_a_small_multiple_of_its_size() {
+fn memory_is_a_small_multiple_of_the_session_size() {
     let school = School::new();
     let filled = |piece: &str| piece.repeat(16 * 1024 * 1024 / piece.len());
     let pairs = |n: usize, piece: &str| format!("x|a:{n}:{{{}}}", piece.repeat(n));

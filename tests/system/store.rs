@@ -30,7 +30,7 @@ const ODD: &str = r#"{
 }"#;
 
 #[test]
-fn php_reads_what_is_written_and_would_write_the_same_bytes() {
+fn written_files_are_byte_for_byte_those_of_php() {
     let school = School::new();
     let label = "Menú «ñ» / \"x\" \\ \u{2028} \u{7f} \u{1} 😀";
     let added = json!({"id": "nuevo", "label": label, "color": "#FF00aa"});
@@ -48,7 +48,7 @@ fn php_reads_what_is_written_and_would_write_the_same_bytes() {
 }
 
 #[test]
-fn a_change_to_what_php_wrote_changes_nothing_else() {
+fn a_change_to_a_file_of_php_changes_nothing_else() {
     let school = School::new();
     school.write(DAY, ODD);
     school.write("before.json", php(REWRITE, &[&school.path(DAY)]));
@@ -78,7 +78,7 @@ fn a_change_to_what_php_wrote_changes_nothing_else() {
 }
 
 #[test]
-fn lists_are_maps_where_a_map_is_meant_and_stay_lists() {
+fn lists_are_accepted_in_place_of_maps_and_stay_lists() {
     let school = School::new();
     school.write(TYPES, r#"[{"id":"0","label":"Cero"},{"id":"1","label":"Uno"}]"#);
     school.write(DAY, r#"{"date":"2026-11-20","menus":[{"plates":[{"name":"A"}]},{"plates":[]}]}"#);
@@ -99,7 +99,7 @@ fn lists_are_maps_where_a_map_is_meant_and_stay_lists() {
 }
 
 #[test]
-fn odd_type_files_are_shown_as_far_as_they_are_usable_and_kept_whole() {
+fn unusable_entries_of_a_type_file_are_hidden_but_kept() {
     let school = School::new();
     school.write(
         TYPES,
@@ -133,7 +133,7 @@ fn odd_type_files_are_shown_as_far_as_they_are_usable_and_kept_whole() {
 }
 
 #[test]
-fn a_file_that_cannot_be_used_is_reported_and_never_overwritten() {
+fn an_invalid_file_is_logged_and_never_overwritten() {
     let school = School::new();
     let deep = format!("{}{}", "[".repeat(5000), "]".repeat(5000));
     for (path, content) in [
@@ -200,7 +200,7 @@ fn a_file_that_cannot_be_used_is_reported_and_never_overwritten() {
 }
 
 #[test]
-fn a_file_that_php_left_empty_counts_as_absent_for_writes_after_ten_seconds() {
+fn an_empty_file_counts_as_missing_for_writes_after_ten_seconds() {
     let school = School::new();
     school.write("aula1.json", "");
     for (path, write) in [
@@ -219,7 +219,7 @@ fn a_file_that_php_left_empty_counts_as_absent_for_writes_after_ten_seconds() {
 }
 
 #[test]
-fn a_file_caught_half_written_is_read_again() {
+fn a_partially_written_file_is_read_again() {
     let school = School::new();
     school.save(save("whole"));
     let whole = school.read(DAY);
@@ -232,7 +232,7 @@ fn a_file_caught_half_written_is_read_again() {
 }
 
 #[test]
-fn a_save_of_php_between_reading_and_replacing_is_not_lost() {
+fn a_save_by_php_between_read_and_rename_is_not_lost() {
     let school = School::new();
     let others = r#"{"date":"2026-11-20","menus":{"basal":{"plates":{"cena":{"name":"PHP"}}}}}"#;
     for before in [None, Some("{\"menus\":{}}")] {
@@ -266,7 +266,7 @@ fn a_replaced_file_keeps_owner_group_and_mode() {
 }
 
 #[test]
-fn a_refusal_creates_nothing_even_where_a_file_is_about_to_be_filled() {
+fn a_busy_answer_creates_no_lock_file() {
     let school = School::new();
     school.write(TYPES, "");
     school.post("delete_menu_type").json(&json!({"id": "basal"})).run().fails("BUSY");
@@ -274,7 +274,7 @@ fn a_refusal_creates_nothing_even_where_a_file_is_about_to_be_filled() {
 }
 
 #[test]
-fn a_file_never_grows_over_what_can_be_read_again() {
+fn no_file_is_written_that_exceeds_the_limit_for_reading() {
     let school = School::new();
     let entries: Vec<String> = (0..600_000).map(|n| format!("{{\"id\":\"{n}\"}}")).collect();
     let compact = format!("[{}]", entries.join(","));
@@ -285,7 +285,7 @@ fn a_file_never_grows_over_what_can_be_read_again() {
 }
 
 #[test]
-fn the_folder_around_the_aulario_s_own_may_be_closed() {
+fn the_parent_of_the_aulario_folder_need_not_be_readable() {
     let school = School::new();
     fs::create_dir(school.path("aula1")).unwrap();
     chown(school.path("aula1"), Some(65534), Some(65534)).expect("this test needs to run as root");
@@ -299,7 +299,7 @@ fn the_folder_around_the_aulario_s_own_may_be_closed() {
 /// A link in the last part of a path is refused; one that an administrator made of a folder, to
 /// have it on another disk, is his to make.
 #[test]
-fn a_folder_may_be_a_link() {
+fn a_folder_may_be_a_symbolic_link() {
     let school = School::new();
     let other_disk = tempfile::tempdir().unwrap();
     symlink(other_disk.path(), school.path("aula1")).unwrap();
@@ -310,7 +310,7 @@ fn a_folder_may_be_a_link() {
 
 /// As `nobody` of group 33, in a school whose files belong to others.
 #[test]
-fn a_file_of_another_user_is_replaced_only_where_its_group_keeps_it_open() {
+fn a_file_of_another_user_is_replaced_only_if_its_group_keeps_access() {
     let school = School::new();
     school.save(save("x"));
     let folders = output(Command::new("find").arg(school.data()).args(["-type", "d"]), "findutils");
@@ -353,7 +353,7 @@ fn a_file_of_another_user_is_replaced_only_where_its_group_keeps_it_open() {
 }
 
 #[test]
-fn new_files_and_folders_have_php_s_modes_less_the_umask() {
+fn new_files_and_folders_have_the_modes_of_php_less_the_umask() {
     for (umask, file, folder, lock) in [("022", 0o644, 0o755, 0o640), ("002", 0o664, 0o775, 0o660)]
     {
         let school = School::new();
@@ -369,7 +369,7 @@ fn new_files_and_folders_have_php_s_modes_less_the_umask() {
 }
 
 #[test]
-fn what_a_killed_writer_left_is_cleared_by_the_next() {
+fn the_next_writer_removes_the_temporary_file_of_a_killed_one() {
     let school = School::new();
     let temporary = "aula1/Comedor/2026-11/20/._datos.json.tmp";
     school.save(save("old"));
@@ -388,7 +388,7 @@ fn what_a_killed_writer_left_is_cleared_by_the_next() {
 }
 
 #[test]
-fn a_failed_write_leaves_the_old_file_and_says_so() {
+fn a_failed_write_keeps_the_old_file_and_says_so() {
     let school = School::new();
     school.save(save("old"));
     let (file, files) = (school.read(DAY), school.files());
@@ -407,7 +407,7 @@ fn a_failed_write_leaves_the_old_file_and_says_so() {
 }
 
 #[test]
-fn nobody_waits_for_the_last_flush_of_another() {
+fn writers_do_not_wait_for_the_folder_flush_of_another() {
     let school = School::new();
     school.save(save("old"));
     let first = school.post("save_menu").json(&save("first"));
@@ -416,7 +416,7 @@ fn nobody_waits_for_the_last_flush_of_another() {
 }
 
 #[test]
-fn a_success_is_on_disk_before_it_is_answered() {
+fn a_success_is_on_disk_before_its_answer() {
     let school = School::new();
     let calls = |cgi: &Cgi| {
         let (answer, text) = cgi.trace(&["-y", "-e", "trace=mkdir,fsync,rename,write"]);
@@ -456,7 +456,7 @@ fn a_success_is_on_disk_before_it_is_answered() {
 }
 
 #[test]
-fn a_writer_that_holds_the_lock_makes_its_aulario_alone_busy() {
+fn a_held_lock_makes_only_its_aulario_busy() {
     let school = School::new();
     school.save(save("x"));
     let lock = fs::File::open(school.path(LOCK)).unwrap();
