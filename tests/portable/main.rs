@@ -4,6 +4,7 @@
 mod contract;
 mod hostile;
 mod leave;
+mod store;
 #[path = "../support/mod.rs"]
 mod support;
 mod together;

@@ -176,7 +176,7 @@ fn only_a_regular_file_of_at_most_16_mib_is_a_session() {
 }
 
 #[test]
-fn missing_permissions_on_session_files_are_logged_for_the_administrator() {
+fn a_folder_or_file_that_may_not_be_read_is_the_administrator_s_to_mend() {
     let school = School::new();
     let as_nobody = |cgi: Cgi| cgi.under(AS_NOBODY).run();
     let open =

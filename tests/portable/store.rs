@@ -1,0 +1,232 @@
+//! The data files: what the program accepts, what it creates and what it never changes.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, SystemTime};
+
+use crate::support::*;
+
+#[test]
+fn lists_are_accepted_in_place_of_maps_and_stay_lists() {
+    let school = School::new();
+    school.write(TYPES, r#"[{"id":"0","label":"Cero"},{"id":"1","label":"Uno"}]"#);
+    school.write(DAY, r#"{"date":"2026-11-20","menus":[{"plates":[{"name":"A"}]},{"plates":[]}]}"#);
+    assert_eq!(school.menu("0")["menu"]["plates"]["0"]["name"], "A");
+    let body = json!({"date": DATE, "menu_type": "1", "plates": [{"name": "B"}, {}]});
+    school.save(body);
+    assert_eq!(
+        serde_json::from_str::<Value>(&school.read(DAY)).unwrap()["menus"],
+        json!([{"plates": [{"name": "A"}]}, {"plates": [{"name": "B", "pictogram": ""}]}])
+    );
+    for empty in ["[]", "{}", r#"{"menus":[]}"#, r#"{"menus":null}"#, r#"{"menus":{"basal":[]}}"#] {
+        let school = School::new();
+        school.write(DAY, empty);
+        assert_eq!(school.menu("basal")["menu"]["plates"]["postre"]["name"], "");
+        school.save(save("Sopa"));
+        assert_eq!(school.menu("basal")["menu"]["plates"]["primero"]["name"], "Sopa", "{empty}");
+    }
+}
+
+#[test]
+fn unusable_entries_of_a_type_file_are_hidden_but_kept() {
+    let school = School::new();
+    school.write(
+        TYPES,
+        r#"{"0":{"label":"no id"},"2":"text","5":{"id":"b","note":{"x":[]}},"7":{"id":""},"8":{"id":3},
+            "9":{"id":"c","label":null,"color":5},"a":null}"#,
+    );
+    assert_eq!(
+        school.get("get_menu_types").run().ok()["menu_types"],
+        json!([
+            {"id": "b", "label": "b", "color": "#0d6efd", "note": {"x": []}},
+            {"id": "c", "label": "c", "color": "5"},
+        ])
+    );
+    assert_eq!(school.get("get_menu").run().ok()["menu_type"], "b");
+    let change = json!({"id": "b", "label": "B"});
+    school.post("rename_menu_type").json(&change).run().ok();
+    assert_eq!(
+        serde_json::from_str::<Value>(&school.read(TYPES)).unwrap(),
+        json!([
+            {"label": "no id"}, "text", {"id": "b", "note": {"x": []}, "label": "B"}, {"id": ""}, {"id": 3},
+            {"id": "c", "label": null, "color": 5}, null,
+        ])
+    );
+    school.write(TYPES, r#"[{"label":"no id"}]"#);
+    assert_eq!(school.get("get_menu_types").run().ok()["menu_types"], json!([]));
+    school.get("get_menu").run().fails("INVALID_MENU_TYPE");
+    school.write(TYPES, "[]");
+    assert_eq!(school.get("get_menu").run().ok()["menu_type"], "basal");
+    school.post("delete_menu_type").json(&json!({"id": "basal"})).run().ok();
+    assert_eq!(school.get("get_menu").run().ok()["menu_type"], "vegetariano");
+}
+
+#[test]
+fn an_invalid_file_is_logged_and_never_overwritten() {
+    let school = School::new();
+    let deep = format!("{}{}", "[".repeat(5000), "]".repeat(5000));
+    for (path, content) in [
+        (DAY, "{\"date\":"),
+        (DAY, "null"),
+        (DAY, "\"x\""),
+        (DAY, "12"),
+        (DAY, " "),
+        (DAY, "{\"menus\":5}"),
+        (DAY, "{\"menus\":{\"x\":\"y\"}}"),
+        (DAY, "{\"menus\":{\"x\":{\"plates\":true}}}"),
+        (DAY, "{\"menus\":{\"x\":{\"plates\":{\"y\":\"z\"}}}}"),
+        (DAY, "\u{feff}{}"),
+        (DAY, &deep),
+        (TYPES, "[{]"),
+        (TYPES, "null"),
+        ("aula1.json", "{"),
+        ("aula1.json", "true"),
+    ] {
+        let school = School::new();
+        school.write(path, content);
+        for request in
+            [school.get("get_menu").query("date", DATE), school.post("save_menu").json(&save("x"))]
+        {
+            let answer = request.run();
+            assert!(answer.fails("INTERNAL_ERROR").log.contains(path), "{path}: {}", answer.log);
+            assert!(!String::from_utf8_lossy(&answer.body).contains(".json"));
+        }
+        assert_eq!(school.read(path), content);
+    }
+    for path in [DAY, TYPES, "aula1.json"] {
+        let odd = [
+            ("folder", (|path| fs::create_dir(path).unwrap()) as fn(&Path)),
+            ("link", |path| symlink("/etc/hostname", path).unwrap()),
+            ("fifo", |path| drop(output(Command::new("mkfifo").arg(path), "coreutils"))),
+            ("long", |path| fs::File::create(path).unwrap().set_len(16 * 1024 * 1024 + 1).unwrap()),
+            ("no UTF-8", |path| fs::write(path, b"[\"\xff\"]").unwrap()),
+        ];
+        for (what, make) in odd {
+            school.write(path, "");
+            fs::remove_file(school.path(path)).unwrap();
+            make(&school.path(path));
+            let before = fs::symlink_metadata(school.path(path)).unwrap();
+            for request in [
+                school.get("get_menu").query("date", DATE),
+                school.post("save_menu").json(&save("x")),
+            ] {
+                let answer = request.run();
+                assert!(
+                    answer.fails("INTERNAL_ERROR").log.contains(path),
+                    "{what}: {}",
+                    answer.log
+                );
+            }
+            let after = fs::symlink_metadata(school.path(path)).unwrap();
+            assert_eq!((before.ino(), before.len()), (after.ino(), after.len()));
+            _ = fs::remove_dir(school.path(path));
+            _ = fs::remove_file(school.path(path));
+            if path == "aula1.json" {
+                school.write(path, "{}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_empty_file_counts_as_missing_for_writes_after_ten_seconds() {
+    let school = School::new();
+    school.write("aula1.json", "");
+    for (path, write) in [
+        (DAY, school.post("save_menu").json(&save("x"))),
+        (TYPES, school.post("delete_menu_type").json(&json!({"id": "alergias"}))),
+    ] {
+        school.write(path, "");
+        school.menu("basal");
+        write.run().fails("BUSY");
+        assert_eq!(school.read(path), "");
+        let file = fs::File::options().append(true).open(school.path(path)).unwrap();
+        file.set_modified(SystemTime::now() - Duration::from_secs(11)).unwrap();
+        write.run().ok();
+        assert!(!school.read(path).is_empty());
+    }
+}
+
+#[test]
+fn a_busy_answer_creates_no_lock_file() {
+    let school = School::new();
+    school.write(TYPES, "");
+    school.post("delete_menu_type").json(&json!({"id": "basal"})).run().fails("BUSY");
+    assert!(!school.path(LOCK).exists());
+}
+
+#[test]
+fn no_file_is_written_that_exceeds_the_limit_for_reading() {
+    let school = School::new();
+    let entries: Vec<String> = (0..600_000).map(|n| format!("{{\"id\":\"{n}\"}}")).collect();
+    let compact = format!("[{}]", entries.join(","));
+    school.write(TYPES, &compact);
+    let change = school.post("delete_menu_type").json(&json!({"id": "1"}));
+    assert!(change.run().fails("INTERNAL_ERROR").log.contains("would be over 16 MiB"));
+    assert!(school.read(TYPES) == compact);
+}
+
+/// A link in the last part of a path is refused; one that an administrator made of a folder, to
+/// have it on another disk, is his to make.
+#[test]
+fn a_folder_may_be_a_symbolic_link() {
+    let school = School::new();
+    let other_disk = tempfile::tempdir().unwrap();
+    symlink(other_disk.path(), school.path("aula1")).unwrap();
+    school.save(save("x"));
+    assert!(other_disk.path().join("Comedor/2026-11/20/_datos.json").is_file());
+    assert_eq!(school.menu("basal")["menu"]["plates"]["primero"]["name"], "x");
+}
+
+#[test]
+fn new_files_and_folders_have_the_modes_of_php_less_the_umask() {
+    for (umask, file, folder, lock) in [("022", 0o644, 0o755, 0o640), ("002", 0o664, 0o775, 0o660)]
+    {
+        let school = School::new();
+        let save = school.post("save_menu").json(&save("x"));
+        save.shell(&format!("umask {umask}; exec \"$0\"")).run().ok();
+        let mode = |path| fs::metadata(school.path(path)).unwrap().mode() & 0o7777;
+        assert_eq!((mode(DAY), mode(LOCK)), (file, lock));
+        for path in ["aula1", "aula1/Comedor", "aula1/Comedor/2026-11", "aula1/Comedor/2026-11/20"]
+        {
+            assert_eq!(mode(path), folder, "{path}");
+        }
+    }
+}
+
+#[test]
+fn the_next_writer_removes_the_temporary_file_of_a_killed_one() {
+    let school = School::new();
+    let temporary = "aula1/Comedor/2026-11/20/._datos.json.tmp";
+    school.save(save("old"));
+    let outside = tempfile::NamedTempFile::new().unwrap();
+    school.write(temporary, "half");
+    fs::set_permissions(school.path(temporary), fs::Permissions::from_mode(0o000)).unwrap();
+    school.save(save("new"));
+    symlink(outside.path(), school.path(temporary)).unwrap();
+    school.save(save("newer"));
+    assert_eq!(fs::metadata(outside.path()).unwrap().len(), 0, "a link is removed, not followed");
+    assert_eq!(school.menu("basal")["menu"]["plates"]["primero"]["name"], "newer");
+    assert_eq!(
+        school.files().iter().filter(|path| path.contains("2026-11/20/")).collect::<Vec<_>>(),
+        [DAY]
+    );
+}
+
+#[test]
+fn a_held_lock_makes_only_its_aulario_busy() {
+    let school = School::new();
+    school.save(save("x"));
+    let lock = fs::File::open(school.path(LOCK)).unwrap();
+    fs2::FileExt::lock_exclusive(&lock).unwrap();
+    let blocked = school.post("save_menu").json(&save("y")).start();
+    school.post("save_menu").aulario("aula2").json(&save("y")).run().ok();
+    school.get("get_menu").run().ok();
+    Answer::of(blocked).fails("BUSY");
+    let waiting = school.post("save_menu").json(&save("z")).start();
+    drop(lock);
+    Answer::of(waiting).ok();
+    assert_eq!(school.menu("basal")["menu"]["plates"]["primero"]["name"], "z");
+}
