@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
+use std::path::Path;
 use std::process::Command;
 use std::sync::Mutex;
 use std::thread;
@@ -328,14 +329,19 @@ fn a_generated_client_compiles_and_does_the_six_actions() {
     run(&mut tool("node", &["build/client.js", &url, "admin"]));
 }
 
-/// The blocks of the README in that language, for the server at `url`.
-fn blocks(language: &str, url: &str) -> Vec<String> {
-    let readme = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).unwrap();
+/// The code blocks of a document in that language, for the server at `url`.
+fn blocks(document: &str, language: &str, url: &str) -> Vec<String> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(document);
+    let text = fs::read_to_string(path).unwrap();
     let opening = format!("```{language}\n");
-    let blocks = readme.split(&opening).skip(1).map(|rest| rest.split("```").next().unwrap());
-    let here =
-        |block: &str| block.replace("https://school.example", url).replace("http://localhost", url);
-    blocks.map(here).collect()
+    let blocks = text.split(&opening).skip(1);
+    let here = |block: &str| {
+        block
+            .replace("https://school.example", url)
+            .replace("http://localhost", url)
+            .replace("'PHPSESSID=…'", "PHPSESSID=admin")
+    };
+    blocks.map(|rest| here(rest.split("```").next().unwrap())).collect()
 }
 
 /// A site to which an administrator is logged in, and its address.
@@ -351,34 +357,45 @@ fn answers(text: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).expect(line)).collect()
 }
 
-#[test]
-fn every_curl_line_of_the_readme_gets_the_answer_shown_and_its_js_and_php_get_the_same() {
+/// Runs the commands of the document's blocks that show answers, and gives the answers by block.
+fn run_curl_lines(document: &str) -> Vec<Vec<Value>> {
     let (_site, url) = site_with_an_administrator();
     let mut shown = Vec::new();
-    for block in blocks("sh", &url).iter().filter(|block| block.contains("curl ")) {
-        let mut command = String::new();
-        let mut of_block = Vec::new();
-        for line in block.lines().filter(|line| !line.starts_with("cookie=")) {
+    for block in blocks(document, "sh", &url).iter().filter(|block| block.contains("\n# {")) {
+        let (mut command, mut of_block) = (String::new(), String::new());
+        for line in block.lines() {
             match line.strip_prefix("# ") {
                 None => command += &format!("{line}\n"),
                 Some(answer) => {
-                    let command = std::mem::take(&mut command);
-                    let settings = format!("api={url}/api/comedor.php; cookie=PHPSESSID=admin;");
-                    let got = run(&mut tool("sh", &["-c", &format!("{settings} {command}")]));
-                    assert_eq!(got, answer, "{command}");
-                    of_block.push(answer.to_owned());
+                    let setup = format!("api={url}/api/comedor.php; cookie=PHPSESSID=admin;");
+                    let got = run(&mut tool("sh", &["-c", &format!("{setup} {command}")]));
+                    assert_eq!(got, answer, "{document}: {command}");
+                    command.clear();
+                    of_block += &format!("{answer}\n");
                 }
             }
         }
-        assert_eq!(command.trim(), "", "each curl line shows its answer");
-        shown.push(of_block.join("\n"));
+        assert_eq!(command.trim(), "", "{document}: each curl line shows its answer");
+        shown.push(answers(&of_block));
     }
-    // The first block is the step of the installation, without a session.
-    let shown = answers(&shown[1]);
-    assert_eq!(shown.len(), 7);
+    shown
+}
+
+#[test]
+fn documented_curl_lines_get_the_documented_answers() {
+    for document in ["README.md", "docs/install.md"] {
+        assert_eq!(run_curl_lines(document).len(), 1, "{document}");
+    }
+}
+
+#[test]
+fn documented_javascript_and_php_get_the_answers_of_the_documented_curl_lines() {
+    let document = "docs/api.md";
+    let [shown, form] = &run_curl_lines(document)[..] else { panic!("two blocks") };
+    assert_eq!((shown.len(), form.len()), (7, 1));
 
     let (_site, url) = site_with_an_administrator();
-    let [js] = &blocks("js", &url)[..] else { panic!("one block") };
+    let [js] = &blocks(document, "js", &url)[..] else { panic!("one block") };
     let page = format!(
         "const browser = fetch;
         globalThis.fetch = async (url, options) => {{
@@ -390,10 +407,10 @@ fn every_curl_line_of_the_readme_gets_the_answer_shown_and_its_js_and_php_get_th
         {js}"
     );
     let js = run(&mut tool("node", &["--input-type=module", "--eval", &page]));
-    assert_eq!(answers(&js), shown);
+    assert_eq!(answers(&js), *shown);
 
     let (site, url) = site_with_an_administrator();
-    let [php] = &blocks("php", &url)[..] else { panic!("one block") };
+    let [php] = &blocks(document, "php", &url)[..] else { panic!("one block") };
     let page = format!(
         "namespace page;
         session_id('admin');
@@ -406,5 +423,5 @@ fn every_curl_line_of_the_readme_gets_the_answer_shown_and_its_js_and_php_get_th
         site.path().display()
     );
     let php = run(&mut tool("php", &["-d", "display_errors=stderr", "-r", &page]));
-    assert_eq!(answers(&php), shown);
+    assert_eq!(answers(&php), *shown);
 }

@@ -2,6 +2,7 @@
 //! runs them, as any user.
 
 mod contract;
+mod docs;
 mod hostile;
 mod leave;
 mod store;

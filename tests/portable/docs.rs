@@ -1,0 +1,165 @@
+//! The documentation: links, lengths, settings and quoted sentences, checked without any tool. The examples
+//! in it are run by the tests that have what they need.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::support::*;
+
+/// Every Markdown file of the repository, by its path in it.
+fn documents() -> BTreeMap<PathBuf, String> {
+    let mut documents = BTreeMap::new();
+    for folder in ["", "docs", "benches"] {
+        for entry in fs::read_dir(Path::new(REPOSITORY).join(folder)).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_some_and(|extension| extension == "md") {
+                let name = path.strip_prefix(REPOSITORY).unwrap().to_owned();
+                documents.insert(name, fs::read_to_string(path).unwrap());
+            }
+        }
+    }
+    assert!(documents.contains_key(Path::new("README.md")), "the repository is here");
+    documents
+}
+
+/// The lines outside of code blocks.
+fn prose(text: &str) -> String {
+    let parts = text.split("```").step_by(2);
+    parts.collect()
+}
+
+/// The anchors that GitHub gives to the headings.
+fn anchors(text: &str) -> BTreeSet<String> {
+    let text = prose(text);
+    let headings = text.lines().filter(|line| line.starts_with('#'));
+    headings
+        .map(|heading| {
+            let heading = heading.trim_start_matches('#').trim().to_lowercase();
+            let kept = heading.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+            kept.collect::<String>().replace(' ', "-")
+        })
+        .collect()
+}
+
+/// The targets of the links and pictures.
+fn links(text: &str) -> Vec<String> {
+    let text = prose(text);
+    let targets = text.split("](").skip(1).map(|rest| rest.split(')').next().unwrap());
+    targets.map(str::to_owned).collect()
+}
+
+#[test]
+fn every_relative_link_and_anchor_of_the_documentation_resolves() {
+    let documents = documents();
+    let mut count = 0;
+    for (path, text) in &documents {
+        for link in links(text).iter().filter(|link| !link.contains("://")) {
+            let (file, anchor) = link.split_once('#').unwrap_or((link, ""));
+            let folder = path.parent().unwrap();
+            let parts: Vec<&str> = file.split('/').collect();
+            let target = match (file, parts.as_slice()) {
+                ("", _) => path.clone(),
+                (_, ["..", rest @ ..]) => rest.iter().collect(),
+                _ => folder.join(file),
+            };
+            let exists = Path::new(REPOSITORY).join(&target).exists();
+            assert!(exists, "{}: the file of {link}", path.display());
+            if !anchor.is_empty() {
+                let anchors = anchors(&documents[&target]);
+                assert!(anchors.contains(anchor), "{}: the anchor of {link}", path.display());
+            }
+            count += 1;
+        }
+    }
+    assert!(count > 50, "{count} links");
+}
+
+#[test]
+fn readme_is_short() {
+    let readme = &documents()[Path::new("README.md")];
+    assert!(readme.lines().count() <= 120, "lines");
+    assert!(readme.split_whitespace().count() <= 1500, "words");
+}
+
+/// The names of the settings, as the help prints them.
+fn settings() -> BTreeSet<String> {
+    let mut help = Command::new(PROGRAM);
+    let help = String::from_utf8(output(help.arg("--help").env_clear(), "comedor")).unwrap();
+    let words = help.split(|c: char| !c.is_ascii_alphabetic() && c != '_');
+    let is_setting = |word: &&str| word.starts_with("COMEDOR_") || *word == "TZ";
+    words.filter(is_setting).map(str::to_owned).collect()
+}
+
+#[test]
+fn install_md_describes_every_setting_and_no_other() {
+    let documents = documents();
+    let install = &documents[Path::new("docs/install.md")];
+    let rows = install.lines().filter_map(|line| line.strip_prefix("| `"));
+    let described = rows.filter_map(|row| row.split('`').next());
+    let is_setting = |name: &&str| name.starts_with("COMEDOR_") || *name == "TZ";
+    let described = described.filter(is_setting).map(str::to_owned).collect();
+    assert_eq!(settings(), described);
+}
+
+#[test]
+fn the_example_settings_of_install_md_are_valid() {
+    let documents = documents();
+    let install = &documents[Path::new("docs/install.md")];
+    let (_, example) = install.split_once("every line:\n\n```ini\n").expect("the example");
+    let school = School::new();
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("comedor");
+    fs::copy(PROGRAM, &program).unwrap();
+    let example = example.split("```").next().unwrap();
+    fs::write(folder.path().join("comedor.conf"), example).unwrap();
+    let session = session(TEACHER)
+        .replace("7:\"service", "5:\"aulas")
+        .replace("15:\"service:docente", "13:\"aulas:docente");
+    school.log_in("teacher", session);
+    // The variables, which take precedence, are the folders of the test.
+    school.get("get_menu").program(&program).run().ok();
+}
+
+/// The error sentences of openapi.yaml, each of which another test compares with the program's.
+fn error_sentences() -> Vec<String> {
+    let openapi = fs::read_to_string(Path::new(REPOSITORY).join("openapi.yaml")).unwrap();
+    let sentences = openapi.lines().filter_map(|line| line.trim_start().strip_prefix("error: "));
+    sentences.map(|sentence| sentence.trim_matches(['"', '\'']).to_owned()).collect()
+}
+
+#[test]
+fn the_documentation_quotes_error_sentences_of_the_program() {
+    let known = error_sentences();
+    let mut quoted = 0;
+    for (path, text) in documents() {
+        let text = prose(&text).replace('\n', " ");
+        let spans = text.split('`').skip(1).step_by(2);
+        let is_sentence = |span: &&str| {
+            span.starts_with(|c: char| c.is_ascii_uppercase())
+                && span.contains(' ')
+                && span.ends_with('.')
+        };
+        for sentence in spans.filter(is_sentence) {
+            let sentence = sentence.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(known.contains(&sentence), "{}: {sentence}", path.display());
+            quoted += 1;
+        }
+    }
+    assert!(quoted > 4, "{quoted} sentences");
+}
+
+#[test]
+fn every_error_code_is_documented() {
+    let openapi = fs::read_to_string(Path::new(REPOSITORY).join("openapi.yaml")).unwrap();
+    let (_, codes) =
+        openapi.split_once("            - INVALID_SESSION\n").expect("the enumeration");
+    let codes = codes.lines().map_while(|line| line.strip_prefix("            - "));
+    let codes: Vec<&str> = ["INVALID_SESSION"].into_iter().chain(codes).collect();
+    assert_eq!(codes.len(), 11);
+    let api = &documents()[Path::new("docs/api.md")];
+    for code in codes {
+        assert!(api.contains(&format!("\n| `{code}` | ")), "{code} in docs/api.md");
+    }
+}
