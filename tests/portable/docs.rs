@@ -83,6 +83,19 @@ fn readme_is_short() {
     assert!(readme.split_whitespace().count() <= 1500, "words");
 }
 
+/// The other commands of the README have a test of their own: they show their answers.
+#[test]
+fn readme_commands_are_programs_of_the_repository_or_those_of_the_installation_guide() {
+    let documents = documents();
+    let install = &documents[Path::new("docs/install.md")];
+    let blocks = documents[Path::new("README.md")].split("```sh\n").skip(1);
+    let blocks = blocks.map(|rest| rest.split("```").next().unwrap());
+    for line in blocks.filter(|block| !block.contains("\n# {")).flat_map(str::lines) {
+        let program = Path::new(REPOSITORY).join(line.split(' ').next().unwrap());
+        assert!(program.is_file() || install.contains(&format!("\n{line}\n")), "{line}");
+    }
+}
+
 /// The names of the settings, as the help prints them.
 fn settings() -> BTreeSet<String> {
     let mut help = Command::new(PROGRAM);

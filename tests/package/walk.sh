@@ -1,0 +1,187 @@
+#!/bin/bash
+# Runs every command of docs/install.md and docs/troubleshooting.md on a throw-away copy of this machine:
+# its files under an overlay in memory, no network but loopback. Needs root.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+repository=$PWD
+mkdir -p target/install
+if [ "${1:-}" != inside ]; then
+    exec unshare --mount --net --pid --fork --kill-child "$repository/tests/package/walk.sh" inside
+fi
+
+# The copy.
+scratch=$(mktemp -d)
+mount -t tmpfs none "$scratch"
+root=$scratch/root
+mkdir "$scratch/upper" "$scratch/work" "$root"
+mount -t overlay none -o "lowerdir=/,upperdir=$scratch/upper,workdir=$scratch/work" "$root"
+mount -t proc none "$root/proc"
+mount --rbind /dev "$root/dev"
+mount -t tmpfs none "$root/run"
+mount -t tmpfs none "$root/tmp"
+mount --bind "$repository" "$root$repository"
+mount --bind "$repository/target/install" "$root$repository/target"
+ip link set lo up
+
+# What the copy does not have: sudo, which resets the environment, and systemd.
+cat > "$root/usr/local/sbin/sudo" << 'END'
+#!/bin/bash
+as=()
+if [ "$1" = -u ]; then as=(runuser -u "$2" --) && shift 2; fi
+exec env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "${as[@]}" "$@"
+END
+cat > "$root/usr/local/sbin/systemctl" << 'END'
+#!/bin/bash
+set -e
+stop() {
+    [ -e "$1" ] || return 0
+    # nginx answers before it writes this file.
+    until [ -s "$1" ]; do sleep 0.02; done
+    tail --pid="$(cat "$1")" -f /dev/null &
+    kill "$(cat "$1")"
+    wait $!
+}
+case "$*" in
+"stop apache2" | "restart apache2") stop /run/apache2/apache2.pid ;;&
+"start apache2" | "restart apache2") apache2ctl start ;;
+"restart lighttpd") stop /run/lighttpd.pid && lighttpd -f /etc/lighttpd/lighttpd.conf ;;
+"reload nginx") [ -s /run/nginx.pid ] && nginx -s reload || nginx ;;
+"stop "*) stop "/run/$2.pid" ;;
+*) [ "$*" = "stop apache2" ] ;;
+esac
+END
+cat > "$root/usr/local/sbin/apt-get" << 'END'
+#!/bin/bash
+# The package is here; this is its service.
+[ "$*" = "install fcgiwrap" ]
+runuser -u www-data -- fcgiwrap -f -c 4 -s unix:/run/www/fcgiwrap.socket &
+while [ ! -S /run/www/fcgiwrap.socket ]; do sleep 0.02; done
+ln -s www/fcgiwrap.socket /run/fcgiwrap.socket
+END
+chmod 755 "$root"/usr/local/sbin/{sudo,systemctl,apt-get}
+
+# Each block of commands as a file, named by its heading and its place below that.
+mkdir "$root/tmp/blocks"
+awk -v folder="$root/tmp/blocks" '
+    /^#/ && !inside { sub(/^#+ /, ""); heading = $0; gsub("/", "", heading); count = 0 }
+    inside && /^ *```$/ { inside = 0 }
+    inside { sub("^" indent, ""); print > file }
+    /^ *```(sh|ini|text)$/ { inside = 1; indent = $0; sub(/`.*/, "", indent); file = folder "/" heading "." ++count }
+' docs/install.md docs/troubleshooting.md
+
+cat > "$root/tmp/walk" << 'END'
+set -euo pipefail
+shopt -s extglob
+# run HEADING.N: prints and runs that block.
+run() {
+    echo "== $1" && cat "/tmp/blocks/$1"
+    bash -euo pipefail "/tmp/blocks/$1"
+    mv "/tmp/blocks/$1" /tmp/done/
+}
+again() { cp "/tmp/done/$1" /tmp/blocks/ && run "$1"; }
+# Runs a command that is in the text of a document.
+inline() { grep -qF "\`$1\`" docs/*.md && echo "== $1" && bash -euo pipefail -c "$1"; }
+# answers PATH TEXT: the answer must contain the text.
+answers() {
+    local answer
+    answer=$(curl -s -b "PHPSESSID=${id:-}" "http://localhost$1?action=get_menu_types&aulario=aula1")
+    [[ $answer == *"$2"* ]] || { echo "$1: $answer; expected: $2" && return 1; }
+}
+# application FOLDER SERVICE: the PHP application, with one aulario.
+application() {
+    local docroot=/var/www/html$1 aularios=/DATA/$2/Centros/colegio/Aularios
+    mkdir -p "$docroot/api" "$aularios"
+    cp tests/fixtures/site/api/comedor.php "$docroot/api/"
+    sed "s/'service/'$2/; s/centro1/colegio/" tests/fixtures/site/login.php > "$docroot/login.php"
+    echo '{"name":"Aula 1"}' > "$aularios/aula1.json"
+    chown -R www-data: "/DATA/$2"
+}
+log_in() { id=$(curl -si "http://localhost$1/login.php" | sed -n 's/^Set-Cookie: PHPSESSID=\([^;]*\).*/\1/p' | tail -n 1); }
+# Everything of comedor on this machine, but for the repository and the PHP script.
+remains() { find /DATA /etc /opt /usr /var -xdev -name '*comedor*' ! -path '/var/www/*'; }
+
+mkdir -p /tmp/done /run/www /run/lock /var/log/apache2 /var/log/lighttpd /var/log/nginx
+chown www-data /run/www
+application '' service
+remains > /tmp/before
+systemctl start apache2
+log_in ''
+run 'What you need to know.1'
+inline 'sudo find / -xdev -type d -name Centros' | grep /DATA/service/Centros
+
+answers /api/comedor.php 'OLD PHP SCRIPT'
+run 'With the Debian package.1'
+run '3. Check.1'
+run '3. Check.2' <<< "$id"
+run 'Apache.2'
+run '5. Try.1'
+for n in 1 2; do run "Start here.$n"; done
+run '500 with an HTML page.1'
+inline 'apache2ctl -t -D DUMP_INCLUDES' | grep conf-enabled/comedor.conf
+inline 'sudo tail /var/log/apache2/error.log'
+answers /api/comedor.php '"success":true'
+
+day=/DATA/service/Centros/colegio/Aularios/aula1/Comedor/2026-11/20/_datos.json
+curl -s -b "PHPSESSID=$id" 'http://localhost/api/comedor.php?action=save_menu&aulario=aula1' \
+    -d '{"date":"2026-11-20","menu_type":"basal","plates":{"primero":{"name":"Lentejas"}}}'
+run 'Back up.1'
+mv /var/backups/comedor-*.tar.gz /var/backups/comedor-2026-11-22.tar.gz
+for block in 'Restore.1' 'Restore.2'; do
+    echo '{' > "$day"
+    run "$block"
+    grep Lentejas "$day"
+    [ "$(stat -c %U "$day" "$(dirname "$day")/../../../.comedor.lock" | uniq)" = www-data ]
+done
+
+echo '# mine' >> /etc/comedor/comedor.conf
+run 'Upgrade.1' < /dev/null
+dpkg-deb -R target/debian/comedor_*.deb /tmp/next
+echo '# new' >> /tmp/next/etc/comedor/comedor.conf
+sed -i 's/^Version: .*/&.1/' /tmp/next/DEBIAN/control
+dpkg-deb --root-owner-group -b /tmp/next /tmp/next.deb > /dev/null
+echo | dpkg -i /tmp/next.deb > /tmp/question 2>&1
+while read -r line; do grep -qF "$line" /tmp/question; done < '/tmp/blocks/dpkg asks about a changed settings file.1'
+mv '/tmp/blocks/dpkg asks about a changed settings file.1' /tmp/done
+grep '# mine' /etc/comedor/comedor.conf
+grep '# new' /etc/comedor/comedor.conf.dpkg-dist
+
+systemctl stop apache2
+run 'lighttpd.1'
+answers /api/comedor.php '"success":true'
+inline 'sudo lighty-disable-mod comedor && sudo systemctl restart lighttpd'
+systemctl stop lighttpd
+run 'nginx.1'
+sed -i 's#^\tserver_name _;#&\n\tinclude snippets/comedor.conf;#' /etc/nginx/sites-available/default
+run 'nginx.2'
+answers /api/comedor.php '"success":true'
+systemctl stop nginx
+rm /etc/lighttpd/conf-available/90-comedor.conf /etc/nginx/snippets/comedor.conf
+
+systemctl start apache2
+inline 'sudo a2disconf --purge comedor && sudo systemctl restart apache2'
+answers /api/comedor.php 'OLD PHP SCRIPT'
+run 'Undo.1'
+run 'Undo.3'
+rm /var/backups/comedor-*
+diff /tmp/before <(remains)
+
+run 'Without the package.1'
+run 'Apache.1'
+again 'Apache.2'
+answers /api/comedor.php '"success":true'
+inline 'sudo a2disconf --purge comedor && sudo systemctl restart apache2'
+run 'Undo.2'
+find /DATA -name .comedor.lock -delete
+diff /tmp/before <(remains)
+
+application /aulas aulas
+again 'With the Debian package.1'
+mv '/tmp/blocks/Example: an application below aulas.1' /etc/comedor/comedor.conf
+run 'Example: an application below aulas.2'
+log_in /aulas
+answers /aulas/api/comedor.php '"success":true'
+answers /api/comedor.php 'OLD PHP SCRIPT'
+
+[ -z "$(ls /tmp/blocks)" ] || { echo "not run:" && ls /tmp/blocks && exit 1; }
+END
+exec chroot "$root" env --chdir="$repository" CARGO_NET_OFFLINE=true bash /tmp/walk
