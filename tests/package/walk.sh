@@ -79,8 +79,8 @@ run() {
     mv "/tmp/blocks/$1" /tmp/done/
 }
 again() { cp "/tmp/done/$1" /tmp/blocks/ && run "$1"; }
-# Runs a command that is in the text of a document.
-inline() { grep -qF "\`$1\`" docs/*.md && echo "== $1" && bash -euo pipefail -c "$1"; }
+# Runs a command that is in the text of a document, where a table has \| for |.
+inline() { grep -qF "\`$1\`" docs/*.md && echo "== $1" && bash -euo pipefail -c "${1//\\|/|}"; }
 # answers PATH TEXT: the answer must contain the text.
 answers() {
     local answer
@@ -106,8 +106,11 @@ application '' service
 remains > /tmp/before
 systemctl start apache2
 log_in ''
-run 'What you need to know.1'
-inline 'sudo find / -xdev -type d -name Centros' | grep /DATA/service/Centros
+run 'What you need to know.1' | grep '^service:docente'
+run 'What you need to know.2' | tee /dev/stderr | grep '^date.timezone'
+{ inline "sudo find / -type d -name Centros -not -path '/proc/*'" || true; } | grep /DATA/service/Centros
+inline "ps -eo user,comm \\| grep -E 'apache2\\|lighttpd\\|nginx'" | grep www-data
+inline 'grep -r ProxyPassMatch /etc/apache2/sites-enabled/ /etc/apache2/conf-enabled/' && exit 1
 
 answers /api/comedor.php 'OLD PHP SCRIPT'
 run 'With the Debian package.1'
