@@ -135,6 +135,34 @@ fn the_example_settings_of_install_md_are_valid() {
     school.get("get_menu").program(&program).run().ok();
 }
 
+/// The code in the text, such as `src/lib.rs`.
+fn code_spans(text: &str) -> Vec<String> {
+    let text = prose(text);
+    let spans = text.split('`').skip(1).step_by(2);
+    spans.map(|span| span.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
+}
+
+#[test]
+fn files_that_the_documentation_names_exist_and_contributing_md_names_every_module() {
+    for (document, text) in documents() {
+        let is_file = |span: &&String| {
+            ["src/", "tests/", "benches/"].iter().any(|folder| span.starts_with(folder))
+        };
+        for file in code_spans(&text).iter().filter(is_file) {
+            let exists = Path::new(REPOSITORY).join(file).exists();
+            assert!(exists, "{}: {file}", document.display());
+        }
+    }
+    let contributing = &documents()[Path::new("CONTRIBUTING.md")];
+    for entry in fs::read_dir(Path::new(REPOSITORY).join("src")).unwrap() {
+        let path = entry.unwrap().path();
+        let folder = if path.is_dir() { "/" } else { "" };
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let is_named = contributing.contains(&format!("`src/{name}{folder}`"));
+        assert!(is_named, "src/{name}{folder} in CONTRIBUTING.md");
+    }
+}
+
 /// The error sentences of openapi.yaml, each of which another test compares with the program's.
 fn error_sentences() -> Vec<String> {
     let openapi = fs::read_to_string(Path::new(REPOSITORY).join("openapi.yaml")).unwrap();
@@ -147,16 +175,13 @@ fn the_documentation_quotes_error_sentences_of_the_program() {
     let known = error_sentences();
     let mut quoted = 0;
     for (path, text) in documents() {
-        let text = prose(&text).replace('\n', " ");
-        let spans = text.split('`').skip(1).step_by(2);
-        let is_sentence = |span: &&str| {
+        let is_sentence = |span: &&String| {
             span.starts_with(|c: char| c.is_ascii_uppercase())
                 && span.contains(' ')
                 && span.ends_with('.')
         };
-        for sentence in spans.filter(is_sentence) {
-            let sentence = sentence.split_whitespace().collect::<Vec<_>>().join(" ");
-            assert!(known.contains(&sentence), "{}: {sentence}", path.display());
+        for sentence in code_spans(&text).iter().filter(is_sentence) {
+            assert!(known.contains(sentence), "{}: {sentence}", path.display());
             quoted += 1;
         }
     }
