@@ -37,9 +37,9 @@ stop() {
     [ -e "$1" ] || return 0
     # nginx answers before it writes this file.
     until [ -s "$1" ]; do sleep 0.02; done
-    tail --pid="$(cat "$1")" -f /dev/null &
-    kill "$(cat "$1")"
-    wait $!
+    pid=$(cat "$1")
+    kill "$pid"
+    tail --pid="$pid" -f /dev/null
 }
 case "$*" in
 "stop apache2" | "restart apache2") stop /run/apache2/apache2.pid ;;&
