@@ -96,24 +96,56 @@ fn readme_commands_are_programs_of_the_repository_or_those_of_the_installation_g
     }
 }
 
-/// The names of the settings, as the help prints them.
-fn settings() -> BTreeSet<String> {
+/// The settings and their defaults, as the help prints them: `  NAME  explanation (default: x)`.
+fn settings() -> BTreeMap<String, String> {
     let mut help = Command::new(PROGRAM);
     let help = String::from_utf8(output(help.arg("--help").env_clear(), "comedor")).unwrap();
-    let words = help.split(|c: char| !c.is_ascii_alphabetic() && c != '_');
-    let is_setting = |word: &&str| word.starts_with("COMEDOR_") || *word == "TZ";
-    words.filter(is_setting).map(str::to_owned).collect()
+    let lines = help.lines().filter_map(|line| line.trim_start().split_once(' '));
+    let lines = lines.filter(|(name, _)| name.starts_with("COMEDOR_") || *name == "TZ");
+    let default = |text: &str| {
+        let (_, default) = text.rsplit_once("(default: ").expect("a default");
+        default.strip_suffix(')').expect("its end").to_owned()
+    };
+    lines.map(|(name, text)| (name.to_owned(), default(text))).collect()
 }
 
 #[test]
-fn install_md_describes_every_setting_and_no_other() {
+fn install_md_describes_every_setting_with_its_default_and_no_other() {
     let documents = documents();
     let install = &documents[Path::new("docs/install.md")];
-    let rows = install.lines().filter_map(|line| line.strip_prefix("| `"));
-    let described = rows.filter_map(|row| row.split('`').next());
-    let is_setting = |name: &&str| name.starts_with("COMEDOR_") || *name == "TZ";
-    let described = described.filter(is_setting).map(str::to_owned).collect();
-    assert_eq!(settings(), described);
+    let rows = install.lines().map(|row| row.split('|').map(str::trim).collect::<Vec<_>>());
+    let described = rows.filter_map(|row| match row.as_slice() {
+        ["", name, default, _, ""] => {
+            Some((name.trim_matches('`').to_owned(), default.trim_matches('`').to_owned()))
+        }
+        _ => None,
+    });
+    let is_setting = |(name, _): &(String, String)| name.starts_with("COMEDOR_") || name == "TZ";
+    assert_eq!(settings(), described.filter(is_setting).collect());
+}
+
+#[test]
+fn troubleshooting_md_shows_log_lines_of_the_program() {
+    let documents = documents();
+    let troubleshooting = &documents[Path::new("docs/troubleshooting.md")];
+    let school = School::new();
+    school.write(TYPES, "[{\"id\":");
+    let read = school.get("get_menu_types");
+    let (program, settings) = (school.data().join("comedor"), school.data().join("comedor.conf"));
+    fs::copy(PROGRAM, &program).unwrap();
+    fs::write(&settings, "TZ=UTC\nCOMEDOR_SERVISE=x\n").unwrap();
+    let data = school.data().display().to_string();
+    let none = format!("{data}/none");
+    for (request, folder, documented) in [
+        (read.clone(), &data, "/DATA/service"),
+        (read.clone().set("COMEDOR_DATA_DIR", &none), &none, "/DATA/service"),
+        (read.clone().program(&program), &data, "/etc/comedor"),
+        (read.set("COMEDOR_SESSION_FORMAT", "x"), &data, ""),
+    ] {
+        let log = request.run().fails("INTERNAL_ERROR").log.replace(folder, documented);
+        let documented = log.replace("centro1", "colegio");
+        assert!(troubleshooting.contains(&format!("\n{documented}")), "{documented}");
+    }
 }
 
 #[test]
