@@ -175,7 +175,7 @@ fn code_spans(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn files_that_the_documentation_names_exist_and_contributing_md_names_every_module() {
+fn files_and_tiers_in_the_documentation_exist_and_contributing_md_names_every_module() {
     for (document, text) in documents() {
         let is_file = |span: &&String| {
             ["src/", "tests/", "benches/"].iter().any(|folder| span.starts_with(folder))
@@ -183,6 +183,11 @@ fn files_that_the_documentation_names_exist_and_contributing_md_names_every_modu
         for file in code_spans(&text).iter().filter(is_file) {
             let exists = Path::new(REPOSITORY).join(file).exists();
             assert!(exists, "{}: {file}", document.display());
+        }
+        for tier in text.split("--test ").skip(1) {
+            let name = tier.split(|c: char| !c.is_alphanumeric()).next().unwrap();
+            let exists = Path::new(REPOSITORY).join("tests").join(name).join("main.rs").exists();
+            assert!(exists, "{}: cargo test --test {name}", document.display());
         }
     }
     let contributing = &documents()[Path::new("CONTRIBUTING.md")];
