@@ -1,8 +1,8 @@
-//! Tests of the installation script, the Debian package (`cargo-deb`, `dpkg`) and the installation
-//! guide, as root:
-//! `cargo test --test package`.
+//! Tests of the installation scripts, the Debian package (`cargo-deb`, `dpkg`, `lintian`), the settings file, the
+//! manual page (`mandoc`) and, as root, the installation guide: `cargo test --test package`.
 
 mod install;
+mod settings;
 #[path = "../support/mod.rs"]
 mod support;
 mod walk;

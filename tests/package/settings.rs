@@ -1,0 +1,83 @@
+//! The settings, as `comedor --help` lists them, in everything else that lists them.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::support::*;
+
+/// A setting's name and its default, `none` if it has none.
+type Setting = (String, String);
+
+/// A line is two spaces, the name, an explanation, and `(default: VALUE)`.
+#[track_caller]
+fn settings_in_help() -> Vec<Setting> {
+    let help = output(Command::new(PROGRAM).arg("--help").env_clear(), "comedor");
+    let help = String::from_utf8(help).unwrap();
+    let settings = help.lines().filter_map(|line| {
+        let (name, text) = line.strip_prefix("  ")?.split_once(' ')?;
+        is_setting(name).then_some(())?;
+        let (_, default) = text.rsplit_once("(default").expect(line);
+        let default = default.trim_start_matches([':', ' ']).strip_suffix(')').expect(line);
+        Some((name.to_owned(), default.to_owned()))
+    });
+    let settings: Vec<Setting> = settings.collect();
+    assert!(!settings.is_empty(), "{help}");
+    settings
+}
+
+fn is_setting(word: &str) -> bool {
+    word == "TZ" || word.starts_with("COMEDOR_")
+}
+
+fn read(file: &str) -> String {
+    fs::read_to_string(Path::new(REPOSITORY).join(file)).unwrap()
+}
+
+/// `#NAME=default`, or `#NAME=` without a default.
+#[test]
+fn the_settings_file_lists_every_setting_with_its_default() {
+    let settings = settings_in_help();
+    let service = &settings[0].1;
+    let expected = settings.iter().map(|(name, default)| {
+        let value = if default == "none" { "" } else { default };
+        format!("#{name}={}", value.replace("<service>", service))
+    });
+    let file = read("comedor.conf.example");
+    // A comment has a space after the #.
+    let lines = file.lines().filter(|line| !line.is_empty() && !line.starts_with("# "));
+    let lines: Vec<&str> = lines.filter(|line| *line != "#").collect();
+    assert_eq!(lines, expected.collect::<Vec<_>>());
+}
+
+#[test]
+fn the_settings_file_is_valid_with_every_setting_uncommented() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("comedor");
+    fs::copy(PROGRAM, &program).unwrap();
+    let settings: String = read("comedor.conf.example")
+        .lines()
+        .filter_map(|line| line.strip_prefix('#').filter(|line| !line.starts_with(' ')))
+        .flat_map(|line| [line, "\n"])
+        .collect();
+    fs::write(folder.path().join("comedor.conf"), settings).unwrap();
+    School::new().get("get_menu").program(&program).run().ok();
+}
+
+/// `.It Ev NAME Pq default VALUE`
+#[test]
+fn the_manual_page_lists_every_setting_with_its_default() {
+    let page = read("man/comedor.8");
+    let items = page.lines().filter_map(|line| line.strip_prefix(".It Ev "));
+    let items = items.map(|item| item.split_once(" Pq default ").expect(item));
+    let items: Vec<Setting> = items.map(|(name, value)| (name.into(), value.into())).collect();
+    assert_eq!(items, settings_in_help());
+}
+
+#[test]
+fn mandoc_has_no_complaint_about_the_manual_page() {
+    let mut mandoc = Command::new("mandoc");
+    let complaints = mandoc.arg("-Tlint").arg(Path::new(REPOSITORY).join("man/comedor.8"));
+    let complaints = output(complaints, "mandoc");
+    assert_eq!(String::from_utf8_lossy(&complaints), "");
+}
