@@ -1,18 +1,82 @@
 //! Both ways to install, into a folder that stands for the system's root.
 
 use std::fs;
-use std::path::Path;
-use std::process::Command;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::LazyLock;
+
+use tempfile::TempDir;
 
 use crate::support::*;
 
-const REPOSITORY: &str = env!("CARGO_MANIFEST_DIR");
-
-/// Where these tests build: the other ones run the program that lies in the usual folder.
+/// Where these tests build: the others run the program in the usual folder.
 const TARGET: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/target/install");
 
+/// Documentation as users find it, below the folder of the documentation.
+const DOCUMENTS: &[&str] = &[
+    "README.md",
+    "openapi.yaml",
+    "examples/apache.conf.example",
+    "examples/comedor.conf.example",
+    "examples/htaccess.example",
+    "examples/lighttpd.conf.example",
+    "examples/nginx.conf.example",
+];
+
+/// A system's root with what `cgi-bin/install` installs below `/opt/x`.
+struct Root(TempDir);
+
+impl Root {
+    fn installed() -> Root {
+        let root = Root(tempfile::tempdir().unwrap());
+        root.install();
+        root
+    }
+
+    fn path(&self, path: &str) -> PathBuf {
+        self.0.path().join(path)
+    }
+
+    fn write(&self, path: &str, content: &str) {
+        let path = self.path(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+    }
+
+    fn command(&self, script: &str) -> Command {
+        let mut command = Command::new(Path::new(REPOSITORY).join(script));
+        command.env("DESTDIR", self.0.path()).env("PREFIX", "/opt/x");
+        command.env("CARGO_TARGET_DIR", TARGET);
+        command
+    }
+
+    #[track_caller]
+    fn install(&self) -> String {
+        String::from_utf8(output(&mut self.command("cgi-bin/install"), "bash")).unwrap()
+    }
+
+    fn uninstall(&self, options: &[&str]) -> Output {
+        self.command("cgi-bin/uninstall").args(options).output().unwrap()
+    }
+
+    /// Every file and link in it.
+    fn files(&self) -> Vec<PathBuf> {
+        files_in(self.0.path())
+    }
+}
+
+fn files_in(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
+    let files = entries.flat_map(|entry| {
+        let is_folder = entry.file_type().unwrap().is_dir();
+        if is_folder { files_in(&entry.path()) } else { vec![entry.path()] }
+    });
+    files.collect()
+}
+
 /// The installed program answers, and knows its version.
-fn works(program: &Path) {
+#[track_caller]
+fn assert_works(program: &Path) {
     let school = School::new();
     // The machine's own settings file counts for it, so each of the folders is set.
     school.get("get_menu").program(program).set("COMEDOR_SERVICE", "service").run().ok();
@@ -20,74 +84,223 @@ fn works(program: &Path) {
     assert_eq!(version, concat!("comedor ", env!("CARGO_PKG_VERSION"), "\n").as_bytes());
 }
 
+/// Every relative link in the Markdown files below `folder` leads to a file.
+#[track_caller]
+fn assert_links_resolve(folder: &Path) {
+    let files = files_in(folder);
+    let is_markdown = |path: &&PathBuf| path.extension().is_some_and(|name| name == "md");
+    for file in files.iter().filter(is_markdown) {
+        let text = fs::read_to_string(file).unwrap();
+        for link in text.split("](").skip(1) {
+            let target = link.split([')', '#', ' ']).next().unwrap();
+            if !target.is_empty() && !target.contains("://") {
+                let target = file.with_file_name(target);
+                assert!(
+                    target.exists(),
+                    "{}: {} is not installed",
+                    file.display(),
+                    target.display()
+                );
+            }
+        }
+    }
+}
+
 #[test]
-fn the_script_installs_below_prefix_and_destdir_and_leaves_settings_alone() {
-    let root = tempfile::tempdir().unwrap();
-    let install = || {
-        let mut command = Command::new(Path::new(REPOSITORY).join("cgi-bin/install"));
-        command.env("DESTDIR", root.path()).env("PREFIX", "/opt/x").env("CARGO_TARGET_DIR", TARGET);
-        let text = output(&mut command, "bash");
-        assert!(String::from_utf8(text).unwrap().contains("comedor check"));
-    };
-    install();
-    works(&root.path().join("opt/x/lib/cgi-bin/comedor"));
-    let link = fs::read_link(root.path().join("opt/x/bin/comedor")).unwrap();
+fn the_script_installs_below_destdir_and_prefix() {
+    let root = Root::installed();
+    assert_works(&root.path("opt/x/lib/cgi-bin/comedor"));
+    let link = fs::read_link(root.path("opt/x/bin/comedor")).unwrap();
     assert_eq!(link, Path::new("/opt/x/lib/cgi-bin/comedor"));
-    assert!(root.path().join("opt/x/share/doc/comedor/openapi.yaml").exists());
-    let apache = root.path().join("opt/x/share/doc/comedor/examples/apache.conf.example");
-    assert!(fs::read_to_string(apache).unwrap().contains("\"/opt/x/lib/cgi-bin/comedor\""));
-    let settings = root.path().join("etc/comedor/comedor.conf");
-    fs::write(&settings, "COMEDOR_SERVICE=x\n").unwrap();
-    install();
-    assert_eq!(fs::read_to_string(settings).unwrap(), "COMEDOR_SERVICE=x\n");
-}
-
-/// Every line of the shipped settings file is a setting once its `#` is taken away.
-#[test]
-fn the_settings_that_are_shipped_are_those_that_there_are() {
-    let folder = tempfile::tempdir().unwrap();
-    let program = folder.path().join("comedor");
-    fs::copy(PROGRAM, &program).unwrap();
-    let shipped = fs::read_to_string(Path::new(REPOSITORY).join("comedor.conf.example")).unwrap();
-    let settings: Vec<&str> = shipped.lines().filter_map(|line| line.strip_prefix('#')).collect();
-    let settings: Vec<&str> = settings.into_iter().filter(|line| !line.starts_with(' ')).collect();
-    assert_eq!(settings.len(), 9);
-    fs::write(folder.path().join("comedor.conf"), settings.join("\n")).unwrap();
-    School::new().get("get_menu").program(&program).run().ok();
+    let documentation = root.path("opt/x/share/doc/comedor");
+    for document in DOCUMENTS {
+        assert!(documentation.join(document).exists(), "{document}");
+    }
+    assert_links_resolve(&documentation);
+    for (file, text) in [
+        ("share/doc/comedor/examples/apache.conf.example", "\"/opt/x/lib/cgi-bin/comedor\""),
+        ("share/man/man8/comedor.8", "Pa /opt/x/lib/cgi-bin/comedor\n"),
+        ("share/man/man8/comedor.8", "Pa /opt/x/share/doc/comedor/examples/\n"),
+    ] {
+        let content = fs::read_to_string(root.path("opt/x").join(file)).unwrap();
+        assert!(content.contains(text), "{file} contains {text}");
+    }
 }
 
 #[test]
-fn the_debian_package_installs_and_runs() {
-    let folder = tempfile::tempdir().unwrap();
-    let package = folder.path().join("comedor.deb");
-    let rustc = String::from_utf8(output(Command::new("rustc").arg("-vV"), "rustc")).unwrap();
-    let host = rustc.lines().find_map(|line| line.strip_prefix("host: ")).unwrap();
-    let mut build = Command::new("cargo");
-    build.args(["deb", "--locked", "--quiet", "--target", host, "--output"]).arg(&package);
-    build.current_dir(REPOSITORY).env("CARGO_TARGET_DIR", TARGET);
-    output(&mut build, "cargo-deb (cargo install cargo-deb)");
+fn the_script_names_the_files_below_destdir_and_the_next_step() {
+    let root = Root::installed();
+    root.write("etc/lighttpd/conf-available/10-cgi.conf", "");
+    let text = root.install();
+    for path in [
+        "opt/x/lib/cgi-bin/comedor",
+        "etc/comedor/comedor.conf",
+        "opt/x/share/doc/comedor/examples",
+    ] {
+        let path = root.path(path).display().to_string();
+        assert!(text.contains(&path), "{path} in {text}");
+    }
+    assert!(text.contains("sudo -u www-data /opt/x/bin/comedor check"), "{text}");
+    assert!(text.contains("lighty-enable-mod comedor"), "{text}");
+}
 
-    let root = folder.path().join("root");
+#[test]
+fn the_script_keeps_existing_settings() {
+    let root = Root::installed();
+    root.write("etc/comedor/comedor.conf", "COMEDOR_SERVICE=x\n");
+    root.install();
+    let settings = fs::read_to_string(root.path("etc/comedor/comedor.conf")).unwrap();
+    assert_eq!(settings, "COMEDOR_SERVICE=x\n");
+}
+
+#[test]
+fn purge_leaves_no_file_of_the_script() {
+    let root = Root::installed();
+    for copy in [
+        "etc/apache2/conf-available/comedor.conf",
+        "etc/lighttpd/conf-available/90-comedor.conf",
+        "etc/nginx/snippets/comedor.conf",
+    ] {
+        root.write(copy, "\"/opt/x/lib/cgi-bin/comedor\"");
+    }
+    let result = root.uninstall(&["--purge"]);
+    assert!(result.status.success(), "{result:?}");
+    assert_eq!(root.files(), [PathBuf::new(); 0]);
+    for folder in ["etc/comedor", "opt/x/lib/cgi-bin", "opt/x/share/doc/comedor"] {
+        assert!(!root.path(folder).exists(), "{folder}");
+    }
+}
+
+#[test]
+fn uninstall_keeps_settings_and_names_them() {
+    let root = Root::installed();
+    let apache = "etc/apache2/conf-available/comedor.conf";
+    root.write(apache, "\"/opt/x/lib/cgi-bin/comedor\"");
+    let others = "etc/nginx/snippets/comedor.conf";
+    root.write(others, "\"/usr/lib/cgi-bin/comedor\"");
+    let result = root.uninstall(&[]);
+    assert!(result.status.success(), "{result:?}");
+    let mut kept = [apache, "etc/comedor/comedor.conf", others].map(|path| root.path(path));
+    let mut files = root.files();
+    kept.sort();
+    files.sort();
+    assert_eq!(files, kept);
+    let text = String::from_utf8(result.stdout).unwrap();
+    for (path, is_named) in [(apache, true), ("etc/comedor/comedor.conf", true), (others, false)] {
+        let path = root.path(path).display().to_string();
+        assert_eq!(text.contains(&path), is_named, "{path} in {text}");
+    }
+}
+
+#[test]
+fn uninstall_removes_nothing_while_a_web_server_uses_the_program() {
+    for (file, content) in [
+        ("etc/apache2/conf-enabled/comedor.conf", "\"/opt/x/lib/cgi-bin/comedor\""),
+        ("etc/apache2/sites-enabled/000-default.conf", "\"/opt/x/lib/cgi-bin/comedor\""),
+        ("etc/lighttpd/conf-enabled/90-comedor.conf", "\"/opt/x/lib/cgi-bin/comedor\""),
+        ("etc/nginx/sites-enabled/default", "include snippets/comedor.conf;"),
+    ] {
+        let root = Root::installed();
+        root.write(file, content);
+        let before = root.files();
+        let result = root.uninstall(&["--purge"]);
+        assert_eq!(result.status.code(), Some(1));
+        let text = String::from_utf8(result.stderr).unwrap();
+        assert!(text.contains(&root.path(file).display().to_string()), "{text}");
+        assert_eq!(root.files(), before);
+    }
+}
+
+/// The package, built once for all tests.
+fn package() -> &'static Path {
+    static PACKAGE: LazyLock<PathBuf> = LazyLock::new(|| {
+        let rustc = String::from_utf8(output(Command::new("rustc").arg("-vV"), "rustc")).unwrap();
+        let host = rustc.lines().find_map(|line| line.strip_prefix("host: ")).unwrap();
+        let package = Path::new(TARGET).join("comedor.deb");
+        let mut build = Command::new("cargo");
+        build.args(["deb", "--locked", "--quiet", "--target", host, "--output"]).arg(&package);
+        build.current_dir(REPOSITORY).env("CARGO_TARGET_DIR", TARGET);
+        output(&mut build, "cargo-deb (cargo install cargo-deb)");
+        package
+    });
+    &PACKAGE
+}
+
+#[test]
+fn the_debian_package_installs_and_enables_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
     fs::create_dir_all(root.join("var/lib/dpkg/info")).unwrap();
     fs::create_dir_all(root.join("var/lib/dpkg/updates")).unwrap();
     fs::write(root.join("var/lib/dpkg/status"), "").unwrap();
     let mut dpkg = Command::new("dpkg");
     dpkg.arg(format!("--root={}", root.display())).arg("--log=/dev/null");
-    dpkg.arg("--install").arg(&package);
+    // That root has no packages.
+    dpkg.arg("--force-depends").arg("--install").arg(package());
     output(&mut dpkg, "dpkg");
 
-    works(&root.join("usr/lib/cgi-bin/comedor"));
+    assert_works(&root.join("usr/lib/cgi-bin/comedor"));
     for path in [
         "etc/apache2/conf-available/comedor.conf",
         "etc/comedor/comedor.conf",
         "usr/bin/comedor",
-        "usr/share/doc/comedor/openapi.yaml",
+        "usr/share/man/man8/comedor.8.gz",
     ] {
-        assert!(fs::symlink_metadata(root.join(path)).is_ok(), "{path}");
+        assert!(root.join(path).exists(), "{path}");
     }
-    assert!(!root.join("etc/apache2/conf-enabled").exists(), "nothing is enabled");
+    let documentation = root.join("usr/share/doc/comedor");
+    for document in DOCUMENTS {
+        assert!(documentation.join(document).exists(), "{document}");
+    }
+    assert_links_resolve(&documentation);
+    assert!(!root.join("etc/apache2/conf-enabled").exists());
+}
+
+#[test]
+fn dpkg_asks_before_it_replaces_changed_settings() {
     let mut conffiles = Command::new("dpkg-deb");
-    let conffiles = output(conffiles.arg("--info").arg(&package).arg("conffiles"), "dpkg");
+    let conffiles = output(conffiles.arg("--info").arg(package()).arg("conffiles"), "dpkg");
     let conffiles = String::from_utf8(conffiles).unwrap();
-    assert!(conffiles.contains("/etc/comedor/comedor.conf"), "{conffiles}");
+    let mut conffiles: Vec<&str> = conffiles.lines().collect();
+    conffiles.sort();
+    let expected = ["/etc/apache2/conf-available/comedor.conf", "/etc/comedor/comedor.conf"];
+    assert_eq!(conffiles, expected);
+}
+
+/// No error and no warning but those of `debian/lintian-overrides`, which gives a reason for each.
+#[test]
+fn lintian_has_no_complaint_about_the_debian_package() {
+    let mut lintian = Command::new("lintian");
+    lintian.args(["--allow-root", "--no-cfg", "--fail-on=none", "--tag-display-limit=0"]);
+    let tags = output(lintian.arg("--display-info").arg(package()), "lintian");
+    let tags = String::from_utf8(tags).unwrap();
+    let is_complaint = |tag: &&str| !tag.starts_with("I: ") || tag.contains("-override");
+    assert_eq!(tags.lines().filter(is_complaint).collect::<Vec<_>>(), [""; 0]);
+
+    let overrides = Path::new(REPOSITORY).join("debian/lintian-overrides");
+    let overrides = fs::read_to_string(overrides).unwrap();
+    let lines: Vec<&str> = overrides.lines().collect();
+    for (index, line) in lines.iter().enumerate().filter(|(_, line)| !line.starts_with('#')) {
+        assert!(index > 0 && lines[index - 1].starts_with("# "), "a reason above {line}");
+    }
+}
+
+#[test]
+fn the_newest_entry_of_the_debian_changelog_is_of_this_version() {
+    let changelog = fs::read_to_string(Path::new(REPOSITORY).join("debian/changelog")).unwrap();
+    let expected = concat!("comedor (", env!("CARGO_PKG_VERSION"), ") ");
+    assert!(changelog.starts_with(expected), "debian/changelog starts with {expected}");
+}
+
+#[test]
+fn the_copyright_file_names_every_crate_in_the_program() {
+    let copyright = fs::read_to_string(Path::new(REPOSITORY).join("debian/copyright")).unwrap();
+    let mut tree = Command::new("cargo");
+    tree.args(["tree", "--locked", "--offline", "--edges=normal,no-proc-macro"]);
+    tree.args(["--prefix=none", "--format={p}"]).current_dir(REPOSITORY);
+    let tree = String::from_utf8(output(&mut tree, "cargo")).unwrap();
+    let words: Vec<&str> = copyright.split([' ', '(', ')', ',', '\n']).collect();
+    for name in tree.lines().map(|line| line.split(' ').next().unwrap()) {
+        assert!(words.contains(&name), "debian/copyright does not name {name}");
+    }
 }
