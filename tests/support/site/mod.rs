@@ -230,7 +230,8 @@ impl Site {
         let example = fs::read_to_string(Path::new(REPOSITORY).join(example)).unwrap();
         let lines = example.lines().map(|line| {
             let setting = line.trim_start().strip_prefix('#').unwrap_or("").trim_start();
-            let starts = ["SetEnv", "fastcgi_param", "setenv.", "\"COMEDOR_", "\"TZ\"", ")"];
+            let starts =
+                ["SetEnv", "fastcgi_param", "setenv.", "server.", "\"COMEDOR_", "\"TZ\"", ")"];
             let is_setting = starts.iter().any(|start| setting.starts_with(start));
             if settings == Settings::Server && is_setting { setting } else { line }
         });
@@ -238,6 +239,7 @@ impl Site {
         example
             .replace("/usr/lib/cgi-bin", &format!("{folder}/cgi"))
             .replace("/DATA/service", &format!("{folder}/data"))
+            .replace("/var/log/lighttpd", &format!("{folder}/log"))
             .replace("/var/lib/php/sessions", &format!("{folder}/sessions"))
     }
 
