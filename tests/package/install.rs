@@ -165,7 +165,7 @@ fn purge_leaves_no_file_of_the_script() {
     }
     let result = root.uninstall(&["--purge"]);
     assert!(result.status.success(), "{result:?}");
-    assert_eq!(root.files(), [PathBuf::new(); 0]);
+    assert_eq!(root.files(), Vec::<PathBuf>::new());
     for folder in ["etc/comedor", "opt/x/lib/cgi-bin", "opt/x/share/doc/comedor"] {
         assert!(!root.path(folder).exists(), "{folder}");
     }
