@@ -120,15 +120,20 @@ pub fn make_folders(folder: &Path, inner: &[&str]) -> Result<(), Error> {
 }
 
 fn make_folder(folder: &Path) -> Result<(), Error> {
-    let is_new = match fs::DirBuilder::new().mode(0o777).create(folder) {
-        Ok(()) => true,
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => false,
-        Err(error) => return Err(Error::io("create folder", folder)(error)),
-    };
+    let is_new = create_folder(folder)?;
     match flush_parent(folder) {
         // This user may lack access to the parent of a folder that they have not created.
         Err(error) if !is_new && error.kind() == ErrorKind::PermissionDenied => Ok(()),
         flushed => flushed.map_err(Error::io("flush the parent of folder", folder)),
+    }
+}
+
+/// Creates `folder` if it is missing; returns whether it was.
+pub fn create_folder(folder: &Path) -> Result<bool, Error> {
+    match fs::DirBuilder::new().mode(0o777).create(folder) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(Error::io("create folder", folder)(error)),
     }
 }
 

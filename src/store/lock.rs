@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::Error;
-use super::file::{is_same, make_folders};
+use super::file::{create_folder, is_same};
 use crate::files::{self, Lock};
 
 /// How long a writer waits for the other writers of its aulario.
@@ -56,7 +56,8 @@ fn open(path: &Path, folder: &Path) -> Result<File, Error> {
     options.read(true).write(true).mode(0o660);
     match files::open(&mut options, path) {
         Err(fault) if fault.is_absent() => {
-            make_folders(folder, &[])?;
+            // It is flushed with the first file in it.
+            create_folder(folder)?;
             files::open(options.create(true), path)
         }
         opened => opened,

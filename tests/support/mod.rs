@@ -16,8 +16,12 @@ pub use cgi::*;
 pub use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// The program under test.
-pub const PROGRAM: &str = env!("CARGO_BIN_EXE_comedor");
+/// The program under test: the one that `COMEDOR_PROGRAM` named when the tests were built, as
+/// tests/run does with the release build, else the one that cargo builds with the tests.
+pub const PROGRAM: &str = match option_env!("COMEDOR_PROGRAM") {
+    Some(program) => program,
+    None => env!("CARGO_BIN_EXE_comedor"),
+};
 
 pub const REPOSITORY: &str = env!("CARGO_MANIFEST_DIR");
 
