@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::model::{Id, MAX_ID};
 use crate::session::{PhpArray, PhpValue, Session};
 
-/// A logged-in user of a centro.
+/// A logged-in user of a centre.
 #[derive(Debug)]
 pub struct Caller<'s> {
     pub centro: Id,
@@ -13,12 +13,12 @@ pub struct Caller<'s> {
     is_docente: bool,
     /// Whether the session has `sysadmin:access`
     is_sysadmin: bool,
-    /// The aularios the user may use; `None` is every one of the centro.
+    /// The aularios the user may use; `None` is every one of the centre.
     aulas: Option<PhpValue<'s>>,
 }
 
 impl<'s> Caller<'s> {
-    /// Refuses with INVALID_SESSION a session that is not logged in or has no centro.
+    /// Refuses with INVALID_SESSION a session that is not logged in or has no centre.
     ///
     /// In PHP terms: `$_SESSION['auth_ok'] === true`, `$_SESSION['auth_data'][<service>]['centro']`,
     /// beside it `aulas`, and `$_SESSION['auth_data']['permissions']`.
@@ -33,7 +33,7 @@ impl<'s> Caller<'s> {
             .and_then(|unit| unit.get("centro"))
             .and_then(|centro| centro.to_text(MAX_ID))
             .and_then(|centro| Id::parse(&centro).ok())
-            .ok_or_else(|| Error::invalid_session("The session has no centro.", None))?;
+            .ok_or_else(|| Error::invalid_session("The session has no centre.", None))?;
 
         let permissions = data.and_then(|data| data.get("permissions")).and_then(array);
         let has = |permission: &str| {
@@ -47,7 +47,7 @@ impl<'s> Caller<'s> {
         })
     }
 
-    /// The ids of the aularios the user may use; `None` is every one of the centro.
+    /// The ids of the aularios the user may use; `None` is every one of the centre.
     pub fn aulas(&self) -> Option<Vec<String>> {
         let ids = array(self.aulas?).into_iter().flat_map(PhpArray::values);
         Some(ids.filter_map(|id| id.to_text(MAX_ID)).collect())

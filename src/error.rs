@@ -11,7 +11,7 @@ use std::borrow::Cow;
 pub(crate) enum Code {
     /// A missing permission, an aulario of other users, or a write from another site
     Forbidden,
-    /// Not logged in, or a session without a centro
+    /// Not logged in, or a session without a centre
     InvalidSession,
     MissingParam,
     InvalidFormat,

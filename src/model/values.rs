@@ -5,12 +5,12 @@ use chrono::NaiveDate;
 
 use super::Refusal;
 
-/// The maximum length of an id of a centro, an aulario or a menu type.
+/// The maximum length of an id of a centre, an aulario or a menu type.
 pub const MAX_ID: usize = 64;
 const MAX_LABEL: usize = 200;
 const MAX_PLATE_NAME: usize = 2000;
 
-/// The id of a centro or an aulario, safe as a path segment.
+/// The id of a centre or an aulario, safe as a path segment.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Id(String);
 
