@@ -25,15 +25,15 @@ pub fn parse(request: &Request, body: &[u8]) -> Result<Map, Error> {
         };
     }
     let form = if is("application/x-www-form-urlencoded") {
-        Form::utf8(body)
+        Form::from_body(body)
     } else if is("multipart/form-data") {
-        multipart::fields(content_type, body).map(Form::from_fields)
+        multipart::parse(content_type, body)
     } else {
         return Err(Error::invalid_format(
             "The body must be application/json, application/x-www-form-urlencoded or multipart/form-data.",
         ));
     };
-    form.and_then(Form::nested).ok_or_else(|| {
+    form.map(Form::nested).ok_or_else(|| {
         Error::invalid_format(
             "The form must be well-formed and valid UTF-8, with at most 1000 fields.",
         )

@@ -1,5 +1,5 @@
-//! `name=value&…` as PHP takes it apart (main/php_variables.c): query strings and form
-//! bodies. serde_urlencoded decodes; PHP's names, brackets and all, are made sense of here.
+//! `name=value&…` as PHP decodes it (main/php_variables.c): query strings and form bodies.
+//! serde_urlencoded decodes the pairs; this module interprets PHP's names with brackets.
 
 use std::borrow::Cow;
 
@@ -7,35 +7,44 @@ use percent_encoding::percent_decode;
 
 use crate::json::{Map, Value};
 
-/// The most fields that are taken; PHP's `max_input_vars`.
-const MAX_FIELDS: usize = 1000;
+/// PHP's `max_input_vars`: the most pairs that a query or form, or cookies that a header, can have.
+pub const MAX_PAIRS: usize = 1000;
 
-/// The deepest brackets that are taken; PHP's `max_input_nesting_level`.
+/// PHP's `max_input_nesting_level`: the most brackets that a name can have.
 const MAX_NESTING: usize = 64;
 
-/// Decoded fields in the order they came.
-#[derive(Debug, Default)]
+/// The decoded name-value pairs of a query or form, in their order.
+#[derive(Debug, Default, PartialEq)]
 pub struct Form(Vec<(String, String)>);
 
 impl Form {
-    /// Decodes `bytes`; what is no UTF-8 turns into U+FFFD.
-    pub fn lossy(bytes: &[u8]) -> Form {
-        Form(serde_urlencoded::from_bytes(bytes).expect("every byte string is a list of pairs"))
+    /// Decodes a query string. PHP ignores the pairs after [`MAX_PAIRS`]; bytes that are not valid
+    /// UTF-8 become U+FFFD.
+    pub fn from_query(bytes: &[u8]) -> Form {
+        let end = end_of_pairs(bytes).unwrap_or(bytes.len());
+        Form::decode(&bytes[..end])
     }
 
-    /// Decodes `bytes`, all of which must be UTF-8.
-    pub fn utf8(bytes: &[u8]) -> Option<Form> {
-        // Fields end at ASCII characters, so they are UTF-8 together or not at all.
+    /// Decodes a body. `None` if it has more than [`MAX_PAIRS`], or is not valid UTF-8.
+    pub fn from_body(bytes: &[u8]) -> Option<Form> {
+        if end_of_pairs(bytes).is_some() {
+            return None;
+        }
+        // Pairs are separated by ASCII characters, so checking all bytes at once is the same.
         percent_decode(bytes).decode_utf8().ok()?;
-        Some(Form::lossy(bytes))
+        Some(Form::decode(bytes))
     }
 
-    /// A form of fields that are decoded already.
-    pub fn from_fields(fields: Vec<(String, String)>) -> Form {
-        Form(fields)
+    fn decode(bytes: &[u8]) -> Form {
+        Form(serde_urlencoded::from_bytes(bytes).expect("any bytes are a list of pairs"))
     }
 
-    /// The value of the last field `name`. A name with brackets is another name.
+    /// Appends a pair. `None` if there are [`MAX_PAIRS`] already.
+    pub fn push(&mut self, name: String, value: String) -> Option<()> {
+        (self.0.len() < MAX_PAIRS).then(|| self.0.push((name, value)))
+    }
+
+    /// The last value of `name`. With brackets it is another name.
     pub fn last(&self, name: &str) -> Option<&str> {
         let last = self.0.iter().rfind(|(key, _)| {
             let (base, path) = php_name(key);
@@ -44,42 +53,59 @@ impl Form {
         last.map(|(_, value)| value.as_str())
     }
 
-    /// The fields as `$_POST` shows them: `plates[primero][name]=x` nests, of several fields
-    /// of one name the last counts, one that nests too deeply is passed over. Refuses more than
-    /// [`MAX_FIELDS`]: PHP would drop the rest.
-    pub fn nested(self) -> Option<Map> {
-        if self.0.len() > MAX_FIELDS {
-            return None;
-        }
+    /// The pairs as `$_POST` has them: `plates[primero][name]=x` nests, and the last pair of a name
+    /// counts.
+    pub fn nested(self) -> Map {
         let mut map = Map::new();
         for (name, value) in self.0 {
             let (base, path) = php_name(&name);
-            if base.is_empty() || path.len() > MAX_NESTING {
+            if base.is_empty() {
                 continue;
             }
-            let mut place = map.entry(base.into_owned());
-            for key in path {
-                let inner = place.coerce_to_map();
-                let key = if key.is_empty() { next_index(inner) } else { key.to_owned() };
-                place = inner.entry(key);
+            // A name with too many brackets removes what has its base.
+            if path.len() > MAX_NESTING {
+                map.remove(&base);
+                continue;
             }
-            *place = Value::String(value);
+            let mut place = Some(map.entry(base.into_owned()));
+            for key in path {
+                let Some(value) = place else { break };
+                let inner = value.coerce_to_map();
+                let key = if key.is_empty() { next_index(inner) } else { Some(key.to_owned()) };
+                place = key.map(|key| inner.entry(key));
+            }
+            if let Some(place) = place {
+                *place = Value::String(value);
+            }
         }
-        Some(map)
+        map
     }
 }
 
-/// The key that PHP gives to the next element of `a[]`.
-fn next_index(map: &Map) -> String {
-    let indices =
-        map.iter().filter_map(|(key, _)| key.parse::<u64>().ok().filter(|n| n.to_string() == *key));
-    indices.max().map_or(0, |last| last.saturating_add(1)).to_string()
+/// Where the first pair after [`MAX_PAIRS`] starts.
+fn end_of_pairs(bytes: &[u8]) -> Option<usize> {
+    // Each pair before it has a character and a separator at least.
+    bytes.get(MAX_PAIRS * 2)?;
+    let mut before = b'&';
+    let mut starts = bytes.iter().enumerate().filter(|(_, byte)| {
+        let before = std::mem::replace(&mut before, **byte);
+        before == b'&' && **byte != b'&'
+    });
+    starts.nth(MAX_PAIRS).map(|(at, _)| at)
 }
 
-/// A field's name, empty where it has none, and the keys in its brackets
-/// (`php_register_variable_ex`): cut at a NUL,
-/// without leading spaces, with `_` for a space, a dot and an unclosed first bracket. What
-/// follows a closed bracket and is no bracket is dropped. Cookies have the same names.
+/// The key of the next element of `a[]`; `None` after the largest integer.
+fn next_index(map: &Map) -> Option<String> {
+    let index = |key: &str| key.parse::<i64>().ok().filter(|n| n.to_string() == key);
+    let last = map.iter().filter_map(|(key, _)| index(key)).max();
+    let next = last.map_or(Some(0), |last| last.checked_add(1))?;
+    Some(next.to_string())
+}
+
+/// The base of a name, empty if PHP ignores it, and the keys in its brackets
+/// (`php_register_variable_ex`). The name ends at a NUL; leading spaces are dropped; a space, a
+/// dot and an unclosed first bracket become `_`; what follows a closed bracket and is not a
+/// bracket is dropped. Cookies have the same names.
 pub fn php_name(name: &str) -> (Cow<'_, str>, Vec<&str>) {
     if name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
         return (name.into(), Vec::new());
@@ -90,28 +116,32 @@ pub fn php_name(name: &str) -> (Cow<'_, str>, Vec<&str>) {
         return ("".into(), Vec::new());
     }
     let Some((base, mut rest)) = name.split_once('[') else {
-        return (plain(name.into()), Vec::new());
+        return (plain(name), Vec::new());
     };
     let mut path = Vec::new();
-    while let Some((key, behind)) = rest.split_once(']') {
-        // A blank index is none.
+    while let Some((key, after)) = rest.split_once(']') {
+        // A blank index is an empty one.
         path.push(if matches!(key, " " | "\t" | "\n" | "\r" | "\x0b" | "\x0c") { "" } else { key });
-        match behind.strip_prefix('[') {
+        match after.strip_prefix('[') {
             Some(next) => rest = next,
-            None => return (plain(base.into()), path),
+            None => return (plain(base), path),
         }
     }
     if path.is_empty() {
-        return (plain(name.replace('[', "_").into()), path);
+        return (plain(name), path);
     }
-    (plain(base.into()), path)
+    (plain(base), path)
 }
 
-fn plain(name: Cow<str>) -> Cow<str> {
-    if name.contains([' ', '.']) {
-        return name.replace([' ', '.'], "_").into();
+/// A name without brackets. Empty if only the replacement gives it one of the prefixes with which
+/// a browser vouches for a cookie (RFC 6265bis §4.1.3).
+fn plain(name: &str) -> Cow<'_, str> {
+    if !name.contains([' ', '.', '[']) {
+        return name.into();
     }
-    name
+    let plain = name.replace([' ', '.', '['], "_");
+    let is_forged = |prefix| plain.starts_with(prefix) && !name.starts_with(prefix);
+    if ["__Host-", "__Secure-"].into_iter().any(is_forged) { "".into() } else { plain.into() }
 }
 
 #[cfg(test)]
@@ -120,7 +150,7 @@ mod tests {
 
     /// What php-cgi 8.2 showed as `$_GET`.
     #[test]
-    fn names_are_php_s() {
+    fn names_are_interpreted_as_php_does() {
         for (query, expected) in [
             ("a%00b=1", r#"{"a":"1"}"#),
             ("[a]=x", "{}"),
@@ -143,26 +173,52 @@ mod tests {
             ("&&a", r#"{"a":""}"#),
             ("+a=1+2%2B%zz&a%5Bb%5D=3", r#"{"a":{"b":"3"}}"#),
             ("b=1+2%2B%zz", r#"{"b":"1 2+%zz"}"#),
+            ("+__Host-a=1&. Host-b=1&_[Host-c=1&..Secure-d[]=1", r#"{"__Host-a":"1"}"#),
+            ("a[9223372036854775807]=1&a[]=2&a[][b]=3", r#"{"a":{"9223372036854775807":"1"}}"#),
+            ("a[9223372036854775808]=1&a[]=2", r#"{"a":{"9223372036854775808":"1","0":"2"}}"#),
         ] {
-            let map = Form::utf8(query.as_bytes()).unwrap().nested().unwrap();
+            let map = Form::from_body(query.as_bytes()).unwrap().nested();
             let expected = Value::parse(expected.as_bytes()).unwrap();
             assert_eq!(Value::Map(map), expected, "{query}");
         }
     }
 
     #[test]
-    fn the_last_field_of_a_name_counts_and_brackets_make_another_name() {
-        let form = Form::lossy(b"aulario=a&aulario=b&aulario[]=c&Aulario=d");
+    fn a_name_that_nests_too_deeply_removes_its_base() {
+        for (brackets, ids) in [(64, [true, true]), (65, [false, true])] {
+            let text = format!("id=a&x=1&id{}=b", "[k]".repeat(brackets));
+            for (text, has_id) in [text.clone(), format!("{text}&id=c")].iter().zip(ids) {
+                let map = Form::from_body(text.as_bytes()).unwrap().nested();
+                assert_eq!(map.get("id").is_some(), has_id, "{text}");
+                assert!(map.get("x").is_some());
+            }
+        }
+    }
+
+    #[test]
+    fn the_last_pair_of_a_name_counts_and_brackets_make_another_name() {
+        let form = Form::from_query(b"aulario=a&aulario=b&aulario[]=c&Aulario=d");
         assert_eq!(form.last("aulario"), Some("b"));
         assert_eq!(form.last("menu"), None);
     }
 
     #[test]
-    fn what_is_no_utf8_or_too_much_is_refused() {
-        assert!(Form::utf8(b"a=%ff").is_none());
-        assert!(Form::utf8(b"a=\xff").is_none());
-        assert!(Form::utf8("a=%C3%B1ñ".as_bytes()).is_some());
-        let many = "a=1&".repeat(MAX_FIELDS + 1);
-        assert!(Form::utf8(many.as_bytes()).unwrap().nested().is_none());
+    fn a_body_that_is_not_utf8_is_refused() {
+        assert!(Form::from_body(b"a=%ff").is_none());
+        assert!(Form::from_body(b"a=\xff").is_none());
+        assert!(Form::from_body("a=%C3%B1ñ".as_bytes()).is_some());
+    }
+
+    #[test]
+    fn pairs_after_the_first_thousand_are_dropped_from_a_query_and_refused_in_a_body() {
+        for (before, is_kept) in
+            [("a&".repeat(999), true), ("a&".repeat(1000), false), ("&".repeat(2000), true)]
+        {
+            let text = format!("{before}id=b");
+            assert_eq!(Form::from_query(text.as_bytes()).last("id").is_some(), is_kept);
+            assert_eq!(Form::from_body(text.as_bytes()).is_some(), is_kept);
+        }
+        let query = "a=1&".repeat(1001);
+        assert_eq!(Form::from_query(query.as_bytes()).0.len(), 1000);
     }
 }

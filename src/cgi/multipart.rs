@@ -1,37 +1,37 @@
-//! `multipart/form-data` (RFC 7578) of a body that is in memory. Files are passed over: the
-//! API takes none.
+//! `multipart/form-data` (RFC 7578) of a body in memory. File parts are ignored.
 
-/// The fields of `body`, whose Content-Type is `content_type`. `None` where either is
-/// malformed or a field is no UTF-8.
-pub fn fields(content_type: &[u8], body: &[u8]) -> Option<Vec<(String, String)>> {
+use super::form::Form;
+
+/// Decodes `body`, whose Content-Type is `content_type`. `None` if either is malformed, or the
+/// form has too many parts or is not valid UTF-8.
+pub fn parse(content_type: &[u8], body: &[u8]) -> Option<Form> {
     let boundary = parameter(content_type, b"boundary").filter(|b| !b.is_empty())?;
     let delimiter = [b"\r\n--".as_slice(), &boundary].concat();
-    // The first delimiter has its line break in front of the body, or behind a preamble
-    // (RFC 2046 §5.1.1).
+    // The line break of the first delimiter is missing, or ends a preamble (RFC 2046 §5.1.1).
     let mut rest = match body.strip_prefix(&delimiter[2..]) {
         Some(rest) => rest,
         None => split_at(body, &delimiter)?.1,
     };
-    let mut fields = Vec::new();
+    let mut form = Form::default();
     loop {
         if rest.starts_with(b"--") {
-            return Some(fields);
+            return Some(form);
         }
         let (padding, part) = split_at(rest, b"\r\n")?;
         if !padding.iter().all(|byte| matches!(byte, b' ' | b'\t')) {
             return None;
         }
-        // A part may have no header at all; then its blank line follows at once.
+        // Without headers, the blank line follows at once.
         let (headers, part) = match part.strip_prefix(b"\r\n") {
             Some(part) => (b"".as_slice(), part),
             None => split_at(part, b"\r\n\r\n")?,
         };
-        let (value, behind) = split_at(part, &delimiter)?;
-        rest = behind;
+        let (value, after) = split_at(part, &delimiter)?;
+        rest = after;
         let disposition = disposition(headers)?;
         if parameter(disposition, b"filename").is_none() {
             let name = parameter(disposition, b"name")?;
-            fields.push((String::from_utf8(name).ok()?, String::from_utf8(value.to_vec()).ok()?));
+            form.push(String::from_utf8(name).ok()?, String::from_utf8(value.to_vec()).ok()?)?;
         }
     }
 }
@@ -40,12 +40,12 @@ pub fn fields(content_type: &[u8], body: &[u8]) -> Option<Vec<(String, String)>>
 fn disposition(headers: &[u8]) -> Option<&[u8]> {
     let mut rest = headers;
     loop {
-        let (line, behind) = split_at(rest, b"\r\n").unwrap_or((rest, b""));
+        let (line, after) = split_at(rest, b"\r\n").unwrap_or((rest, b""));
         let (name, value) = split_at(line, b":")?;
         if name.eq_ignore_ascii_case(b"content-disposition") {
             return Some(value);
         }
-        rest = behind;
+        rest = after;
     }
 }
 
@@ -54,50 +54,50 @@ fn disposition(headers: &[u8]) -> Option<&[u8]> {
 fn parameter(header: &[u8], name: &[u8]) -> Option<Vec<u8>> {
     let mut rest = split_at(header, b";")?.1;
     loop {
-        // A parameter without a value is passed over.
+        // A parameter without a value is skipped.
         let key_end = rest.iter().position(|byte| matches!(byte, b'=' | b';'))?;
         if rest[key_end] == b';' {
             rest = &rest[key_end + 1..];
             continue;
         }
-        let (key, behind) = (&rest[..key_end], &rest[key_end + 1..]);
-        let (value, behind) = match behind.strip_prefix(b"\"") {
+        let (key, after) = (&rest[..key_end], &rest[key_end + 1..]);
+        let (value, after) = match after.strip_prefix(b"\"") {
             Some(quoted) => unquoted(quoted)?,
             None => {
-                let end = behind.iter().position(|byte| matches!(byte, b';' | b','));
-                let (token, behind) = behind.split_at(end.unwrap_or(behind.len()));
-                (token.trim_ascii().to_vec(), behind)
+                let end = after.iter().position(|byte| matches!(byte, b';' | b','));
+                let (token, after) = after.split_at(end.unwrap_or(after.len()));
+                (token.trim_ascii().to_vec(), after)
             }
         };
         if key.trim_ascii().eq_ignore_ascii_case(name) {
             return Some(value);
         }
-        rest = split_at(behind, b";")?.1;
+        rest = split_at(after, b";")?.1;
     }
 }
 
-/// The text up to the closing quote, and what is behind that. Browsers escape no backslash, so one
-/// in front of the last quote is the text's own.
+/// The text up to the closing quote, and the rest. Browsers do not escape a backslash, so one
+/// before the last quote belongs to the text.
 fn unquoted(quoted: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     let mut text = Vec::new();
     let mut rest = quoted;
     loop {
         (text, rest) = match rest {
-            [b'"', behind @ ..] => return Some((text, behind)),
+            [b'"', after @ ..] => return Some((text, after)),
             [b'\\', b'"'] => {
                 text.push(b'\\');
                 return Some((text, b""));
             }
-            [b'\\', byte @ (b'"' | b'\\'), behind @ ..] | [byte, behind @ ..] => {
+            [b'\\', byte @ (b'"' | b'\\'), after @ ..] | [byte, after @ ..] => {
                 text.push(*byte);
-                (text, behind)
+                (text, after)
             }
             [] => return None,
         };
     }
 }
 
-/// What stands before and behind the first `separator`.
+/// The bytes before and after the first `separator`.
 fn split_at<'b>(bytes: &'b [u8], separator: &[u8]) -> Option<(&'b [u8], &'b [u8])> {
     let at = bytes.windows(separator.len()).position(|window| window == separator)?;
     Some((&bytes[..at], &bytes[at + separator.len()..]))
@@ -109,17 +109,18 @@ mod tests {
 
     const TYPE: &[u8] = b"multipart/form-data; charset=utf-8; boundary=\"x y\"";
 
-    fn read(body: &str) -> Option<Vec<(String, String)>> {
-        fields(TYPE, body.as_bytes())
+    fn read(body: &str) -> Option<Form> {
+        parse(TYPE, body.as_bytes())
     }
 
-    fn pairs(pairs: &[(&str, &str)]) -> Option<Vec<(String, String)>> {
-        let pairs = pairs.iter();
-        Some(pairs.map(|&(k, v)| (k.into(), v.into())).collect())
+    fn pairs(pairs: &[(&str, &str)]) -> Option<Form> {
+        let mut form = Form::default();
+        pairs.iter().try_for_each(|&(name, value)| form.push(name.into(), value.into()))?;
+        Some(form)
     }
 
     #[test]
-    fn fields_are_read_and_files_passed_over() {
+    fn pairs_are_decoded_and_files_ignored() {
         for (body, expected) in [
             (
                 "--x y\r\nContent-Disposition: form-data; name=\"id\"\r\n\r\nb\r\n--x y--\r\n",
@@ -142,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_malformed_is_refused() {
+    fn malformed_bodies_are_refused() {
         for body in [
             "",
             "--x y",
@@ -155,7 +156,11 @@ mod tests {
         ] {
             assert_eq!(read(body), None, "{body}");
         }
-        assert_eq!(fields(b"multipart/form-data", b"--x--"), None);
-        assert_eq!(fields(b"multipart/form-data; boundary=", b"----"), None);
+        let part = |_| "--x y\r\nContent-Disposition: form-data; name=a\r\n\r\n\r\n";
+        let parts = |count| format!("{}--x y--", (0..count).map(part).collect::<String>());
+        assert!(read(&parts(1000)).is_some());
+        assert_eq!(read(&parts(1001)), None);
+        assert_eq!(parse(b"multipart/form-data", b"--x--"), None);
+        assert_eq!(parse(b"multipart/form-data; boundary=", b"----"), None);
     }
 }

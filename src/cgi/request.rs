@@ -38,7 +38,7 @@ impl<'v> Request<'v> {
         };
         Ok(Request {
             method: variables.method(),
-            query: Form::lossy(variables.meta("QUERY_STRING").unwrap_or_default()),
+            query: Form::from_query(variables.meta("QUERY_STRING").unwrap_or_default()),
             content_length,
             content_type: variables.meta("CONTENT_TYPE"),
             cookie: variables.meta("HTTP_COOKIE"),

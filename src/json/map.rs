@@ -66,6 +66,10 @@ impl Map {
         &mut self.0[index].1
     }
 
+    pub fn remove(&mut self, key: &str) {
+        self.0.retain(|(known, _)| known != key);
+    }
+
     /// Replaces the value of `key` in place, or appends it.
     pub fn set(&mut self, key: impl Into<Key>, value: Value) {
         *self.entry(key) = value;

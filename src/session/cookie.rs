@@ -1,48 +1,59 @@
-//! The session's id out of the `Cookie` header, as PHP finds it (main/php_variables.c,
+//! The session id in the `Cookie` header, found as PHP finds it (main/php_variables.c,
 //! `php_default_treat_data`; ext/session/session.c, `php_session_initialize`).
 
 use percent_encoding::percent_decode;
 
-use crate::cgi::form::php_name;
+use crate::cgi::form::{MAX_PAIRS, php_name};
 
-/// The longest id that PHP takes (`PS_MAX_SID_LENGTH`).
+/// The longest id that PHP accepts (`PS_MAX_SID_LENGTH`)
 const MAX_ID: usize = 256;
 
-/// The id in the cookie `name` of the `header`. `None` where there is none or where it can't
-/// be one: the first cookie of the name counts, even when it is empty; a cookie `name[…]`
-/// anywhere makes the name an array, which is no id.
+/// The id in the cookie `name` of the `header`. `None` if there is none, or an invalid one: the
+/// first cookie of the name counts, even if it is empty, and a cookie `name[…]` anywhere makes the
+/// name an array. Cookies after the first thousand do not exist.
 pub fn session_id(header: &[u8], name: &str) -> Option<SessionId> {
-    let mut value = None;
-    for cookie in header.split(|&byte| byte == b';') {
+    let cookies = header.split(|&byte| byte == b';').filter_map(|cookie| {
+        let blanks = cookie.iter().position(|&byte| !matches!(byte, b' ' | b'\t'..=b'\r'))?;
+        let (_, cookie) = cookie.split_at(blanks);
         let equals = cookie.iter().position(|&byte| byte == b'=');
-        let (key, text) = cookie.split_at(equals.unwrap_or(cookie.len()));
-        let key = String::from_utf8_lossy(key);
-        let blank = |c: char| matches!(c, ' ' | '\t'..='\r');
-        match php_name(key.trim_start_matches(blank)) {
-            (base, path) if base == name && path.is_empty() => {
-                value = value.or(Some(text.strip_prefix(b"=").unwrap_or_default()));
+        let (key, value) = cookie.split_at(equals.unwrap_or(cookie.len()));
+        // PHP does not count a cookie without a name.
+        (!key.is_empty()).then_some((key, value.strip_prefix(b"=").unwrap_or_default()))
+    });
+    let mut found = None;
+    for (key, value) in cookies.take(MAX_PAIRS) {
+        // The name itself has none of the characters that PHP replaces.
+        let is_found = key == name.as_bytes() || {
+            key.iter().any(|byte| matches!(byte, b' ' | b'.' | b'[')) && {
+                let key = String::from_utf8_lossy(key);
+                let (base, path) = php_name(&key);
+                if base == name && !path.is_empty() {
+                    return None;
+                }
+                base == name
             }
-            (base, _) if base == name => return None,
-            _ => {}
+        };
+        if is_found {
+            found = found.or(Some(value));
         }
     }
-    let id: Vec<u8> = percent_decode(value?).collect();
+    let id: Vec<u8> = percent_decode(found?).collect();
     SessionId::new(String::from_utf8(id).ok()?)
 }
 
-/// An id that PHP takes, which can be a part of a path.
+/// A valid id, which is safe as a part of a path.
 #[derive(Debug)]
 pub struct SessionId(String);
 
 impl SessionId {
-    /// Takes 1 to 256 of `A-Z a-z 0-9 , -`.
+    /// Accepts 1 to 256 of `A-Z a-z 0-9 , -`.
     pub fn new(text: String) -> Option<SessionId> {
         let is_id = (1..=MAX_ID).contains(&text.len())
             && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b',' | b'-'));
         is_id.then_some(SessionId(text))
     }
 
-    /// Its characters
+    /// The id as text
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -74,6 +85,8 @@ mod tests {
             ("PHPSESSID=abc%00", None),
             ("PHPSESSID=../abc", None),
             ("PHPSESSID=%ff", None),
+            (";; =x; = y;PHPSESSID=abc", Some("abc")),
+            (" \t\n\x0b\x0c\rPHPSESSID=abc", Some("abc")),
             ("", None),
         ] {
             let found = session_id(header.as_bytes(), "PHPSESSID");
@@ -82,6 +95,23 @@ mod tests {
         let id = |header: &[u8]| session_id(header, "my_sid").map(|id| id.as_str().to_owned());
         assert_eq!(id(b"my.sid=a; my_sid=b"), Some("a".to_owned()));
         assert_eq!(id(b"\x0bmy sid=a"), Some("a".to_owned()));
+        for (header, is_found) in [
+            ("__Host-SID=a", true),
+            (" __Host-SID=a", true),
+            (". Host-SID=a", false),
+            ("..Host-SID=a", false),
+            ("_[Host-SID=a", false),
+            ("__Host-SID=a; _.Host-SID=b; _.Host-SID[]=b", true),
+        ] {
+            assert_eq!(session_id(header.as_bytes(), "__Host-SID").is_some(), is_found, "{header}");
+        }
+        assert!(session_id(b"._Secure-SID=a", "__Secure-SID").is_none());
+        for (before, count, is_found) in
+            [("a=1;", 999, true), ("a=1;", 1000, false), ("a;", 1000, false), ("=1; ;", 1000, true)]
+        {
+            let header = format!("{}S=a", before.repeat(count));
+            assert_eq!(session_id(header.as_bytes(), "S").is_some(), is_found, "{before} {count}");
+        }
         for (length, is_id) in [(256, true), (257, false)] {
             let header = format!("S={}", "a".repeat(length));
             assert_eq!(session_id(header.as_bytes(), "S").is_some(), is_id);
