@@ -1,46 +1,62 @@
-//! Which site a write comes from (the Fetch standard's `Origin`, Fetch Metadata's
-//! `Sec-Fetch-Site`). A browser sends the session's cookie along with what another site
-//! makes it post; these headers tell the two apart, and no page can forge them.
+//! The site that a write comes from: the Fetch standard's `Origin`, Fetch Metadata's
+//! `Sec-Fetch-Site`. A browser adds the session's cookie to what another site makes it post; a page
+//! cannot forge these headers.
 
 use crate::cgi::Request;
 
 /// Whether the request comes from a page of another site that is not among `trusted`.
 ///
-/// Browsers send `Sec-Fetch-Site` over HTTPS and to localhost only; elsewhere `Origin` must be
-/// the host that was asked. Without either no browser sent it, and it passes.
+/// Browsers send `Sec-Fetch-Site` only over HTTPS and to localhost; without it `Origin` must be the
+/// requested host. A request without both does not come from a browser, and is accepted.
 pub fn is_another_site(request: &Request, trusted: &[String]) -> bool {
-    let origin = request.origin.map(|origin| String::from_utf8_lossy(origin));
-    let normal = origin.as_deref().and_then(normal);
-    if normal.is_some_and(|origin| trusted.contains(&origin)) {
+    let origin = request.origin.and_then(|origin| normal(str::from_utf8(origin).ok()?));
+    if origin.as_ref().is_some_and(|origin| trusted.contains(origin)) {
         return false;
     }
     match request.sec_fetch_site {
         Some(b"cross-site" | b"same-site") => true,
         Some(b"same-origin" | b"none") => false,
-        _ => origin.is_some_and(|origin| {
-            let host = String::from_utf8_lossy(request.host.unwrap_or_default());
-            let own = authority(&host);
-            own.is_empty()
-                || origin.split_once("://").is_none_or(|(_, site)| authority(site) != own)
-        }),
+        _ => request.origin.is_some() && !origin.is_some_and(|origin| is_own(&origin, request)),
     }
 }
 
-/// An origin in the form in which two can be compared: lower case, without a default port.
-/// `None` for what is no origin, `null` included.
-pub fn normal(origin: &str) -> Option<String> {
-    let (scheme, host) = origin.split_once("://")?;
-    let host = authority(host);
-    (!host.is_empty() && !host.contains(['/', ' ', '@']))
-        .then(|| format!("{}://{host}", scheme.to_ascii_lowercase()))
+/// Whether `origin` is the requested host. Its scheme is not compared: after a proxy that
+/// terminates TLS the host's own is unknown, so either default port is.
+fn is_own(origin: &str, request: &Request) -> bool {
+    let host = str::from_utf8(request.host.unwrap_or_default()).unwrap_or_default();
+    let site = origin.split_once("://").map(|(_, site)| site);
+    site.is_some() && ["", "80", "443"].iter().any(|port| authority(host, port).as_deref() == site)
 }
 
-/// Host and port, lower-cased. The port of either scheme counts as default: behind a proxy
-/// that ends TLS the host's own scheme is not known.
-fn authority(host: &str) -> String {
-    let host = host.to_ascii_lowercase();
-    let without_port = host.strip_suffix(":80").or(host.strip_suffix(":443"));
-    without_port.map(str::to_owned).unwrap_or(host)
+/// An origin in lower case and without its scheme's default port, so that equal ones are equal
+/// strings. `None` if it is malformed, or `null`.
+pub fn normal(origin: &str) -> Option<String> {
+    let (scheme, site) = origin.split_once("://")?;
+    let scheme = scheme.to_ascii_lowercase();
+    let default_port = match scheme.as_str() {
+        "http" => "80",
+        "https" => "443",
+        _ => "",
+    };
+    Some(format!("{scheme}://{}", authority(site, default_port)?))
+}
+
+/// `host` or `host:port` in lower case and without the `default` port. `None` if it is malformed.
+fn authority(text: &str, default: &str) -> Option<String> {
+    let (host, port) = match text.rsplit_once(':') {
+        // The colons in brackets are those of an IPv6 address.
+        Some((host, port)) if !port.ends_with(']') => (host, Some(port)),
+        _ => (text, None),
+    };
+    let is_address = host.starts_with('[') && host.ends_with(']');
+    let is_host =
+        !host.is_empty() && !host.contains(['/', ' ', '@']) && (is_address || !host.contains(':'));
+    let is_port = |port: &str| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+    if !is_host || !port.is_none_or(is_port) {
+        return None;
+    }
+    let text = if port == Some(default) { host } else { text };
+    Some(text.to_ascii_lowercase())
 }
 
 #[cfg(test)]
@@ -49,7 +65,7 @@ mod tests {
     use crate::cgi::Variables;
 
     #[test]
-    fn only_the_own_site_and_trusted_ones_pass() {
+    fn requests_of_the_own_site_and_trusted_ones_are_accepted() {
         let trusted = [normal("https://Menus.example:443").unwrap()];
         for (site, origin, host, refused) in [
             ("", "", "school.example", false),
@@ -69,7 +85,21 @@ mod tests {
             ("", "null", "school.example", true),
             ("", "null", "null", true),
             ("", "http://", "", true),
-            ("unheard-of", "http://evil.example", "school.example", true),
+            ("", "http://menus.example:443", "school.example", true),
+            ("", "https://menus.example:80", "school.example", true),
+            ("", "https://menus.example:443", "school.example", false),
+            ("", "http://school.example:8080:80", "school.example:8080", true),
+            ("", "http://school.example:8080:80", "school.example", true),
+            ("", "http://school.example:80:80", "school.example:80", true),
+            ("", "http://school.example:", "school.example", true),
+            ("", "http://school.example:443", "school.example", true),
+            ("", "http://school.example:443", "school.example:443", false),
+            ("", "https://school.example", "school.example:80", false),
+            ("", "http://[::1]:8080", "[::1]:8080", false),
+            ("", "http://[::1]", "[::1]:80", false),
+            ("", "http://[::1]", "[::2]", true),
+            ("", "http://school.example", "school.example:x:80", true),
+            ("unknown", "http://evil.example", "school.example", true),
         ] {
             let variables = Variables::from_pairs([
                 ("HTTP_SEC_FETCH_SITE", site),
