@@ -43,6 +43,15 @@ use cgi::{Request, Response, Variables, body, input, origin};
 use config::Config;
 use error::Error;
 pub use ffi::ignore_file_size_signal;
+
+/// What the differential tests compare with PHP.
+#[doc(hidden)]
+pub mod differential {
+    pub use crate::cgi::form::Form;
+    pub use crate::config::Format;
+    pub use crate::json::Value as Json;
+    pub use crate::session::{PhpArray, PhpValue, Session};
+}
 use store::Aulario;
 
 /// Answers the request that `variables` describe, with its body from `input`.

@@ -110,7 +110,7 @@ pub(crate) struct SavePath {
 
 /// PHP's `session.serialize_handler`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Format {
+pub enum Format {
     /// `php`, the default: `key|value` …
     Php,
     /// `php_serialize`: one serialized array

@@ -1,22 +1,25 @@
-//! The words of PHP's `serialize` format (ext/standard/var_unserializer.re): what stands where in
-//! the bytes, not what it means. Nothing is copied, and nothing recurses.
+//! The tokens of PHP's `serialize` format (ext/standard/var_unserializer.re), not their meaning.
+//! Nothing is copied, and nothing recurses.
 
 use std::cmp::Ordering;
 
-/// PHP's `unserialize_max_depth`.
+/// PHP's `unserialize_max_depth`
 const MAX_DEPTH: usize = 4096;
 
-/// Why a session is refused: what was expected at which byte.
+/// The most digits of a length or a slot. PHP takes any number of leading zeros and writes none.
+const MAX_DIGITS: usize = 20;
+
+/// Why a session is refused
 #[derive(Debug, thiserror::Error)]
 #[error("byte {offset}: expected {expected}")]
 pub struct Error {
-    /// At which byte
+    /// Where decoding failed, in bytes
     pub offset: usize,
-    /// what was expected
+    /// What would have been valid there
     pub expected: &'static str,
 }
 
-/// One lexical element: a scalar, the opening of an array or object, or a reference.
+/// A scalar, the start of an array or object, or a reference.
 #[derive(Debug)]
 pub enum Token<'b> {
     /// `N;`
@@ -41,18 +44,26 @@ pub enum Token<'b> {
         /// How many properties follow
         pairs: usize,
     },
-    /// `C:`, whose content only its class understands
-    Custom,
-    /// `E:`, an enum and its case
-    Enum,
-    /// `R:`, another name of a slot
+    /// `C:`, whose content only its class can decode
+    Custom {
+        /// The name of its class
+        class: &'b [u8],
+        /// How many bytes the content has
+        length: usize,
+    },
+    /// `E:`, a case of an enum
+    Enum {
+        /// The name of the enum
+        class: &'b [u8],
+    },
+    /// `R:`, a reference to a slot
     Reference(usize),
     /// `r:`, the object in a slot
     SameObject(usize),
 }
 
 impl Token<'_> {
-    /// Whether this, as a key, is `key`: an integer is the same as its decimal digits.
+    /// Whether this, as a key, is `key`. An integer equals its decimal digits.
     pub fn is_key(&self, key: &str) -> bool {
         match self {
             Token::Int(int) => int.to_string() == key,
@@ -61,7 +72,7 @@ impl Token<'_> {
         }
     }
 
-    /// An order of keys in which PHP's equal ones are equal.
+    /// An order of keys in which keys that are equal to PHP are equal.
     pub fn compare_keys(&self, other: &Token) -> Ordering {
         let as_int = |token: &Token| match token {
             Token::Int(int) => Some(*int),
@@ -75,39 +86,43 @@ impl Token<'_> {
     }
 }
 
-/// The integer that PHP makes of a string as an array's key: "5" and "-3", not "05" or "-0".
+/// The integer to which PHP converts a string as an array's key: "5" and "-3", not "05" or "-0".
 fn canonical_int(text: &[u8]) -> Option<i64> {
     text.first().filter(|first| first.is_ascii_digit() || **first == b'-')?;
     let text = str::from_utf8(text).ok()?;
     text.parse().ok().filter(|int: &i64| int.to_string() == text)
 }
 
-/// Is shown what a walk passes.
+/// Visitor called by [`Cursor::skip_value`].
 pub trait Visit<'b> {
     /// A value and where it starts
     fn value(&mut self, _start: usize, _token: &Token<'b>) -> Result<(), Error> {
         Ok(())
     }
-    /// The start of an array or object, behind its `value`
-    fn open(&mut self) {}
-    /// A key of the innermost array or object that is open
-    fn key(&mut self, _start: usize, _token: &Token<'b>) {}
+    /// The start of an array or object, after its `value`
+    fn open(&mut self, _start: usize, _token: &Token<'b>) -> Result<(), Error> {
+        Ok(())
+    }
+    /// A key of the innermost open array or object
+    fn key(&mut self, _start: usize, _token: &Token<'b>) -> Result<(), Error> {
+        Ok(())
+    }
     /// The end of that array or object
     fn close(&mut self, _end: usize) -> Result<(), Error> {
         Ok(())
     }
 }
 
-/// Passes by what was looked at before.
+/// For values that were visited before.
 impl Visit<'_> for () {}
 
-/// A position in the file. A method that succeeds leaves it behind what it names, one that
-/// fails leaves it somewhere.
+/// A position in the file. A successful method leaves it after what it read, a failed one
+/// anywhere.
 #[derive(Clone, Copy)]
 pub struct Cursor<'b> {
     /// The whole file
     pub bytes: &'b [u8],
-    /// Where the cursor stands
+    /// The position
     pub at: usize,
 }
 
@@ -116,12 +131,12 @@ impl<'b> Cursor<'b> {
         self.bytes.get(self.at..).unwrap_or_default()
     }
 
-    /// The error that `expected` was not found here.
+    /// The error that `expected` is missing here.
     pub fn fail<T>(&self, expected: &'static str) -> Result<T, Error> {
         Err(Error { offset: self.at, expected })
     }
 
-    /// Passes `text`, which must stand here.
+    /// Skips `text`, which must be next.
     pub fn expect(&mut self, text: &[u8], expected: &'static str) -> Result<(), Error> {
         if !self.rest().starts_with(text) {
             return self.fail(expected);
@@ -141,7 +156,7 @@ impl<'b> Cursor<'b> {
         }
     }
 
-    /// All bytes that `belong`, as many as there are.
+    /// The bytes up to the first that does not `belong`.
     fn take_while(&mut self, belong: impl Fn(u8) -> bool) -> &'b [u8] {
         let rest = self.rest();
         let end = rest.iter().position(|&byte| !belong(byte));
@@ -150,17 +165,17 @@ impl<'b> Cursor<'b> {
         taken
     }
 
-    /// The key of an entry of `php`: all up to the next `|`.
+    /// The key of an entry of `php`: the bytes up to the next `|`.
     pub fn php_key(&mut self) -> Result<&'b [u8], Error> {
         let key = self.take_while(|byte| byte != b'|');
-        self.expect(b"|", "a | behind the key")?;
+        self.expect(b"|", "| after the key")?;
         Ok(key)
     }
 
-    /// The key of an entry of `php_binary`: a length of seven bits and as many bytes.
+    /// The key of an entry of `php_binary`: a length of seven bits, and that many bytes.
     pub fn binary_key(&mut self) -> Result<&'b [u8], Error> {
         let length = self.take(1, "the length of a key")?;
-        self.take(usize::from(length[0] & 0x7f), "as many bytes of the key")
+        self.take(usize::from(length[0] & 0x7f), "the bytes of the key")
     }
 
     /// An unsigned number.
@@ -170,8 +185,8 @@ impl<'b> Cursor<'b> {
             number.checked_mul(10)?.checked_add(usize::from(digit - b'0'))
         });
         match number {
-            Some(number) if !digits.is_empty() => Ok(number),
-            _ => self.fail("a number"),
+            Some(number) if (1..=MAX_DIGITS).contains(&digits.len()) => Ok(number),
+            _ => self.fail("a number before this"),
         }
     }
 
@@ -180,8 +195,8 @@ impl<'b> Cursor<'b> {
         self.expect(b":", ":")?;
         let length = self.number()?;
         self.expect(b":\"", ":\"")?;
-        let bytes = self.take(length, "as many bytes of the string")?;
-        self.expect(b"\"", "a \" behind the string")?;
+        let bytes = self.take(length, "the bytes of the string")?;
+        self.expect(b"\"", "\" after the string")?;
         Ok(bytes)
     }
 
@@ -189,32 +204,37 @@ impl<'b> Cursor<'b> {
     fn class(&mut self) -> Result<&'b [u8], Error> {
         let class = self.quoted()?;
         if !is_class(class) {
-            return self.fail("the name of a class in front");
+            return self.fail("the name of a class before this");
         }
         Ok(class)
     }
 
-    /// `:count:{`. A pair has four bytes at least; PHP refuses what has more pairs than half of
-    /// the bytes that are left.
+    /// `:count:{`. As in PHP, at most half as many pairs as bytes follow.
     fn opening(&mut self) -> Result<usize, Error> {
         self.expect(b":", ":")?;
         let pairs = self.number()?;
         self.expect(b":{", ":{")?;
         if pairs > self.rest().len() / 2 {
-            return self.fail("as many elements");
+            return self.fail("that many elements");
         }
         Ok(pairs)
     }
 
-    /// The key of an array's or object's pair.
+    /// The key of a pair of an array or object.
     pub fn key(&mut self) -> Result<Token<'b>, Error> {
         match self.token()? {
             key @ (Token::Int(_) | Token::Text(_)) => Ok(key),
-            _ => self.fail("an integer or a string as key in front"),
+            _ => self.fail("an integer or a string as key before this"),
         }
     }
 
-    /// One value, or the opening of one.
+    /// The class of the object that starts here, which was checked before.
+    pub fn object_class(&mut self) -> Option<&'b [u8]> {
+        self.expect(b"O", "O").ok()?;
+        self.quoted().ok()
+    }
+
+    /// A scalar, or the start of another value.
     pub fn token(&mut self) -> Result<Token<'b>, Error> {
         let kind = self.take(1, "a value")?;
         let token = match kind[0] {
@@ -224,7 +244,7 @@ impl<'b> Cursor<'b> {
                 match self.take(1, "0 or 1")? {
                     b"0" => Token::Bool(false),
                     b"1" => Token::Bool(true),
-                    _ => return self.fail("0 or 1 in front"),
+                    _ => return self.fail("0 or 1 before this"),
                 }
             }
             b'i' => {
@@ -235,7 +255,7 @@ impl<'b> Cursor<'b> {
                 self.expect(b":", ":")?;
                 let number = self.take_while(|byte| byte != b';');
                 if !is_float(number) {
-                    return self.fail("a float in front");
+                    return self.fail("a float before this");
                 }
                 Token::Float
             }
@@ -247,10 +267,10 @@ impl<'b> Cursor<'b> {
             }
             b'E' => {
                 let case = self.quoted()?;
-                if !is_enum_case(case) {
-                    return self.fail("an enum and its case in front");
+                match split_enum_case(case) {
+                    Some((class, _)) => Token::Enum { class },
+                    None => return self.fail("Enum:Case before this"),
                 }
-                Token::Enum
             }
             b'a' => return Ok(Token::Array { pairs: self.opening()? }),
             b'O' => {
@@ -258,21 +278,21 @@ impl<'b> Cursor<'b> {
                 return Ok(Token::Object { class, pairs: self.opening()? });
             }
             b'C' => {
-                self.class()?;
+                let class = self.class()?;
                 self.expect(b":", ":")?;
                 let length = self.number()?;
                 self.expect(b":{", ":{")?;
-                self.take(length, "as many bytes of the object")?;
+                self.take(length, "the bytes of the object")?;
                 self.expect(b"}", "the end of the object")?;
-                return Ok(Token::Custom);
+                return Ok(Token::Custom { class, length });
             }
-            _ => return self.fail("another letter in front"),
+            _ => return self.fail("a known type tag before this"),
         };
-        self.expect(b";", "; behind the value")?;
+        self.expect(b";", "; after the value")?;
         Ok(token)
     }
 
-    /// A signed number, held at the ends of 64 bits as PHP does.
+    /// A signed number, clamped to 64 bits as in PHP.
     fn int(&mut self) -> Result<i64, Error> {
         let (sign, digits) = self.signed_digits();
         if digits.is_empty() {
@@ -285,17 +305,16 @@ impl<'b> Cursor<'b> {
         }))
     }
 
-    /// Whether there was a minus, and the digits.
+    /// Whether there is a minus, and the digits.
     fn signed_digits(&mut self) -> (bool, &'b [u8]) {
         let sign = self.rest().first().filter(|byte| matches!(byte, b'+' | b'-'));
         self.at += usize::from(sign.is_some());
         (sign == Some(&b'-'), self.take_while(|byte| byte.is_ascii_digit()))
     }
 
-    /// Passes the value that starts here and all that is in it, and shows that to `visit`. It
-    /// lies `depth` arrays deep.
+    /// Skips the value that starts here, inside `depth` arrays, and calls `visit` for each part.
     pub fn skip_value(&mut self, depth: usize, visit: &mut impl Visit<'b>) -> Result<(), Error> {
-        // How many pairs are left in each array and object that is open.
+        // How many pairs are left in each open array and object.
         let mut open: Vec<usize> = Vec::new();
         loop {
             let start = self.at;
@@ -304,10 +323,10 @@ impl<'b> Cursor<'b> {
             if let Token::Array { pairs } | Token::Object { pairs, .. } = token {
                 let counts = pairs > 0 || matches!(token, Token::Object { .. });
                 if counts && depth + open.len() >= MAX_DEPTH {
-                    return self.fail("no deeper nesting");
+                    return self.fail("at most 4096 levels");
                 }
                 open.push(pairs);
-                visit.open();
+                visit.open(start, &token)?;
             }
             while open.last() == Some(&0) {
                 self.expect(b"}", "the end of the array or object")?;
@@ -320,18 +339,18 @@ impl<'b> Cursor<'b> {
             }
             let start = self.at;
             let key = self.key()?;
-            visit.key(start, &key);
+            visit.key(start, &key)?;
         }
     }
 }
 
-/// Whether `text` can be `Enum:Case`. PHP looks both up, so only names that can be declared count.
-fn is_enum_case(text: &[u8]) -> bool {
+/// The two names in `Enum:Case`. PHP looks both up, so only names that can be declared are valid.
+fn split_enum_case(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let is_label =
         |name: &[u8]| is_class(name) && !name[0].is_ascii_digit() && !name.contains(&b'\\');
-    let mut halves = text.splitn(2, |&byte| byte == b':');
-    let name = halves.next().unwrap_or_default();
-    name.split(|&byte| byte == b'\\').all(is_label) && halves.next().is_some_and(is_label)
+    let colon = text.iter().position(|&byte| byte == b':')?;
+    let (class, case) = (&text[..colon], &text[colon + 1..]);
+    (class.split(|&byte| byte == b'\\').all(is_label) && is_label(case)).then_some((class, case))
 }
 
 /// Whether `unserialize` takes `name` for the name of a class.
@@ -340,8 +359,7 @@ fn is_class(name: &[u8]) -> bool {
     !matches!(name, [] | [b'\\', ..]) && name.iter().all(belongs)
 }
 
-/// `NAN`, `INF`, `-INF`, or a sign, digits, a point, digits and an exponent, as PHP's lexer
-/// has them.
+/// `NAN`, `INF`, `-INF`, or a sign, digits, a point, digits and an exponent, as in PHP's lexer.
 fn is_float(number: &[u8]) -> bool {
     if matches!(number, b"NAN" | b"INF" | b"-INF") {
         return true;

@@ -1,10 +1,12 @@
-//! The PHP session that a cookie names: found, locked, read and let go, never written.
+//! The PHP session that a cookie names: found, locked and read, never written.
 //!
 //! PHP holds an exclusive lock on the file while one of its pages runs
-//! (ext/session/mod_files.c), so a shared lock is what makes sure of a whole file.
+//! (ext/session/mod_files.c), so under a shared lock the file is complete.
 
+mod classes;
 mod cookie;
 mod lexer;
+mod object;
 mod unserialize;
 
 use std::fs::{File, OpenOptions};
@@ -24,45 +26,43 @@ use crate::config::{SavePath, SessionConfig};
 use crate::error::Error;
 use crate::files::{self, Fault, Lock};
 
-/// How long a PHP page may hold the session.
-const LOCK_DEADLINE: Duration = Duration::from_secs(5);
+/// How long to wait for a PHP page that holds the session
+const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The session that the `Cookie` header names; its file's times are set, which keeps it alive
-/// as a PHP page would. Refuses what [`find`] refuses.
+/// The session that the `Cookie` header names. Sets the file's times, which keeps the session alive
+/// as a PHP page would. Fails as [`find`] does.
 pub fn open(config: &SessionConfig, cookies: Option<&[u8]>) -> Result<Session, Error> {
     let id = session_id(cookies.unwrap_or_default(), &config.name);
     let found = find(config, &id.ok_or_else(Error::not_logged_in)?)?;
-    // Fails where the file is another user's; then its own application keeps it alive.
+    // PHP ignores a failure too.
     _ = futimens(&found.file, &NOW);
     Ok(found.session)
 }
 
-/// A session and the file that it was read from, unlocked again.
+/// A session and its file, unlocked again
 #[derive(Debug)]
 pub struct Found {
-    /// What it holds
+    /// The decoded session
     pub session: Session,
     file: File,
 }
 
 /// The session of that id.
 ///
-/// Refuses with INVALID_SESSION what PHP would not take for a session, with BUSY a session that
-/// a page holds for longer than five seconds, and with INTERNAL_ERROR a folder or file that
-/// this user may not read.
+/// Fails with INVALID_SESSION if PHP would not accept it, with BUSY if a page holds it for more
+/// than five seconds, and with INTERNAL_ERROR if this user lacks access to the folder or the file.
 pub fn find(config: &SessionConfig, id: &SessionId) -> Result<Found, Error> {
     let path = path(&config.save_path, id).ok_or_else(Error::not_logged_in)?;
     let unusable = |why: &dyn std::fmt::Display| {
         Error::invalid_session(
-            "The session can't be used; please log in again.",
+            "The session is not usable; please log in again.",
             Some(format!("session {}: {why}", shortened(&path))),
         )
     };
 
     let file = open_file(&path, config)?.map_err(|fault| unusable(&fault))?;
-    let locked =
-        files::lock(&file, Lock::Shared, LOCK_DEADLINE).map_err(|error| internal(&path, &error))?;
-    if !locked {
+    let locked = files::lock(&file, Lock::Shared, LOCK_TIMEOUT);
+    if !locked.map_err(|error| internal(&path, &error))? {
         return Err(Error::busy());
     }
     let (bytes, metadata) = files::read(&file).map_err(|fault| match fault {
@@ -70,19 +70,16 @@ pub fn find(config: &SessionConfig, id: &SessionId) -> Result<Found, Error> {
         fault => unusable(&fault),
     })?;
     files::unlock(&file).map_err(|error| internal(&path, &error))?;
-    if metadata.nlink() == 0 {
-        // A logout between open and lock.
+
+    // A logout between open and lock deletes the file.
+    let is_deleted = metadata.nlink() == 0;
+    let age = metadata.modified().ok().and_then(|modified| modified.elapsed().ok());
+    if is_deleted || config.max_age.is_some_and(|max_age| age.is_some_and(|age| age > max_age)) {
         return Err(Error::not_logged_in());
     }
     if !is_ours(metadata.uid()) {
-        return Err(unusable(&"belongs to another user"));
+        return Err(unusable(&format_args!("it belongs to another user ({})", metadata.uid())));
     }
-    if let (Some(max_age), Ok(modified)) = (config.max_age, metadata.modified())
-        && modified.elapsed().is_ok_and(|age| age > max_age)
-    {
-        return Err(Error::not_logged_in());
-    }
-
     let session = Session::decode(bytes, config.format).map_err(|error| unusable(&error))?;
     Ok(Found { session, file })
 }
@@ -97,7 +94,7 @@ fn internal(path: &Path, error: &io::Error) -> Error {
     Error::internal(format!("session {}: user {user}: {error}", shortened(path)))
 }
 
-/// The path without most of the id, with which whoever reads the log could pass for the user.
+/// The path without most of the id, which would let a reader of the log act as the user.
 fn shortened(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     match name.strip_prefix("sess_").and_then(|id| id.get(..4)) {
@@ -106,8 +103,8 @@ fn shortened(path: &Path) -> String {
     }
 }
 
-/// Where the session `id` lies (`ps_files_path_create`): the id must be longer than the
-/// folders above it are deep.
+/// The path of the session `id` (`ps_files_path_create`). The id must be longer than the number of
+/// folders named after its first characters.
 fn path(save_path: &SavePath, id: &SessionId) -> Option<PathBuf> {
     let id = id.as_str();
     if id.len() <= save_path.depth {
@@ -119,27 +116,36 @@ fn path(save_path: &SavePath, id: &SessionId) -> Option<PathBuf> {
     Some(path)
 }
 
-/// Opens as PHP does, but never creates and never waits for a fifo's other end. The inner
-/// error says why what is there is no session file.
+/// Opens the file for reading and writing, as PHP does, but never creates it and never waits for the
+/// other end of a fifo. The inner error says why what exists is not a session file.
 fn open_file(path: &Path, config: &SessionConfig) -> Result<Result<File, Fault>, Error> {
-    let error = match files::open(OpenOptions::new().read(true), path) {
+    let error = match files::open(OpenOptions::new().read(true).write(true), path) {
         Ok(file) => return Ok(Ok(file)),
         Err(Fault::Io(error)) => error,
         Err(fault) => return Ok(Err(fault)),
     };
     let folder = &config.save_path.folder;
     match Errno::from_io_error(&error) {
+        // A folder can only be opened for reading.
+        Some(Errno::ISDIR) => Ok(Err(Fault::NotRegular)),
         Some(Errno::NAMETOOLONG) => Err(Error::not_logged_in()),
-        // A missing folder is a fault of the settings; a missing file, or folder below it,
-        // is a session that has ended.
+        // A missing folder is a wrong setting; a missing file, or a missing folder below it, is a
+        // session that has ended.
         Some(Errno::NOENT) if folder.is_dir() => Err(Error::not_logged_in()),
         Some(Errno::NOENT) => Err(internal(folder, &error)),
+        Some(Errno::ACCESS) => {
+            let lacks = match path.symlink_metadata() {
+                Ok(_) => "needs read and write permission for the file, as PHP does",
+                Err(_) => "needs execute permission for its folder",
+            };
+            let user = geteuid().as_raw();
+            Err(Error::internal(format!("session {}: user {user} {lacks}", shortened(path))))
+        }
         _ => Err(internal(path, &error)),
     }
 }
 
-/// The owners that PHP accepts (`ps_files_open`): root, this user, and any where this user
-/// is root.
+/// Whether PHP accepts the owner (`ps_files_open`): root, this user, or any if this user is root.
 fn is_ours(owner: u32) -> bool {
     owner == 0 || owner == geteuid().as_raw() || [0, owner].contains(&getuid().as_raw())
 }

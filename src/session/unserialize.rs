@@ -1,88 +1,64 @@
 //! PHP's `serialize` format (ext/standard/var_unserializer.re) and the three ways in which
-//! `session.serialize_handler` puts it into a file (ext/session/session.c).
+//! `session.serialize_handler` stores it in a file (ext/session/session.c).
 //!
-//! Reading goes in two steps. [`Session::decode`] walks the whole file once: whatever PHP would
-//! refuse is refused, and all that is kept is where each entry and each value starts. Then
-//! [`Session::get`] and [`PhpArray`] read values in place. No tree is built, so a session of
-//! megabytes costs little more than its bytes, and nothing recurses, so nesting can't
-//! overflow the stack.
+//! [`Session::decode`] walks the whole file once. It fails where PHP does, and records where each
+//! entry and each value starts. [`Session::get`] and [`PhpArray`] then read values in place. No tree is
+//! built, so memory stays a small multiple of the file's size; nothing recurses, so deep nesting
+//! cannot overflow the stack.
 //!
-//! Three things are decided otherwise than in PHP. `S:`, an escaped string that PHP reads but
-//! never writes, is refused. No array, object or session may have a key twice: PHP never writes
-//! that, and what it makes of references to the value that was
-//! overwritten is not worth imitating. And which classes the application has can't be known
-//! here: a class's own `__wakeup` may refuse what is accepted; of PHP's own classes those that
-//! are never serialized are refused.
+//! Three differences from PHP. Escaped strings (`S:`), which PHP reads but never writes, are
+//! refused. So are duplicate keys in an array, an object or the session: PHP never writes them, and
+//! references to the overwritten value have no useful meaning. The application's classes and enums
+//! are unknown, so their objects are opaque, even if a `__wakeup` would fail; of PHP's own classes
+//! the types of properties are checked, but not what a class checks inside a value, like a date.
 
 use std::cmp::Ordering;
 
 use super::lexer::{Cursor, Error, Token, Visit};
+use super::object::{self, Class, Property, Shape};
 use crate::config::Format;
-
-/// Classes of PHP and its usual extensions that no session can hold: PHP refuses to write and
-/// to read them ("Unserialization of '…' is not allowed").
-const NEVER_SERIALIZED: &str = "AddressInfo Closure CurlHandle CurlMultiHandle CurlShareHandle \
-    DeflateContext DirectoryIterator FFI FFI\\CData FFI\\CType FTP\\Connection Fiber \
-    FilesystemIterator GdImage Generator GlobIterator InflateContext InternalIterator \
-    OpenSSLAsymmetricKey OpenSSLCertificate OpenSSLCertificateSigningRequest PDO PDORow \
-    PDOStatement Phar PharData PharFileInfo Random\\Engine\\Secure RecursiveDirectoryIterator \
-    ReflectionAttribute ReflectionClass ReflectionClassConstant ReflectionEnum \
-    ReflectionEnumBackedCase ReflectionEnumUnitCase ReflectionExtension ReflectionFiber \
-    ReflectionFunction ReflectionFunctionAbstract ReflectionGenerator \
-    ReflectionIntersectionType ReflectionMethod ReflectionNamedType ReflectionObject \
-    ReflectionParameter ReflectionProperty ReflectionReference ReflectionType \
-    ReflectionUnionType ReflectionZendExtension SensitiveParameterValue Shmop \
-    SimpleXMLElement SimpleXMLIterator Socket SplFileInfo SplFileObject SplTempFileObject \
-    SysvMessageQueue SysvSemaphore SysvSharedMemory WeakMap WeakReference finfo";
-
-/// Classes of PHP's core that are never written with fewer properties than these, nor read so.
-const FEWEST_PROPERTIES: [(&str, usize); 11] = [
-    ("ArrayIterator", 3),
-    ("ArrayObject", 3),
-    ("DatePeriod", 6),
-    ("DateTime", 3),
-    ("DateTimeImmutable", 3),
-    ("DateTimeZone", 2),
-    ("RecursiveArrayIterator", 3),
-    ("SplDoublyLinkedList", 3),
-    ("SplObjectStorage", 2),
-    ("SplQueue", 3),
-    ("SplStack", 3),
-];
 
 /// A session that PHP accepts.
 #[derive(Debug)]
 pub struct Session {
     bytes: Vec<u8>,
     format: Format,
-    /// Where the entries of `$_SESSION` start: their keys.
+    /// Where the keys of `$_SESSION` start
     entries: Vec<u32>,
     slots: Slots,
 }
 
-/// Where the values start that references count, in their order.
+/// The values in the order in which references count them.
 #[derive(Debug, Default)]
 struct Slots {
+    /// Where each starts; for `r`, where its object does.
     starts: Vec<u32>,
-    /// How many there were up to the first `C:`. Its class may have counted values of its own,
-    /// so what a reference beyond it leads to is not known.
+    /// How many there are up to the first `C:`. Its class may decode the content with
+    /// `unserialize`, which continues the count.
     known: Option<usize>,
+    /// The most values that the contents of all `C:` can have
+    hidden: usize,
+}
+
+/// What a reference leads to.
+enum Slot {
+    /// The value that starts there
+    Start(usize),
+    /// A value in, or after, the content of a `C:`
+    Hidden,
 }
 
 impl Slots {
-    /// Where slot `number` starts, counted from 1; `Err` where that is not known.
-    fn start(&self, number: usize) -> Result<Option<usize>, Unknown> {
+    /// The slot of that number, counted from 1.
+    fn get(&self, number: usize) -> Option<Slot> {
         if self.known.is_some_and(|known| number > known) {
-            return Err(Unknown);
+            return (number <= self.starts.len() + self.hidden).then_some(Slot::Hidden);
         }
-        let start = number.checked_sub(1).and_then(|index| self.starts.get(index));
-        Ok(start.map(|&start| start as usize))
+        self.starts.get(number.checked_sub(1)?).map(|&start| Slot::Start(start as usize))
     }
 }
 
-struct Unknown;
-
-/// A value of a session, as far as anybody asks.
+/// A PHP value of a session.
 #[derive(Clone, Copy, Debug)]
 pub enum PhpValue<'s> {
     /// `true` or `false`
@@ -98,17 +74,17 @@ pub enum PhpValue<'s> {
 }
 
 impl PhpValue<'_> {
-    /// Whether it is the string `text`, or the integer of those decimal digits.
-    pub fn is(&self, text: &str) -> bool {
+    /// Whether it is the string `text`, or the integer with those decimal digits.
+    pub fn is(self, text: &str) -> bool {
         match self {
-            PhpValue::Text(own) => *own == text.as_bytes(),
+            PhpValue::Text(own) => own == text.as_bytes(),
             PhpValue::Int(int) => int.to_string() == text,
             _ => false,
         }
     }
 
-    /// A string of at most `longest` bytes, all UTF-8, or an integer in decimal digits.
-    pub fn to_text(&self, longest: usize) -> Option<String> {
+    /// A valid UTF-8 string of at most `longest` bytes, or an integer in decimal digits.
+    pub fn to_text(self, longest: usize) -> Option<String> {
         match self {
             PhpValue::Text(text) if text.len() <= longest => {
                 str::from_utf8(text).ok().map(str::to_owned)
@@ -129,7 +105,7 @@ pub struct PhpArray<'s> {
 }
 
 impl Session {
-    /// Takes the content of a session file. Refuses what PHP refuses; PHP then drops the whole
+    /// Decodes the content of a session file. Fails where PHP does, which then drops the whole
     /// session.
     pub fn decode(bytes: Vec<u8>, format: Format) -> Result<Session, Error> {
         let cursor = Cursor { bytes: &bytes, at: 0 };
@@ -140,7 +116,9 @@ impl Session {
             bytes: &bytes,
             slots: Slots::default(),
             keys: Vec::new(),
-            arrays: Vec::new(),
+            open: Vec::new(),
+            property: None,
+            unshared: Vec::new(),
         };
         let entries = match format {
             Format::PhpSerialize => decoder.serialized()?,
@@ -167,8 +145,8 @@ impl Session {
         Cursor { bytes: &self.bytes, at }
     }
 
-    /// The value that starts at `at`. References lead to slots, and a slot never starts with a
-    /// reference, so this ends.
+    /// The value that starts at `at`. A reference leads to a slot, which never starts with another
+    /// `R`, so this ends.
     fn value_at(&self, at: usize) -> Option<PhpValue<'_>> {
         let mut cursor = self.cursor_at(at);
         Some(match cursor.token().ok()? {
@@ -178,9 +156,9 @@ impl Session {
             Token::Array { pairs } => {
                 PhpValue::Array(PhpArray { session: self, start: cursor.at, length: pairs })
             }
-            Token::Reference(slot) => match self.slots.start(slot) {
-                Ok(start) => self.value_at(start?)?,
-                Err(Unknown) => PhpValue::Other,
+            Token::Reference(slot) => match self.slots.get(slot)? {
+                Slot::Start(start) => self.value_at(start)?,
+                Slot::Hidden => PhpValue::Other,
             },
             _ => PhpValue::Other,
         })
@@ -188,19 +166,18 @@ impl Session {
 }
 
 impl<'s> PhpArray<'s> {
-    /// The value of `key`: a string, or an integer in decimal digits, which PHP makes the same
-    /// key.
+    /// The value of `key`, a string or the decimal digits of an integer: to PHP, the same key.
     pub fn get(self, key: &str) -> Option<PhpValue<'s>> {
         let (_, at) = self.pairs().find(|(name, _)| name.is_key(key))?;
         self.session.value_at(at)
     }
 
-    /// The values, in their order.
+    /// The values, in order
     pub fn values(self) -> impl Iterator<Item = PhpValue<'s>> {
         self.pairs().filter_map(move |(_, at)| self.session.value_at(at))
     }
 
-    /// Each key, and where its value starts.
+    /// Each key, and where its value starts
     fn pairs(self) -> impl Iterator<Item = (Token<'s>, usize)> {
         let mut cursor = self.session.cursor_at(self.start);
         (0..self.length).map_while(move |_| {
@@ -212,20 +189,50 @@ impl<'s> PhpArray<'s> {
     }
 }
 
-/// Walks a whole file and keeps what is needed to read from it.
+/// The state of a walk through a whole file.
 struct Decoder<'b> {
     bytes: &'b [u8],
     slots: Slots,
-    /// Where the keys start of all arrays and objects that are open
+    /// Where the keys of all open arrays and objects start
     keys: Vec<u32>,
-    /// Of each that is open: where its keys start among `keys`; the last of them, as long as all
-    /// are integers that rise, as in a list
-    arrays: Vec<(usize, Option<i64>)>,
+    open: Vec<Open<'b>>,
+    /// The property of a built-in class whose value comes next
+    property: Option<Property>,
+    /// The slots of properties that must not be shared
+    unshared: Vec<usize>,
+}
+
+/// An array or object before its end
+struct Open<'b> {
+    /// How many keys the others before it have
+    keys: usize,
+    /// The last key, as long as all keys are ascending integers, as in a list
+    last: Option<i64>,
+    /// The name of an object's class
+    class: Option<&'b [u8]>,
+    shape: Option<Shape>,
+    /// How many required properties are missing so far
+    missing: usize,
 }
 
 impl<'b> Decoder<'b> {
     fn cursor_at(&self, at: usize) -> Cursor<'b> {
         Cursor { bytes: self.bytes, at }
+    }
+
+    /// The type of the value that starts at `start`: the letter of its class, `?` for an object of
+    /// an unknown class, else the letter of the format.
+    fn type_at(&self, start: usize) -> char {
+        let mut cursor = self.cursor_at(start);
+        match self.bytes.get(start) {
+            Some(b'O') => {
+                cursor.object_class().and_then(Class::find).map_or('?', |class| class.letter)
+            }
+            Some(b'C') => '?',
+            Some(b'E') => 'O',
+            Some(byte) => char::from(*byte),
+            None => '-',
+        }
     }
 
     /// `php` and `php_binary`: keys and values up to the end.
@@ -243,30 +250,31 @@ impl<'b> Decoder<'b> {
         }
         let key_at = |start| key(&mut self.cursor_at(start as usize)).unwrap_or_default();
         if repeats(&entries, |a, b| key_at(a).cmp(key_at(b))) {
-            return cursor.fail("no key twice");
+            return cursor.fail("unique keys");
         }
         Ok(entries)
     }
 
-    /// `php_serialize`: one array; what is behind it is ignored. Another value is accepted and
-    /// has no entries.
+    /// `php_serialize`: one array. PHP ignores what follows it, and accepts another value, which has
+    /// no entries.
     fn serialized(&mut self) -> Result<Vec<u32>, Error> {
         let mut entries = Vec::new();
         if self.bytes.is_empty() {
             return Ok(entries);
         }
         let mut cursor = self.cursor_at(0);
-        let Token::Array { pairs } = cursor.token()? else {
+        let token = cursor.token()?;
+        let Token::Array { pairs } = token else {
             self.cursor_at(0).skip_value(0, self)?;
             return Ok(entries);
         };
         self.slots.starts.push(0);
-        self.open();
+        self.open(0, &token)?;
         for _ in 0..pairs {
             let start = cursor.at;
             entries.push(start as u32);
             let key = cursor.key()?;
-            self.key(start, &key);
+            self.key(start, &key)?;
             cursor.skip_value(1, self)?;
         }
         cursor.expect(b"}", "the end of the array")?;
@@ -278,61 +286,113 @@ impl<'b> Decoder<'b> {
 impl<'b> Visit<'b> for Decoder<'b> {
     fn value(&mut self, start: usize, token: &Token<'b>) -> Result<(), Error> {
         let refuse = |expected| Err(Error { offset: start, expected });
+        let is_reference = matches!(token, Token::Reference(_));
+        let mut value = start;
         match token {
-            // Every value takes a slot, but for `R`.
-            Token::Reference(slot) => {
-                return match self.slots.start(*slot) {
-                    Ok(None) => refuse("a reference to a value before it"),
-                    _ => Ok(()),
-                };
-            }
-            Token::SameObject(slot) => {
-                if let Ok(start) = self.slots.start(*slot) {
-                    let kind = start.and_then(|start| self.bytes.get(start));
-                    if !matches!(kind, Some(b'O' | b'C' | b'E' | b'r')) {
-                        return refuse("a reference to an object before it");
+            Token::Reference(number) | Token::SameObject(number) => match self.slots.get(*number) {
+                Some(Slot::Start(target)) if is_reference => {
+                    if self.unshared.binary_search(number).is_ok() {
+                        return refuse("a reference to another value");
                     }
+                    value = target;
                 }
-            }
-            Token::Object { class, pairs } => {
-                let is = |name: &str| class.eq_ignore_ascii_case(name.as_bytes());
-                if NEVER_SERIALIZED.split_ascii_whitespace().any(is)
-                    || FEWEST_PROPERTIES.iter().any(|(name, fewest)| pairs < fewest && is(name))
-                {
-                    return refuse("an object that PHP serializes");
-                }
-            }
-            Token::Custom if self.slots.known.is_none() => {
-                self.slots.known = Some(self.slots.starts.len() + 1);
+                // `r` itself is found if it refers to a hidden object.
+                Some(Slot::Start(target)) => match self.bytes.get(target) {
+                    Some(b'O' | b'C' | b'E' | b'r') => value = target,
+                    _ => return refuse("a reference to an earlier object"),
+                },
+                Some(Slot::Hidden) => {}
+                None => return refuse("a reference to an earlier value"),
+            },
+            // PHP's own classes are not enums, and since PHP 7.4 none is written as `C:`.
+            Token::Custom { class, .. } | Token::Enum { class } if Class::find(class).is_some() => {
+                return refuse("a class of the application");
             }
             _ => {}
         }
-        self.slots.starts.push(start as u32);
+        // Every value has a slot, except `R`.
+        if !is_reference {
+            self.slots.starts.push(value as u32);
+        }
+        if let Token::Custom { length: content @ 2.., .. } = token {
+            // The shortest value has two bytes.
+            self.slots.known.get_or_insert(self.slots.starts.len());
+            self.slots.hidden += content / 2;
+        }
+        if let Some(property) = self.property.take() {
+            if !property.accepts(self.type_at(value)) || is_reference && property.is_unshared {
+                return refuse("a value of the property's type");
+            }
+            if property.is_unshared {
+                self.unshared.push(self.slots.starts.len());
+            }
+        }
         Ok(())
     }
 
-    fn open(&mut self) {
-        self.arrays.push((self.keys.len(), Some(i64::MIN)));
+    fn open(&mut self, start: usize, token: &Token<'b>) -> Result<(), Error> {
+        let class = match token {
+            Token::Object { class, .. } => Some(*class),
+            _ => None,
+        };
+        let shape = match class.and_then(Class::find) {
+            Some(Class { shape: None, .. }) => {
+                return self.cursor_at(start).fail("a class that PHP serializes");
+            }
+            known => known.and_then(|class| class.shape),
+        };
+        self.open.push(Open {
+            keys: self.keys.len(),
+            last: Some(i64::MIN),
+            class,
+            shape,
+            missing: shape.map_or(0, Shape::required),
+        });
+        Ok(())
     }
 
-    fn key(&mut self, start: usize, token: &Token<'b>) {
+    fn key(&mut self, start: usize, token: &Token<'b>) -> Result<(), Error> {
         self.keys.push(start as u32);
-        if let Some((_, last)) = self.arrays.last_mut() {
-            *last = match (*last, token) {
-                (Some(last), Token::Int(int)) if *int > last => Some(*int),
-                _ => None,
-            };
+        let Some(open) = self.open.last_mut() else { return Ok(()) };
+        open.last = match (open.last, token) {
+            (Some(last), Token::Int(int)) if *int > last => Some(*int),
+            _ => None,
+        };
+        if open.class.is_none() {
+            return Ok(());
         }
+        let property = match (open.shape, token) {
+            (Some(shape), _) => shape.property(token),
+            (None, Token::Text(name)) => object::unmangle(name).map(|_| None).ok_or(()),
+            _ => Ok(None),
+        };
+        let Ok(property) = property else {
+            return self.cursor_at(start).fail("the name of a property");
+        };
+        let is_required = property.is_some_and(|property| property.is_required);
+        open.missing = open.missing.saturating_sub(usize::from(is_required));
+        self.property = property;
+        Ok(())
     }
 
     fn close(&mut self, end: usize) -> Result<(), Error> {
-        let Some((first, rising)) = self.arrays.pop() else { return Ok(()) };
-        let key_at = |start| self.cursor_at(start as usize).token().unwrap_or(Token::Null);
-        let keys = self.keys.get(first..).unwrap_or_default();
-        if rising.is_none() && repeats(keys, |a, b| key_at(a).compare_keys(&key_at(b))) {
-            return self.cursor_at(end).fail("no key twice in front");
+        let Some(open) = self.open.pop() else { return Ok(()) };
+        let cursor = self.cursor_at(end);
+        if open.missing > 0 {
+            return cursor.fail("more properties of the class");
         }
-        self.keys.truncate(first);
+        let key_at = |start| match self.cursor_at(start as usize).token() {
+            Ok(Token::Text(name)) => {
+                Token::Text(open.class.map_or(name, |class| object::plain_name(name, class)))
+            }
+            Ok(key) => key,
+            Err(_) => Token::Null,
+        };
+        let keys = self.keys.get(open.keys..).unwrap_or_default();
+        if open.last.is_none() && repeats(keys, |a, b| key_at(a).compare_keys(&key_at(b))) {
+            return cursor.fail("unique keys");
+        }
+        self.keys.truncate(open.keys);
         Ok(())
     }
 }

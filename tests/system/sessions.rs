@@ -1,4 +1,4 @@
-//! Sessions that real PHP wrote, and files that only look like one.
+//! Session files that PHP wrote, and malformed ones.
 
 use std::fs::{self, File};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -10,8 +10,8 @@ use crate::support::*;
 
 const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/sessions");
 
-/// Files that PHP 8.2 wrote, and others written by hand to be odd, each with what PHP makes of
-/// it. What PHP wrote must get the answer that is noted; what PHP refuses must never pass.
+/// Files that PHP 8.2 wrote, and odd ones written by hand, each with what PHP reads from it. The
+/// former must get the answer noted for them; a file that PHP refuses must never be accepted.
 #[test]
 fn session_files_are_decoded_as_php_decodes_them() {
     let expectations = fs::read(Path::new(FIXTURES).join("expect.json")).unwrap();
@@ -39,13 +39,13 @@ fn session_files_are_decoded_as_php_decodes_them() {
         } else {
             assert!(code == expected || code == "INVALID_SESSION", "{file}: {code}");
         }
-        assert!(accepted || !answer.log.is_empty(), "{file} is refused without a word");
-        assert_eq!(fs::read(path).unwrap(), content, "{file} is as it was");
+        assert!(accepted || !answer.log.is_empty(), "{file} is refused without a log line");
+        assert_eq!(fs::read(path).unwrap(), content, "{file} is unchanged");
     }
 }
 
-/// Starts a session in the school's folder with the installed PHP, runs `code` in it, and gives
-/// its id.
+/// Starts a session in the school's folder with the installed PHP, runs `code` in it, and returns
+/// the id.
 fn php_session(school: &School, format: &str, code: &str) -> String {
     let start =
         "ini_set('session.save_path', $argv[1]); ini_set('session.serialize_handler', $argv[2]);
@@ -72,7 +72,7 @@ fn sessions_of_the_installed_php_are_read_in_every_format() {
             200,
         ),
         (
-            "references to and fro",
+            "references in both directions",
             "$_SESSION['a'] = [1, 'yes' => true, 'o' => new stdClass]; $_SESSION['a']['self'] = &$_SESSION['a'];
              $_SESSION['b'] = $_SESSION['a']['o']; $_SESSION['c'] = $_SESSION['a']['o'];
              $yes = true; $_SESSION['z'] = ['deep' => [&$yes]]; $_SESSION['auth_ok'] = &$yes;
@@ -147,7 +147,6 @@ fn the_session_file_is_found_by_save_path_and_name() {
     read(sessions.clone(), "abcdef").fails("INVALID_SESSION");
     let answer = read(format!("{sessions}/missing"), "abcdef");
     assert!(answer.fails("INTERNAL_ERROR").log.contains("missing"), "{}", answer.log);
-    // Under that name, with a cookie of another name.
     let named = school.get("get_menu").set("COMEDOR_SESSION_NAME", "SCHOOL");
     named.clone().run().fails("INVALID_SESSION");
     named.set("HTTP_COOKIE", "PHPSESSID=x; SCHOOL=teacher").run().ok();
@@ -176,30 +175,42 @@ fn only_a_regular_file_of_at_most_16_mib_is_a_session() {
 }
 
 #[test]
-fn a_folder_or_file_that_may_not_be_read_is_the_administrator_s_to_mend() {
+fn missing_access_is_a_server_fault_and_another_owner_an_invalid_session() {
     let school = School::new();
-    let as_nobody = |cgi: Cgi| cgi.under(AS_NOBODY).run();
-    let open =
+    let mode =
         |path: &Path, mode| fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
     for folder in school.data().ancestors().take(2).chain(school.aularios().ancestors().take(4)) {
-        open(folder, 0o755);
+        mode(folder, 0o755);
     }
     let file = school.sessions().join("sess_teacher");
-
-    open(&school.sessions(), 0o1733);
-    let answer = as_nobody(school.get("get_menu"));
-    assert!(answer.fails("INTERNAL_ERROR").log.contains("user 65534"), "{}", answer.log);
-    // Root's file, as PHP has it, is anybody's session.
-    open(&file, 0o644);
-    as_nobody(school.get("get_menu")).ok();
-    std::os::unix::fs::chown(&file, Some(65533), None).unwrap();
-    let answer = as_nobody(school.get("get_menu"));
-    assert!(answer.fails("INVALID_SESSION").log.contains("another user"), "{}", answer.log);
-    // To root every owner is right.
-    school.get("get_menu").run().ok();
-    open(&school.sessions(), 0o700);
-    let answer = as_nobody(school.get("get_menu"));
-    assert!(answer.fails("INTERNAL_ERROR").log.contains("sess_teac…"), "{}", answer.log);
+    const FOLDER: u32 = 0o1733;
+    for (folder_mode, file_mode, owner, code, log) in [
+        (FOLDER, 0o600, 65534, "OK", ""),
+        (FOLDER, 0o400, 65534, "INTERNAL_ERROR", "user 65534 needs read and write permission"),
+        (FOLDER, 0o200, 65534, "INTERNAL_ERROR", "user 65534 needs read and write permission"),
+        (FOLDER, 0o644, 0, "INTERNAL_ERROR", "sess_teac…: user 65534 needs read and write"),
+        (FOLDER, 0o600, 65533, "INTERNAL_ERROR", "user 65534 needs read and write permission"),
+        (FOLDER, 0o666, 0, "OK", ""),
+        (FOLDER, 0o666, 65533, "INVALID_SESSION", "sess_teac…: it belongs to another user (65533)"),
+        (
+            0o700,
+            0o666,
+            65534,
+            "INTERNAL_ERROR",
+            "user 65534 needs execute permission for its folder",
+        ),
+    ] {
+        mode(&school.sessions(), folder_mode);
+        std::os::unix::fs::chown(&file, Some(owner), None).unwrap();
+        mode(&file, file_mode);
+        let answer = school.get("get_menu").under(AS_NOBODY).run();
+        match code {
+            "OK" => drop(answer.ok()),
+            code => assert!(answer.fails(code).log.contains(log), "{}", answer.log),
+        }
+        // Root is allowed everything, in PHP too.
+        school.get("get_menu").run().ok();
+    }
 }
 
 #[test]
@@ -224,7 +235,7 @@ fn a_request_refreshes_its_session_and_max_age_expires_old_ones() {
     assert!(seconds_old() < 60);
     age(1100);
     limited.run().fails("INVALID_SESSION");
-    assert!(seconds_old() >= 1100, "what is refused is not kept alive");
+    assert!(seconds_old() >= 1100, "a refused session is not kept alive");
 }
 
 /// A PHP process that holds the session until its standard input ends.
@@ -248,7 +259,7 @@ fn a_request_waits_for_the_php_page_that_has_locked_its_session() {
     let mut page = php_page(&school, "$_SESSION['auth_ok'] = 1;");
     let request = school.get("get_menu").start();
     drop(page.stdin.take());
-    // What the page wrote last is what counts.
+    // The content after the page's last write counts.
     Answer::of(request).fails("INVALID_SESSION");
     page.wait().unwrap();
 }
@@ -268,8 +279,7 @@ fn a_logout_while_a_request_waits_ends_the_session() {
     let school = School::new();
     let mut page = php_page(&school, "session_destroy();");
     let request = school.get("get_menu").start();
-    // The request has the file open once it shows up among the waiting locks or has asked once;
-    // either way it finds the session gone.
+    // Whether or not the request has opened the file, the session is gone.
     drop(page.stdin.take());
     page.wait().unwrap();
     let answer = Answer::of(request);
@@ -297,14 +307,20 @@ fn a_session_file_that_is_replaced_while_it_is_opened_is_not_read() {
     answer.fails("INVALID_SESSION");
 }
 
-/// What only a hand writes, or a class of its own.
+/// Content that PHP does not write, and objects of PHP's own and other classes.
 #[test]
-fn duplicate_keys_are_rejected_and_opaque_objects_are_skipped() {
+fn duplicate_keys_and_invalid_objects_and_references_are_rejected() {
     let school = School::new();
     let good = session(ADMIN);
     let permissions = "a:2:{i:0;s:15:\"service:docente\";i:1;s:15:\"sysadmin:access\";}";
     assert!(good.contains(permissions));
     let with = |list: &str| good.replace(permissions, list);
+    let exception = |property| format!("x|O:9:\"Exception\":1:{{{property}}}{good}");
+    let array_object = |iterator, value| {
+        let object = "O:11:\"ArrayObject\":4:{i:0;i:0;i:1;a:0:{}i:2;a:0:{}i:3;";
+        format!("x|{object}{iterator};}}y|{value}{good}")
+    };
+    let own = |properties| format!("x|O:3:\"Own\":2:{{{properties}}}{good}");
     for (content, is_session) in [
         (with("a:3:{i:0;s:15:\"service:docente\";i:1;s:15:\"sysadmin:access\";i:1;N;}"), false),
         (with("a:2:{s:1:\"0\";s:15:\"service:docente\";i:0;N;}"), false),
@@ -321,7 +337,37 @@ fn duplicate_keys_are_rejected_and_opaque_objects_are_skipped() {
         (format!("x|E:3:\"A:1\";{good}"), false),
         (format!("x|E:5:\"A:B:C\";{good}"), false),
         (format!("x|E:3:\"A-B\";{good}"), false),
-        (format!("x|C:3:\"Old\":4:{{i:1;}}{good}y|O:8:\"stdClass\":0:{{}}z|r:9;w|R:40;"), true),
+        (format!("x|C:7:\"Closure\":0:{{}}{good}"), false),
+        (format!("x|C:8:\"DateTime\":0:{{}}{good}"), false),
+        (format!("x|O:8:\"Iterator\":0:{{}}{good}"), false),
+        (format!("x|O:7:\"SplHeap\":0:{{}}{good}"), false),
+        (format!("x|O:3:\"PDO\":0:{{}}{good}"), false),
+        (format!("x|E:10:\"stdClass:A\";{good}"), false),
+        (exception("s:7:\"message\";N;"), false),
+        (exception("s:10:\"\0*\0message\";N;"), true),
+        (exception("s:7:\"\0*\0line\";s:1:\"1\";"), false),
+        (exception("s:7:\"\0*\0line\";i:1;"), true),
+        (exception("s:19:\"\0Exception\0previous\";O:8:\"stdClass\":0:{}"), false),
+        (exception("s:19:\"\0Exception\0previous\";O:9:\"exception\":0:{}"), true),
+        (exception("s:19:\"\0Exception\0previous\";O:3:\"Own\":0:{}"), true),
+        (exception("s:19:\"\0Exception\0previous\";R:1;"), true),
+        (exception("s:19:\"\0Exception\0previous\";r:1;"), true),
+        (exception("s:16:\"\0Exception\0trace\";R:1;"), false),
+        (exception("s:6:\"\0Own\0x\";N;"), false),
+        (array_object("N", "N;"), true),
+        (array_object("R:2", "N;"), false),
+        (array_object("N", "R:5;"), false),
+        (array_object("N", "R:1;"), true),
+        // Only a private property of a parent class can share its name.
+        (own("s:4:\"\0*\0a\";N;s:1:\"a\";N;"), false),
+        (own("s:6:\"\0own\0a\";N;s:1:\"a\";N;"), false),
+        (own("s:9:\"\0Parent\0a\";N;s:1:\"a\";N;"), true),
+        (own("s:1:\"a\";N;s:3:\"\0x\0\";N;"), false),
+        // Four bytes hide two values at most.
+        (format!("x|C:3:\"Old\":4:{{i:1;}}{good}y|O:8:\"stdClass\":0:{{}}z|r:9;w|R:13;"), true),
+        (format!("x|C:3:\"Old\":4:{{i:1;}}{good}y|O:8:\"stdClass\":0:{{}}z|r:9;w|R:14;"), false),
+        (format!("v|C:3:\"Old\":0:{{}}w|r:1;{good}"), true),
+        (format!("v|C:3:\"Old\":0:{{}}w|r:2;{good}"), false),
         (
             format!("x|C:3:\"Old\":4:{{i:1;}}auth_ok|R:2;{}", good.replace("auth_ok|b:1;", "")),
             false,
@@ -333,7 +379,7 @@ fn duplicate_keys_are_rejected_and_opaque_objects_are_skipped() {
     }
 }
 
-/// A session can name a string of megabytes a thousand times over.
+/// A session can refer to a string of megabytes thousands of times.
 #[test]
 fn references_do_not_multiply_memory_or_time() {
     let school = School::new();
@@ -349,7 +395,7 @@ fn references_do_not_multiply_memory_or_time() {
     read.memory(128 << 20).cpu_seconds(2).run().fails("FORBIDDEN");
 }
 
-/// The worst that fits into a session file of 16 MiB, with what may be in memory then.
+/// The worst content of a session file of 16 MiB, in 128 MiB of memory.
 #[test]
 fn memory_is_a_small_multiple_of_the_session_size() {
     let school = School::new();
