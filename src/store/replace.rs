@@ -65,9 +65,8 @@ fn exchange(
     };
     let is_unmodified =
         snapshot.is_at(path)? && snapshot.is_unmodified().map_err(Error::io("read again", path))?;
-    if !(is_unmodified && !lease.is_breaking() && lock.is_held())
-        || !temporary.is_own(&temporary.path)
-    {
+    let is_ours = lock.is_held() && temporary.is_own(&temporary.path);
+    if !is_unmodified || lease.is_breaking() || !is_ours {
         return Ok(Outcome::Conflict);
     }
     match renameat_with(CWD, &temporary.path, CWD, path, RenameFlags::EXCHANGE) {
