@@ -39,7 +39,7 @@ use std::io::Read;
 
 use api::{Action, Call, Fields, Kind};
 use caller::Caller;
-use cgi::{Request, Response, Variables, body, input, origin};
+use cgi::{Output, Request, Response, Variables, body, input, origin};
 use config::Config;
 use error::Error;
 pub use ffi::ignore_file_size_signal;
@@ -55,12 +55,20 @@ pub mod differential {
 use store::Aulario;
 
 /// Answers the request that `variables` describe, with its body from `input`.
-pub fn answer(config: &Config, variables: &Variables, input: impl Read) -> Result<Response, Error> {
-    let request = Request::from_variables(variables)?;
-    perform(config, &request, input).map_err(|error| match api::describe(&request) {
-        Some(context) => error.in_context(&context),
-        None => error,
-    })
+pub fn answer(
+    config: &Result<Config, config::Error>,
+    variables: &Variables,
+    input: impl Read,
+) -> Output {
+    let respond = || {
+        let config = config.as_ref()?;
+        let request = Request::from_variables(variables)?;
+        perform(config, &request, input).map_err(|error| match api::describe(&request) {
+            Some(context) => error.in_context(&context),
+            None => error,
+        })
+    };
+    Output::new(respond(), variables.method())
 }
 
 fn perform(config: &Config, request: &Request, input: impl Read) -> Result<Response, Error> {

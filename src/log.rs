@@ -7,7 +7,12 @@ const MAX_LINE: usize = 2000;
 
 /// Writes one line. A closed standard error is not an error.
 pub fn log(cause: &str) {
-    _ = io::stderr().write_all(format!("comedor: {}\n", printable(cause)).as_bytes());
+    _ = io::stderr().write_all(line(cause).as_bytes());
+}
+
+/// The line for `cause`.
+pub(crate) fn line(cause: &str) -> String {
+    format!("comedor: {}\n", printable(cause))
 }
 
 /// `text` with control characters escaped, so that data from a client or a file cannot imitate

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::panic;
 use std::process::{ExitCode, exit};
 
-use comedor::cgi::{Method, Response, Variables, input};
+use comedor::cgi::{Output, Variables, input};
 use comedor::check::{self, Report, Subject};
 use comedor::config::{Config, SETTINGS};
 use comedor::error::Error;
@@ -40,21 +40,17 @@ fn main() -> ExitCode {
 }
 
 fn answer_cgi(variables: &Variables) -> ExitCode {
-    let is_head = variables.method() == Method::Head;
+    let method = variables.method();
     // The server gets a well-formed response in any case. After a panic it is unknown whether a
     // change was stored.
     panic::set_hook(Box::new(move |panic| {
-        respond(Err(Error::perhaps_stored(panic.to_string())), is_head);
+        respond(&Output::new(Err(Error::perhaps_stored(panic.to_string())), method));
         exit(0);
     }));
     comedor::ignore_file_size_signal();
     let mut body = input::limited(variables, io::stdin());
     let config = Config::load();
-    let answer = match &config {
-        Ok(config) => comedor::answer(config, variables, &mut body),
-        Err(error) => Err(error.into()),
-    };
-    respond(answer, is_head);
+    respond(&comedor::answer(&config, variables, &mut body));
     input::drain(&mut body);
     if config.is_ok_and(|config| leave::is_wanted(&config, variables)) {
         leave::hold_end_of_file();
@@ -62,18 +58,13 @@ fn answer_cgi(variables: &Variables) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Writes the response, and the cause of an error to standard error.
-fn respond(answer: Result<Response, Error>, is_head: bool) {
-    let response = answer.unwrap_or_else(|error| {
-        if let Some(cause) = &error.cause {
-            log(cause);
-        }
-        error.into()
-    });
-    let bytes = response.to_bytes(is_head);
-    let mut rest = bytes.as_slice();
-    // The standard library's stdout would split this into two writes. A server that has gone
-    // away is not an error: what was stored stays stored.
+/// A server that has gone away is not an error: what was stored stays stored.
+fn respond(output: &Output) {
+    if !output.stderr.is_empty() {
+        _ = io::stderr().write_all(&output.stderr);
+    }
+    let mut rest = output.stdout.as_slice();
+    // The standard library's stdout would split this into two writes.
     while !rest.is_empty()
         && let Ok(written @ 1..) = retry_on_intr(|| write(stdout(), rest))
     {

@@ -12,6 +12,7 @@ mod response;
 mod variables;
 
 pub(crate) use request::Request;
-pub use response::Response;
+pub use response::Output;
+pub(crate) use response::Response;
 use variables::ContentLength;
 pub use variables::{Method, Variables};

@@ -1,7 +1,33 @@
 //! The response (RFC 3875 §6), complete in memory before it is written.
 
+use super::Method;
 use crate::error::{Code, Error};
 use crate::json::{Map, Value};
+use crate::log;
+
+/// What a request leads to.
+#[derive(Debug)]
+pub struct Output {
+    /// The response
+    pub stdout: Vec<u8>,
+    /// A line for the server's log, or nothing
+    pub stderr: Vec<u8>,
+}
+
+impl Output {
+    /// The response to a request with `method`, and the cause of an error.
+    pub fn new(answer: Result<Response, Error>, method: Method) -> Output {
+        let (response, stderr) = match answer {
+            Ok(response) => (response, None),
+            Err(error) => {
+                let line = error.cause.as_deref().map(log::line);
+                (error.into(), line)
+            }
+        };
+        let stdout = response.to_bytes(method == Method::Head);
+        Output { stdout, stderr: stderr.unwrap_or_default().into_bytes() }
+    }
+}
 
 /// Status, headers and a JSON body.
 #[derive(Debug)]
@@ -25,7 +51,7 @@ impl Response {
 
     /// The bytes for standard output; for HEAD the same headers without the body
     /// (RFC 9110 §9.3.2). Nothing that a client sent reaches a header.
-    pub fn to_bytes(&self, is_head: bool) -> Vec<u8> {
+    fn to_bytes(&self, is_head: bool) -> Vec<u8> {
         let length = self.body.len().to_string();
         let headers = [
             ("Status", Some(self.status)),

@@ -48,6 +48,24 @@ impl Variables {
         Variables(set.collect())
     }
 
+    /// The meta-variables among the parameters of a FastCGI request. The last of duplicates counts,
+    /// as in PHP-FPM.
+    pub fn of_parameters<'p>(parameters: impl Iterator<Item = (&'p [u8], &'p [u8])>) -> Variables {
+        let mut variables = Variables(Vec::with_capacity(NAMES.len()));
+        for (name, value) in parameters {
+            let Some(name) = NAMES.into_iter().find(|known| known.as_bytes() == name) else {
+                continue;
+            };
+            // Caddy sends a chunked body with this length; FastCGI has its own end of the body.
+            if name == "CONTENT_LENGTH" && value == b"-1" {
+                continue;
+            }
+            variables.0.retain(|(known, _)| *known != name);
+            variables.0.push((name, value.to_vec()));
+        }
+        variables
+    }
+
     /// The value of `name`, if it is set.
     fn get(&self, name: &str) -> Option<&[u8]> {
         let found = self.0.iter().find(|(known, _)| *known == name);
