@@ -3,7 +3,9 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::ptr::null_mut;
 
 /// Whether this process is the child of [`fork`].
 #[derive(Debug, PartialEq)]
@@ -27,6 +29,28 @@ pub fn fork() -> io::Result<Fork> {
 pub fn ignore_file_size_signal() {
     // SAFETY: SIG_IGN runs no code in a signal handler.
     unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+}
+
+/// Blocks SIGTERM, which stops a service, and SIGUSR1, which web servers send to restart one, and
+/// returns a descriptor that is readable after one has arrived (signalfd(2)). Threads inherit the
+/// mask, so this must come before the first is started.
+pub fn block_stop_signals() -> io::Result<OwnedFd> {
+    let mut signals = MaybeUninit::uninit();
+    // SAFETY: sigemptyset initialises the set before it is used, and none of these keeps a pointer to
+    // it. signalfd returns a new descriptor, which nothing else owns.
+    unsafe {
+        libc::sigemptyset(signals.as_mut_ptr());
+        libc::sigaddset(signals.as_mut_ptr(), libc::SIGTERM);
+        libc::sigaddset(signals.as_mut_ptr(), libc::SIGUSR1);
+        match libc::pthread_sigmask(libc::SIG_BLOCK, signals.as_ptr(), null_mut()) {
+            0 => {}
+            error => return Err(io::Error::from_raw_os_error(error)),
+        }
+        match libc::signalfd(-1, signals.as_ptr(), libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) {
+            -1 => Err(io::Error::last_os_error()),
+            descriptor => Ok(OwnedFd::from_raw_fd(descriptor)),
+        }
+    }
 }
 
 /// Places a read lease on `file`, which must be open for reading only (fcntl(2), F_SETLEASE).

@@ -121,7 +121,7 @@ const SETTINGS: &[&str] = &[
     "9;0600;",
 ];
 
-fn cases() -> ProptestConfig {
+pub(crate) fn cases() -> ProptestConfig {
     let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
     ProptestConfig {
         cases: cases.unwrap_or(5_000),

@@ -24,6 +24,7 @@ pub mod check;
 mod clock;
 pub mod config;
 pub mod error;
+pub mod fastcgi;
 mod ffi;
 mod files;
 #[cfg(test)]
@@ -42,7 +43,8 @@ use caller::Caller;
 use cgi::{Output, Request, Response, Variables, body, input, origin};
 use config::Config;
 use error::Error;
-pub use ffi::ignore_file_size_signal;
+pub use ffi::{block_stop_signals, ignore_file_size_signal};
+use store::Aulario;
 
 /// What the differential tests compare with PHP.
 #[doc(hidden)]
@@ -52,7 +54,6 @@ pub mod differential {
     pub use crate::json::Value as Json;
     pub use crate::session::{PhpArray, PhpValue, Session};
 }
-use store::Aulario;
 
 /// Answers the request that `variables` describe, with its body from `input`.
 pub fn answer(

@@ -3,6 +3,7 @@
 
 mod contract;
 mod docs;
+mod fastcgi;
 mod hostile;
 mod leave;
 mod store;

@@ -1,0 +1,195 @@
+//! One connection: what it waits for, and how it is closed. Never blocks.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::Shutdown;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::time::Instant;
+
+use rustix::event::epoll::EventFlags;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::Limits;
+use super::protocol::{Protocol, Request};
+
+/// Bytes of replies to management records that wait for a peer which does not read. A web server
+/// sends one such record, if any.
+const MAX_UNSENT_REPLIES: usize = 64 * 1024;
+
+/// Whether a connection goes on.
+#[derive(Debug, PartialEq)]
+pub enum Next {
+    /// It waits for [`Connection::interest`]
+    Wait,
+    Close,
+}
+
+/// What a connection waits for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Phase {
+    /// The first byte of a request
+    Idle,
+    /// The rest of a request
+    Receiving,
+    /// The peer, to read
+    Sending,
+    /// The peer, to close
+    Draining,
+}
+
+/// A connection that was accepted.
+#[derive(Debug)]
+pub struct Connection<'l> {
+    pub stream: UnixStream,
+    pub deadline: Instant,
+    /// The server's epoll knows it
+    pub is_watched: bool,
+    protocol: Protocol<'l>,
+    out: Vec<u8>,
+    sent: usize,
+    /// The phase that `deadline` is for
+    phase: Option<Phase>,
+    /// A request was answered on it
+    is_kept: bool,
+    /// The peer sends no more
+    is_at_end: bool,
+    is_shut_down: bool,
+}
+
+impl<'l> Connection<'l> {
+    /// `stream` must be non-blocking.
+    pub fn new(stream: OwnedFd, limits: &'l Limits) -> Connection<'l> {
+        Connection {
+            stream: stream.into(),
+            deadline: Instant::now(),
+            is_watched: false,
+            protocol: Protocol::new(limits),
+            out: Vec::new(),
+            sent: 0,
+            phase: None,
+            is_kept: false,
+            is_at_end: false,
+            is_shut_down: false,
+        }
+    }
+
+    /// Reads at most once, so that a peer that sends without pause cannot hold a thread; answers
+    /// the requests that are complete; sends what the peer takes. `answer` makes the records that
+    /// answer a request, or `None`; it says too whether the connection may be kept.
+    pub fn turn(
+        &mut self,
+        buffer: &mut [u8],
+        answer: impl Fn(&Request) -> Option<Vec<u8>>,
+        may_keep: impl Fn() -> bool,
+    ) -> io::Result<Next> {
+        let mut may_read = true;
+        loop {
+            if !self.send()? {
+                if self.protocol.unsent_replies() > MAX_UNSENT_REPLIES {
+                    return Ok(Next::Close);
+                }
+            } else if let Some(request) = self.protocol.take_request() {
+                let records = answer(&request);
+                (self.phase, self.is_kept) = (None, true);
+                if records.is_none() || !may_keep() {
+                    self.protocol.end_with(&request);
+                }
+                self.out = records.unwrap_or_default();
+                continue;
+            } else if self.protocol.unsent_replies() > 0 {
+                self.out = self.protocol.take_replies();
+                continue;
+            } else if self.is_at_end || self.protocol.is_read() {
+                return Ok(Next::Close);
+            } else if self.protocol.has_ended() && !self.is_shut_down {
+                self.stream.shutdown(Shutdown::Write)?;
+                self.is_shut_down = true;
+            }
+            if !may_read || self.is_at_end || !self.protocol.wants_input() {
+                return Ok(Next::Wait);
+            }
+            may_read = false;
+            match self.stream.read(buffer) {
+                Ok(0) => self.is_at_end = true,
+                Ok(length) => self.protocol.feed(&buffer[..length]),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(Next::Wait),
+                Err(error) if error.kind() == ErrorKind::Interrupted => may_read = true,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Sends what waits to be sent, as far as the peer takes it; whether that was all.
+    fn send(&mut self) -> io::Result<bool> {
+        while self.sent < self.out.len() {
+            match self.stream.write(&self.out[self.sent..]) {
+                Ok(length) => {
+                    self.sent += length;
+                    // The time without progress starts again.
+                    self.phase = None;
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        (self.out, self.sent) = (Vec::new(), 0);
+        Ok(true)
+    }
+
+    /// The events that bring it further.
+    pub fn interest(&self) -> EventFlags {
+        let mut interest = EventFlags::ONESHOT;
+        if !self.is_at_end && self.protocol.wants_input() {
+            interest |= EventFlags::IN;
+        }
+        if !self.out.is_empty() {
+            interest |= EventFlags::OUT;
+        }
+        interest
+    }
+
+    /// Sets the deadline of what it waits for now.
+    pub fn set_deadline(&mut self, limits: &Limits) {
+        let phase = self.phase_now();
+        if self.phase != Some(phase) {
+            self.phase = Some(phase);
+            self.deadline = Instant::now()
+                + match phase {
+                    Phase::Idle => limits.idle,
+                    Phase::Receiving => limits.receive,
+                    Phase::Sending | Phase::Draining => limits.send,
+                };
+        }
+    }
+
+    fn phase_now(&self) -> Phase {
+        if !self.out.is_empty() {
+            Phase::Sending
+        } else if self.protocol.has_ended() {
+            Phase::Draining
+        } else if self.protocol.is_idle() {
+            Phase::Idle
+        } else {
+            Phase::Receiving
+        }
+    }
+
+    /// It waits for a request, and no byte of one has arrived, read or not.
+    pub fn is_idle(&self) -> bool {
+        let mut input = [PollFd::new(&self.stream, PollFlags::IN)];
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        self.phase_now() == Phase::Idle && poll(&mut input, Some(&now)) == Ok(0)
+    }
+
+    /// Its deadline may be enforced: it is not idle with a request that arrives in this very
+    /// moment.
+    pub fn may_be_closed(&self) -> bool {
+        self.phase_now() != Phase::Idle || self.is_idle()
+    }
+
+    /// It is idle and had a request before.
+    pub fn is_idle_and_kept(&self) -> bool {
+        self.is_kept && self.is_idle()
+    }
+}

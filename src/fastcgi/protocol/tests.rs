@@ -1,0 +1,313 @@
+//! Whole conversations, and generated ones.
+
+use super::*;
+use proptest::prelude::*;
+
+fn limits() -> Limits {
+    Limits { params: 100, body: 50, connections: 7, requests: 3, ..Limits::default() }
+}
+
+/// A record with padding of `padding` bytes.
+fn padded(kind: u8, id: u8, content: &[u8], padding: u8) -> Vec<u8> {
+    let [.., length1, length0] = content.len().to_be_bytes();
+    let header = [1, kind, 0, id, length1, length0, padding, 0];
+    [&header, content, &vec![b'P'; padding.into()]].concat()
+}
+
+fn begin(id: u8, role: u8, flags: u8) -> Vec<u8> {
+    padded(kind::BEGIN_REQUEST, id, &[0, role, flags, 0, 0, 0, 0, 0], 0)
+}
+
+fn params(id: u8, content: &[u8]) -> Vec<u8> {
+    padded(kind::PARAMS, id, content, 3)
+}
+
+fn stdin(id: u8, content: &[u8]) -> Vec<u8> {
+    padded(kind::STDIN, id, content, 5)
+}
+
+fn end(id: u8, status: u8) -> Vec<u8> {
+    padded(kind::END_REQUEST, id, &[0, 0, 0, 0, status, 0, 0, 0], 0)
+}
+
+const PAIR: &[u8] = b"\x01\x01Nv";
+
+/// A kept request with a parameter and `body`.
+fn whole(id: u8, body: &[u8]) -> Vec<u8> {
+    let parts =
+        [begin(id, 1, 1), params(id, PAIR), params(id, b""), stdin(id, body), stdin(id, b"")];
+    if body.is_empty() { parts[..4].concat() } else { parts.concat() }
+}
+
+/// Requests, replies, and whether it has ended, of input that comes in `pieces`.
+fn run<'b>(pieces: impl IntoIterator<Item = &'b [u8]>) -> (Vec<Request>, Vec<u8>, bool) {
+    let limits = limits();
+    let mut protocol = Protocol::new(&limits);
+    let (mut requests, mut replies) = (Vec::new(), Vec::new());
+    for piece in pieces {
+        protocol.feed(piece);
+        while let Some(request) = protocol.take_request() {
+            requests.push(request);
+        }
+        replies.append(&mut protocol.take_replies());
+    }
+    (requests, replies, protocol.has_ended())
+}
+
+fn request(id: u16, body: &[u8]) -> Request {
+    let params = Params::parse(PAIR.to_vec()).ok_or(Refusal::ParamsMalformed);
+    Request { id, keep: true, params, body: body.to_vec(), is_whole: true }
+}
+
+/// Input, and the requests, replies and end that it leads to.
+#[test]
+fn every_input_has_a_defined_result() {
+    let get_values = padded(
+        kind::GET_VALUES,
+        0,
+        b"\x0e\0FCGI_MAX_CONNS\x0f\0FCGI_MPXS_CONNS\x01\0x\x0d\0FCGI_MAX_REQS",
+        0,
+    );
+    let values = padded(
+        kind::GET_VALUES_RESULT,
+        0,
+        b"\x0e\x01FCGI_MAX_CONNS7\x0d\x01FCGI_MAX_REQS3\x0f\x01FCGI_MPXS_CONNS0",
+        0,
+    );
+    let unknown = |kind| padded(kind::UNKNOWN_TYPE, 0, &[kind, 0, 0, 0, 0, 0, 0, 0], 0);
+    let early = |body: &[u8]| Request { is_whole: false, ..request(1, body) };
+    let refused = |why| Request { params: Err(why), ..request(1, b"") };
+    let half = [begin(1, 1, 1), params(1, PAIR)].concat();
+    let all_params = [&half[..], &params(1, b"")].concat();
+    let long = vec![b'x'; 60];
+    let none = Vec::new;
+    let cases: Vec<(_, Vec<Vec<u8>>, _, _, _)> = vec![
+        ("one request", vec![whole(1, b"ab")], vec![request(1, b"ab")], none(), false),
+        (
+            "two requests in a row, with padding",
+            vec![whole(1, b"ab"), whole(1, b"")],
+            vec![request(1, b"ab"), request(1, b"")],
+            none(),
+            false,
+        ),
+        (
+            "parameters and body in several records",
+            vec![
+                begin(1, 1, 1),
+                params(1, b"\x01\x01"),
+                params(1, b"Nv"),
+                params(1, b""),
+                stdin(1, b"a"),
+                stdin(1, b"b"),
+                stdin(1, b""),
+            ],
+            vec![request(1, b"ab")],
+            none(),
+            false,
+        ),
+        ("no parameters", vec![all_params.clone()], none_requests(), none(), false),
+        (
+            "a body over the limit is taken without its end, and the rest is ignored",
+            vec![all_params.clone(), stdin(1, &long), stdin(1, b"rest"), stdin(1, b"")],
+            vec![early(&long)],
+            none(),
+            false,
+        ),
+        (
+            "after an early answer the same id begins again",
+            vec![all_params.clone(), stdin(1, &long), stdin(1, b"rest"), whole(1, b"new")],
+            vec![early(&long), request(1, b"new")],
+            none(),
+            false,
+        ),
+        (
+            "the same id in the middle of a body replaces the request",
+            vec![all_params.clone(), stdin(1, b"old"), whole(1, b"new")],
+            vec![request(1, b"new")],
+            none(),
+            false,
+        ),
+        (
+            "another id in the middle of a request is rejected, with all its records",
+            vec![half.clone(), whole(2, b"x"), params(1, b""), stdin(1, b"")],
+            vec![request(1, b"")],
+            end(2, 1),
+            false,
+        ),
+        (
+            "another role is rejected, the connection kept",
+            vec![begin(1, 2, 1), params(1, b""), whole(1, b"")],
+            vec![request(1, b"")],
+            end(1, 3),
+            false,
+        ),
+        (
+            "another role is rejected, the connection not kept",
+            vec![begin(1, 3, 0), whole(1, b"")],
+            none_requests(),
+            end(1, 3),
+            true,
+        ),
+        (
+            "an abort ends the request",
+            vec![
+                all_params.clone(),
+                padded(kind::ABORT_REQUEST, 1, b"", 0),
+                stdin(1, b""),
+                whole(1, b""),
+            ],
+            vec![request(1, b"")],
+            end(1, 0),
+            false,
+        ),
+        (
+            "an abort of another id is ignored",
+            vec![
+                half.clone(),
+                padded(kind::ABORT_REQUEST, 2, b"", 0),
+                params(1, b""),
+                stdin(1, b""),
+            ],
+            vec![request(1, b"")],
+            none(),
+            false,
+        ),
+        (
+            "values are answered in the middle of a request",
+            vec![half.clone(), get_values, params(1, b""), stdin(1, b"")],
+            vec![request(1, b"")],
+            values,
+            false,
+        ),
+        (
+            "an unknown type of management record",
+            vec![padded(99, 0, b"anything", 0), padded(kind::BEGIN_REQUEST, 0, &[0; 8], 0)],
+            none_requests(),
+            [unknown(99), unknown(1)].concat(),
+            false,
+        ),
+        (
+            "an unknown type within a request is ignored, as is FCGI_DATA",
+            vec![
+                half.clone(),
+                padded(99, 1, b"x", 0),
+                padded(8, 1, b"x", 0),
+                params(1, b""),
+                stdin(1, b""),
+            ],
+            vec![request(1, b"")],
+            none(),
+            false,
+        ),
+        (
+            "parameters over the limit are refused before the body",
+            vec![begin(1, 1, 1), params(1, &[0; 90]), params(1, &[0; 90]), params(1, b"")],
+            vec![Request { is_whole: false, ..refused(Refusal::ParamsTooLarge) }],
+            none(),
+            false,
+        ),
+        (
+            "a false length in the parameters",
+            vec![begin(1, 1, 1), params(1, b"\x01\x09N"), params(1, b""), stdin(1, b"")],
+            vec![refused(Refusal::ParamsMalformed)],
+            none(),
+            false,
+        ),
+        (
+            "records before a request",
+            vec![stdin(1, b"x"), params(1, b"x")],
+            none_requests(),
+            none(),
+            false,
+        ),
+        (
+            "an HTTP request",
+            vec![b"GET / HTTP/1.1\r\n\r\n".to_vec()],
+            none_requests(),
+            none(),
+            true,
+        ),
+        (
+            "garbage behind a request",
+            vec![whole(1, b""), b"garbage".to_vec(), whole(1, b"")],
+            vec![request(1, b"")],
+            none(),
+            true,
+        ),
+        (
+            "a BEGIN_REQUEST that is too short",
+            vec![padded(kind::BEGIN_REQUEST, 1, &[0, 1, 0], 0), whole(1, b"")],
+            none_requests(),
+            none(),
+            true,
+        ),
+        (
+            "nothing counts after a request that is not kept",
+            vec![begin(1, 1, 0), params(1, PAIR), params(1, b""), stdin(1, b""), whole(1, b"")],
+            vec![Request { keep: false, ..request(1, b"") }],
+            none(),
+            true,
+        ),
+    ];
+    for (name, input, requests, replies, ended) in cases {
+        let input = input.concat();
+        let expected = (requests, replies, ended);
+        assert_eq!(run([&input[..]]), expected, "{name}");
+        assert_eq!(run(input.chunks(1)), expected, "{name}, byte by byte");
+    }
+}
+
+fn none_requests() -> Vec<Request> {
+    Vec::new()
+}
+
+#[test]
+fn an_answer_has_a_record_for_each_line_of_the_log() {
+    let records = |parts: &[(u8, &[u8])]| -> Vec<u8> {
+        parts.iter().flat_map(|(kind, content)| padded(*kind, 1, content, 0)).collect()
+    };
+    let done = &[0; 8][..];
+    assert_eq!(
+        request(1, b"").answer(b"out", b""),
+        records(&[(kind::STDOUT, b"out"), (kind::STDOUT, b""), (kind::END_REQUEST, done)]),
+    );
+    assert_eq!(
+        request(1, b"").answer(b"", b"one\ntwo\n"),
+        records(&[
+            (kind::STDERR, b"one"),
+            (kind::STDERR, b"two"),
+            (kind::STDERR, b""),
+            (kind::STDOUT, b""),
+            (kind::END_REQUEST, done),
+        ]),
+    );
+}
+
+/// A piece of a conversation: mostly whole records of two ids.
+fn piece() -> impl Strategy<Value = Vec<u8>> {
+    let content = || prop::collection::vec(any::<u8>(), 0..40);
+    prop_oneof![
+        4 => (1..3_u8, content()).prop_map(|(id, body)| whole(id, &body)),
+        2 => (0..3_u8, 1..3_u8, 0..2_u8).prop_map(|(id, role, flags)| begin(id, role, flags)),
+        8 => (0..12_u8, 0..3_u8, content(), any::<u8>())
+            .prop_map(|(kind, id, content, padding)| padded(kind, id, &content, padding)),
+        1 => content(),
+    ]
+}
+
+proptest! {
+    #![proptest_config(crate::fuzz::cases())]
+
+    #[test]
+    fn every_split_of_the_same_bytes_gives_the_same_requests(
+        pieces in prop::collection::vec(piece(), 0..12),
+        cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..12),
+    ) {
+        let bytes = pieces.concat();
+        let mut cuts: Vec<_> = cuts.iter().map(|cut| cut.index(bytes.len() + 1)).collect();
+        cuts.extend([0, bytes.len()]);
+        cuts.sort_unstable();
+        let split = cuts.windows(2).map(|cut| &bytes[cut[0]..cut[1]]);
+        prop_assert_eq!(run(split), run([&bytes[..]]));
+    }
+}

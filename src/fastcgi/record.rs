@@ -1,0 +1,206 @@
+//! Records (FastCGI 1.0 §3.3) and name-value pairs (§3.4): bytes in, values out, and back.
+//!
+//! A record has a header of eight bytes: version, type, request id (2), content length (2), padding
+//! length, reserved. Content and padding follow. Knows nothing of what the records mean.
+
+/// FCGI_VERSION_1
+const VERSION: u8 = 1;
+
+/// The content of one record that is sent is at most this long: the largest multiple of eight in 16
+/// bits, so that every following header is aligned without padding.
+const MAX_CONTENT: usize = 0xfff8;
+
+/// The record types of §8.
+pub mod kind {
+    pub const BEGIN_REQUEST: u8 = 1;
+    pub const ABORT_REQUEST: u8 = 2;
+    pub const END_REQUEST: u8 = 3;
+    pub const PARAMS: u8 = 4;
+    pub const STDIN: u8 = 5;
+    pub const STDOUT: u8 = 6;
+    pub const STDERR: u8 = 7;
+    pub const GET_VALUES: u8 = 9;
+    pub const GET_VALUES_RESULT: u8 = 10;
+    pub const UNKNOWN_TYPE: u8 = 11;
+}
+
+/// A record without its padding.
+#[derive(Debug, PartialEq)]
+pub struct Record<'b> {
+    /// One of [`kind`], or any other byte
+    pub kind: u8,
+    /// The request that it belongs to; 0 for a management record (§3.3)
+    pub id: u16,
+    pub content: &'b [u8],
+}
+
+/// The peer does not speak version 1 of the protocol, or has lost its place in it.
+#[derive(Debug, PartialEq)]
+pub struct NotFastCgi;
+
+/// Splits the first record off `bytes`. `None`: it is not complete yet.
+pub fn split_first(bytes: &[u8]) -> Result<Option<(Record<'_>, &[u8])>, NotFastCgi> {
+    if bytes.first().is_some_and(|&version| version != VERSION) {
+        return Err(NotFastCgi);
+    }
+    let Some((header, rest)) = bytes.split_first_chunk() else { return Ok(None) };
+    let [_, kind, id1, id0, length1, length0, padding, _] = *header;
+    let length = u16::from_be_bytes([length1, length0]);
+    let Some((content, rest)) = rest.split_at_checked(length.into()) else { return Ok(None) };
+    let Some((_, rest)) = rest.split_at_checked(padding.into()) else { return Ok(None) };
+    Ok(Some((Record { kind, id: u16::from_be_bytes([id1, id0]), content }, rest)))
+}
+
+/// Appends `content` to `out`, as several records if it is longer than one may be. Without content:
+/// one empty record, which ends a stream (§3.3).
+pub fn push(out: &mut Vec<u8>, kind: u8, id: u16, content: &[u8]) {
+    let (first, rest) = content.split_at(content.len().min(MAX_CONTENT));
+    let [id1, id0] = id.to_be_bytes();
+    let [.., length1, length0] = first.len().to_be_bytes();
+    out.extend_from_slice(&[VERSION, kind, id1, id0, length1, length0, 0, 0]);
+    out.extend_from_slice(first);
+    if !rest.is_empty() {
+        push(out, kind, id, rest);
+    }
+}
+
+/// Name-value pairs, in order, up to the end or to a pair that says it is longer than what is left.
+#[derive(Clone, Debug)]
+pub struct Pairs<'b>(pub &'b [u8]);
+
+impl<'b> Iterator for Pairs<'b> {
+    type Item = (&'b [u8], &'b [u8]);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (name_length, rest) = length(self.0)?;
+        let (value_length, rest) = length(rest)?;
+        let (name, rest) = rest.split_at_checked(name_length)?;
+        let (value, rest) = rest.split_at_checked(value_length)?;
+        self.0 = rest;
+        Some((name, value))
+    }
+}
+
+/// One byte below 128, or four with the highest bit set.
+fn length(bytes: &[u8]) -> Option<(usize, &[u8])> {
+    match *bytes {
+        [b3, b2, b1, b0, ref rest @ ..] if b3 >= 0x80 => {
+            Some((usize::try_from(u32::from_be_bytes([b3 & 0x7f, b2, b1, b0])).ok()?, rest))
+        }
+        [short, ref rest @ ..] if short < 0x80 => Some((short.into(), rest)),
+        _ => None,
+    }
+}
+
+/// Appends a pair to `out`. Both parts must be shorter than 128 bytes, as all are that are sent.
+pub fn push_short_pair(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
+    let [.., name_length] = name.len().to_be_bytes();
+    let [.., value_length] = value.len().to_be_bytes();
+    out.extend_from_slice(&[name_length, value_length]);
+    out.extend_from_slice(name);
+    out.extend_from_slice(value);
+}
+
+/// The parameters of a request: what CGI has in its environment.
+#[derive(Debug, Default, PartialEq)]
+pub struct Params(Vec<u8>);
+
+impl Params {
+    /// The pairs that the PARAMS records held, joined. `None`: a length is false.
+    pub fn parse(bytes: Vec<u8>) -> Option<Params> {
+        let mut pairs = Pairs(&bytes);
+        pairs.by_ref().for_each(drop);
+        pairs.0.is_empty().then_some(Params(bytes))
+    }
+
+    /// All pairs, in the order sent.
+    pub fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        Pairs(&self.0)
+    }
+
+    /// The value of `name`. Of several the last counts, as in PHP-FPM.
+    pub fn get(&self, name: &str) -> Option<&[u8]> {
+        let same = |(known, value)| (known == name.as_bytes()).then_some(value);
+        self.iter().filter_map(same).last()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_is_complete_with_its_last_byte_of_padding() {
+        let bytes = [&[1, 5, 0x12, 0x34, 0, 3, 2, 0xff][..], b"abcPP", b"rest"].concat();
+        for end in 0..13 {
+            assert_eq!(split_first(&bytes[..end]), Ok(None), "{end} bytes");
+        }
+        let record = Record { kind: 5, id: 0x1234, content: b"abc" };
+        assert_eq!(split_first(&bytes), Ok(Some((record, &b"rest"[..]))));
+    }
+
+    #[test]
+    fn another_version_is_rejected_at_its_first_byte() {
+        for bytes in [&b"\0"[..], b"\x02", b"GET / HTTP/1.1\r\n"] {
+            assert_eq!(split_first(bytes), Err(NotFastCgi), "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn long_content_becomes_several_records() {
+        for (length, lengths) in [
+            (0, &[0][..]),
+            (1, &[1]),
+            (0xfff8, &[0xfff8]),
+            (0xfff9, &[0xfff8, 1]),
+            (200_000, &[0xfff8, 0xfff8, 0xfff8, 3416]),
+        ] {
+            let content: Vec<u8> = (0..length).map(|n| n as u8).collect();
+            let mut bytes = Vec::new();
+            push(&mut bytes, kind::STDOUT, 7, &content);
+            let (mut rest, mut found, mut joined) = (&bytes[..], Vec::new(), Vec::new());
+            while let Some((record, after)) = split_first(rest).unwrap() {
+                assert_eq!((record.kind, record.id), (kind::STDOUT, 7));
+                found.push(record.content.len());
+                joined.extend_from_slice(record.content);
+                rest = after;
+            }
+            assert_eq!((found.as_slice(), rest), (lengths, &b""[..]));
+            assert_eq!(joined, content);
+        }
+    }
+
+    #[test]
+    fn well_formed_parameters_are_parsed() {
+        let long = [&b"\x01\x80\0\x01\0N"[..], &[b'v'; 256]].concat();
+        for (bytes, name, value) in [
+            (&b"\x01\x02Nvv"[..], "N", &b"vv"[..]),
+            (b"\0\0\x01\x01Nv", "N", b"v"),
+            (b"\x01\0N", "N", b""),
+            (b"\x80\0\0\x01\x80\0\0\x01Nv", "N", b"v"),
+            (&long, "N", &[b'v'; 256]),
+            (b"\x01\x01Na\x01\x01Nb", "N", b"b"),
+        ] {
+            let params = Params::parse(bytes.to_vec()).expect("well-formed");
+            assert_eq!(params.get(name), Some(value), "{bytes:?}");
+            assert_eq!(params.get("other"), None);
+        }
+        assert_eq!(Params::parse(Vec::new()).unwrap().iter().count(), 0);
+    }
+
+    #[test]
+    fn false_lengths_are_rejected() {
+        for bytes in [
+            &b"\x01"[..],
+            b"\x01\x01N",
+            b"\x02\x01Nv",
+            b"\x80",
+            b"\x80\0\0",
+            b"\x01\x80\0\0",
+            b"\xff\xff\xff\xff\xff\xff\xff\xffNv",
+            b"\x01\x01Nv\x05",
+        ] {
+            assert_eq!(Params::parse(bytes.to_vec()), None, "{bytes:?}");
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! The listening socket: inherited as standard input (FCGI_LISTENSOCK_FILENO, §2.2), or bound to a
+//! path.
+//!
+//! A Unix socket with a file, and nothing else: the file's permissions say who may connect. A TCP
+//! port and an abstract Unix socket have none, and whoever can connect could claim to be any
+//! client.
+
+use std::fs::{self, File, Permissions};
+use std::io::{self, Error, ErrorKind, stdin};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, Mode, fchmod, flock};
+use rustix::io::Errno;
+use rustix::net::sockopt::{socket_acceptconn, socket_domain};
+use rustix::net::{
+    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, connect, listen, socket_with,
+};
+
+/// The socket's mode: its owner and its group may connect.
+const MODE: u32 = 0o660;
+
+/// Connections that may wait to be accepted; the kernel lowers it to net.core.somaxconn.
+const BACKLOG: i32 = 4096;
+
+const NO_FILE: &str = "the listening socket is not a Unix socket with a path: only the permissions of \
+     its file can limit who connects, and a process that connects can claim to be any client";
+
+/// A listening Unix socket.
+#[derive(Debug)]
+pub struct Socket {
+    pub(super) listener: UnixListener,
+    /// The file, if it is this process's to remove: path, device and inode
+    file: Option<(PathBuf, u64, u64)>,
+}
+
+impl Socket {
+    /// Standard input, if that is a listening socket.
+    pub fn inherited() -> io::Result<Option<Socket>> {
+        match socket_acceptconn(stdin()) {
+            Ok(true) => Socket::new(stdin().as_fd().try_clone_to_owned()?).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// A listening socket.
+    pub fn new(socket: OwnedFd) -> io::Result<Socket> {
+        if socket_domain(&socket)? == AddressFamily::UNIX {
+            let listener = UnixListener::from(socket);
+            if listener.local_addr()?.as_pathname().is_some() {
+                return Ok(Socket { listener, file: None });
+            }
+        }
+        Err(Error::new(ErrorKind::Unsupported, NO_FILE))
+    }
+
+    /// Creates the socket at `path`, with mode 0660. Replaces the file of a socket that no process
+    /// listens on.
+    pub fn bind(path: &Path) -> io::Result<Socket> {
+        // Two processes that start at once must not both find the same file unused.
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let folder = File::open(parent.unwrap_or(Path::new(".")))?;
+        flock(&folder, FlockOperation::LockExclusive)?;
+        remove_unused(path)?;
+        let socket =
+            socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+        // Linux makes the file with the descriptor's mode less the umask (unix_bind_bsd in
+        // net/unix/af_unix.c), so that it never has more permissions than these.
+        fchmod(&socket, Mode::from_raw_mode(MODE))?;
+        bind(&socket, &SocketAddrUnix::new(path)?)?;
+        fs::set_permissions(path, Permissions::from_mode(MODE))?;
+        listen(&socket, BACKLOG)?;
+        let file = fs::symlink_metadata(path)?;
+        let file = Some((path.to_owned(), file.dev(), file.ino()));
+        Ok(Socket { listener: socket.into(), file })
+    }
+
+    /// Removes the socket's file, if [`bind`](Self::bind) made it: nobody new can connect.
+    pub(super) fn withdraw(&self) {
+        if let Some((path, device, inode)) = &self.file
+            && let Ok(file) = fs::symlink_metadata(path)
+            && (file.dev(), file.ino()) == (*device, *inode)
+        {
+            _ = fs::remove_file(path);
+        }
+    }
+}
+
+/// Removes the socket at `path`, if there is one and no process listens on it.
+fn remove_unused(path: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+        Ok(file) if !file.file_type().is_socket() => {
+            return Err(Error::new(
+                ErrorKind::AlreadyExists,
+                "the file exists and is not a socket",
+            ));
+        }
+        Ok(_) => {}
+    }
+    // Does not wait for a process whose queue is full.
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    match connect(&socket, &SocketAddrUnix::new(path)?) {
+        Err(Errno::CONNREFUSED) => fs::remove_file(path),
+        Ok(()) | Err(Errno::AGAIN) => {
+            Err(Error::new(ErrorKind::AddrInUse, "another process listens on this socket"))
+        }
+        Err(error) => Err(error.into()),
+    }
+}

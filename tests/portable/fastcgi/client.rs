@@ -1,0 +1,118 @@
+//! A FastCGI client that can do everything wrong, too.
+
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+/// Record types
+pub const BEGIN: u8 = 1;
+pub const ABORT: u8 = 2;
+pub const END: u8 = 3;
+pub const PARAMS: u8 = 4;
+pub const STDIN: u8 = 5;
+pub const STDOUT: u8 = 6;
+pub const STDERR: u8 = 7;
+
+/// Long enough for a busy machine; a test that waits this long has failed.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+pub fn record(kind: u8, content: &[u8]) -> Vec<u8> {
+    let [length1, length0] = u16::try_from(content.len()).expect("a short record").to_be_bytes();
+    [&[1, kind, 0, 1, length1, length0, 0, 0], content].concat()
+}
+
+/// BEGIN_REQUEST of a responder.
+pub fn begin(keep: bool) -> Vec<u8> {
+    record(BEGIN, &[0, 1, u8::from(keep), 0, 0, 0, 0, 0])
+}
+
+/// PARAMS, with their end.
+pub fn params(pairs: &[(&str, &str)]) -> Vec<u8> {
+    let mut content = Vec::new();
+    for (name, value) in pairs {
+        for part in [name, value] {
+            content.extend((part.len() as u32 | 0x8000_0000).to_be_bytes());
+        }
+        content.extend(name.bytes().chain(value.bytes()));
+    }
+    [stream(PARAMS, &content), record(PARAMS, b"")].concat()
+}
+
+/// Records of at most 32 KiB, without the end of the stream.
+pub fn stream(kind: u8, content: &[u8]) -> Vec<u8> {
+    content.chunks(32 * 1024).flat_map(|chunk| record(kind, chunk)).collect()
+}
+
+/// A whole request.
+pub fn request(keep: bool, pairs: &[(&str, &str)], body: &[u8]) -> Vec<u8> {
+    [begin(keep), params(pairs), stream(STDIN, body), record(STDIN, b"")].concat()
+}
+
+/// What came back for a request.
+#[derive(Debug, Default, PartialEq)]
+pub struct Reply {
+    pub stdout: String,
+    pub stderr: Vec<String>,
+    /// The protocol status of END_REQUEST
+    pub status: u8,
+}
+
+pub struct Client(pub UnixStream);
+
+impl Client {
+    pub fn connect(path: &Path) -> Client {
+        let stream = UnixStream::connect(path).expect("a connection");
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_write_timeout(Some(PATIENCE)).unwrap();
+        Client(stream)
+    }
+
+    pub fn send(&mut self, bytes: impl AsRef<[u8]>) -> &mut Client {
+        self.0.write_all(bytes.as_ref()).expect("the server reads");
+        self
+    }
+
+    /// Type and content of the next record; `None` at the end of the connection.
+    pub fn record(&mut self) -> Option<(u8, Vec<u8>)> {
+        let mut header = [0; 8];
+        match self.0.read_exact(&mut header) {
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => return None,
+            read => read.expect("a record"),
+        }
+        let mut content = vec![0; u16::from_be_bytes([header[4], header[5]]).into()];
+        self.0.read_exact(&mut content).expect("the content of a record");
+        self.0.read_exact(&mut vec![0; header[6].into()]).expect("the padding of a record");
+        Some((header[1], content))
+    }
+
+    /// The whole answer to a request.
+    pub fn reply(&mut self) -> Reply {
+        let (mut reply, mut stdout) = (Reply::default(), Vec::new());
+        loop {
+            let (kind, content) = self.record().expect("an END_REQUEST");
+            match kind {
+                STDOUT => stdout.extend(content),
+                STDERR if content.is_empty() => {}
+                STDERR => reply.stderr.push(String::from_utf8(content).unwrap()),
+                END => {
+                    reply.status = content[4];
+                    reply.stdout = String::from_utf8(stdout).unwrap();
+                    return reply;
+                }
+                other => panic!("a record of the type {other}"),
+            }
+        }
+    }
+
+    /// Sends a request and gives the answer.
+    pub fn ask(&mut self, keep: bool, pairs: &[(&str, &str)], body: &[u8]) -> Reply {
+        self.send(request(keep, pairs, body)).reply()
+    }
+
+    /// Checks that the server has closed, or shut down sending.
+    #[track_caller]
+    pub fn is_at_end(&mut self) {
+        assert_eq!(self.record(), None);
+    }
+}

@@ -1,0 +1,142 @@
+//! The FastCGI responder over real sockets, with a handler of its own.
+
+mod client;
+mod process;
+mod requests;
+mod socket;
+
+use std::io::{self, PipeWriter, pipe};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread::{self, JoinHandle};
+
+use comedor::fastcgi::{Handler, Limits, Outcome, Params, Refusal, Socket, serve};
+use tempfile::TempDir;
+
+use client::*;
+
+/// Does what the parameter DO says, else repeats the body.
+#[derive(Default)]
+struct Dummy {
+    /// Requests that came in, and whether those that wait may go on
+    gate: Mutex<(usize, bool)>,
+    changed: Condvar,
+    refused: AtomicUsize,
+    log: Mutex<Vec<String>>,
+}
+
+impl Dummy {
+    /// Waits until `count` requests have come in.
+    fn wait_for(&self, count: usize) {
+        let gate = self.gate.lock().unwrap();
+        drop(self.changed.wait_while(gate, |(came, _)| *came < count).unwrap());
+    }
+
+    fn open_gate(&self) {
+        self.gate.lock().unwrap().1 = true;
+        self.changed.notify_all();
+    }
+
+    fn handled(&self) -> usize {
+        self.gate.lock().unwrap().0
+    }
+}
+
+impl Handler for Dummy {
+    fn handle(&self, params: &Params, body: &[u8]) -> Outcome {
+        let mut gate = self.gate.lock().unwrap();
+        gate.0 += 1;
+        self.changed.notify_all();
+        let (mut stdout, mut stderr) = (body.to_vec(), Vec::new());
+        match params.get("DO") {
+            Some(b"wait") => drop(self.changed.wait_while(gate, |(_, open)| !*open).unwrap()),
+            Some(b"panic") => {
+                drop(gate);
+                panic!("as asked")
+            }
+            Some(b"large") => stdout = vec![b'x'; LARGE],
+            Some(b"log") => stderr = b"one\ntwo\n".to_vec(),
+            Some(b"early") => stdout = b"early".to_vec(),
+            _ => {}
+        }
+        Outcome { stdout, stderr }
+    }
+
+    fn refuse(&self, _: &Params, why: Refusal) -> Outcome {
+        self.refused.fetch_add(1, Ordering::SeqCst);
+        Outcome { stdout: format!("{why:?}").into(), stderr: Vec::new() }
+    }
+
+    fn log(&self, line: &str) {
+        self.log.lock().unwrap().push(line.to_owned());
+    }
+}
+
+/// More than the buffers of a socket hold.
+const LARGE: usize = 4 * 1024 * 1024;
+
+/// A server that runs; dropping it stops it.
+struct Service {
+    _folder: TempDir,
+    path: PathBuf,
+    handler: Arc<Dummy>,
+    stop: Option<PipeWriter>,
+    thread: Option<JoinHandle<io::Result<()>>>,
+}
+
+impl Service {
+    fn start(limits: Limits) -> Service {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("socket");
+        let socket = Socket::bind(&path).expect("a socket");
+        Service::on(folder, path, socket, Arc::default(), limits)
+    }
+
+    fn on(
+        folder: TempDir,
+        path: PathBuf,
+        socket: Socket,
+        handler: Arc<Dummy>,
+        limits: Limits,
+    ) -> Service {
+        let (stopped, stop) = pipe().unwrap();
+        let shared = handler.clone();
+        let thread = thread::spawn(move || serve(socket, &*shared, &limits, stopped));
+        Service { _folder: folder, path, handler, stop: Some(stop), thread: Some(thread) }
+    }
+
+    fn client(&self) -> Client {
+        Client::connect(&self.path)
+    }
+
+    fn clients<const N: usize>(&self) -> [Client; N] {
+        std::array::from_fn(|_| self.client())
+    }
+
+    fn begin_stop(&mut self) {
+        self.stop = None;
+    }
+
+    /// Stops it and waits for its end.
+    fn finish(&mut self) {
+        self.begin_stop();
+        self.thread.take().unwrap().join().unwrap().expect("an end without error");
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        self.handler.open_gate();
+        if self.thread.is_some() && !thread::panicking() {
+            self.finish();
+        }
+    }
+}
+
+fn answered(stdout: &str) -> Reply {
+    Reply { stdout: stdout.to_owned(), ..Reply::default() }
+}
+
+const WAIT: &[(&str, &str)] = &[("DO", "wait")];
+const EARLY: &[(&str, &str)] = &[("DO", "early")];

@@ -1,0 +1,190 @@
+//! Stopping, restarting, and running out of descriptors.
+
+use std::env;
+use std::fs::{self, File};
+use std::os::unix::net::UnixListener;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::time::{ClockId, clock_gettime};
+
+use super::*;
+
+#[test]
+fn stopping_serves_what_has_connected_and_closes_what_is_idle() {
+    let mut service = Service::start(Limits::default());
+    let mut kept = service.client();
+    kept.ask(true, &[], b"");
+    let mut waiting = service.client();
+    waiting.send(request(true, WAIT, b"waited"));
+    service.handler.wait_for(2);
+    let (mut unread, mut half) = (service.client(), service.client());
+    half.send(begin(true));
+    service.begin_stop();
+    kept.is_at_end();
+    assert!(!service.path.exists(), "its socket is removed");
+    assert_eq!(unread.ask(true, &[], b"unread"), answered("unread"));
+    unread.is_at_end();
+    half.send([params(&[]), record(STDIN, b"")].concat());
+    assert_eq!(half.reply(), answered(""));
+    service.handler.open_gate();
+    assert_eq!(waiting.reply(), answered("waited"));
+    waiting.is_at_end();
+    service.finish();
+}
+
+#[test]
+fn stopping_does_not_wait_for_a_connection_without_end() {
+    let mut service =
+        Service::start(Limits { stop: Duration::from_millis(50), ..Limits::default() });
+    let (_unread, mut half) = (service.client(), service.client());
+    half.send(begin(true));
+    service.finish();
+    half.is_at_end();
+}
+
+#[test]
+fn restarts_lose_no_request_while_the_socket_is_held() {
+    const RESTARTS: usize = 10;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("socket");
+    let held = UnixListener::bind(&path).unwrap();
+    let handler = Arc::<Dummy>::default();
+    let done = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        let clients: Vec<_> = (0..8)
+            .map(|_| {
+                scope.spawn(|| {
+                    let mut sent = 0;
+                    while done.load(Ordering::SeqCst) < RESTARTS {
+                        assert_eq!(Client::connect(&path).ask(false, &[], b"x"), answered("x"));
+                        sent += 1;
+                    }
+                    sent
+                })
+            })
+            .collect();
+        let mut goal = 0;
+        // The clients go on during the last one.
+        for restart in 0..=RESTARTS {
+            let socket = Socket::new(held.try_clone().unwrap().into()).unwrap();
+            let service_folder = tempfile::tempdir().unwrap();
+            let mut service = Service::on(
+                service_folder,
+                path.clone(),
+                socket,
+                handler.clone(),
+                Limits::default(),
+            );
+            goal += 200;
+            handler.wait_for(goal);
+            if restart == RESTARTS {
+                done.store(RESTARTS, Ordering::SeqCst);
+                let sent: usize = clients.into_iter().map(|client| client.join().unwrap()).sum();
+                assert_eq!(handler.handled(), sent);
+                return;
+            }
+            service.finish();
+            done.store(restart, Ordering::SeqCst);
+        }
+    });
+    assert_eq!(handler.refused.load(Ordering::SeqCst), 0);
+}
+
+#[test]
+fn stopping_leaves_a_socket_that_is_not_its_own() {
+    let mut service = Service::start(Limits::default());
+    fs::remove_file(&service.path).unwrap();
+    let other = UnixListener::bind(&service.path).unwrap();
+    service.finish();
+    assert!(service.path.exists());
+    drop(other);
+}
+
+/// What the process has open.
+fn descriptors() -> usize {
+    fs::read_dir("/proc/self/fd").unwrap().count()
+}
+
+/// Runs `scenario` in a process of its own: the test `name` of this binary, again.
+fn alone(name: &str, scenario: fn()) {
+    if env::var_os("COMEDOR_TEST_ALONE").is_some() {
+        return scenario();
+    }
+    let mut command = Command::new(env::current_exe().unwrap());
+    command.args([&format!("fastcgi::process::{name}"), "--exact", "--nocapture"]);
+    let output = command.env("COMEDOR_TEST_ALONE", "1").output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && text.contains("1 passed"), "{text}");
+}
+
+#[test]
+fn a_lack_of_descriptors_is_survived_without_a_busy_loop() {
+    alone("a_lack_of_descriptors_is_survived_without_a_busy_loop", || {
+        let service = Service::start(Limits::default());
+        let mut held = service.client();
+        held.send(begin(true));
+        let mut waiting = service.clients::<4>();
+        for client in &mut waiting {
+            client.ask(true, &[], b"");
+        }
+        for client in &mut waiting {
+            client.send(request(true, WAIT, b"x"));
+        }
+        service.handler.wait_for(8);
+        let limits = getrlimit(Resource::Nofile);
+        setrlimit(Resource::Nofile, Rlimit { current: Some(64), ..limits }).unwrap();
+        let open = |_| File::open("/dev/null").ok();
+        let mut others: Vec<File> = (0..64).map_while(open).collect();
+        // One for this end of a connection, none for the server's.
+        others.pop();
+        let mut next = service.client();
+        next.send(request(false, &[], b"y"));
+        let before = cpu_time();
+        thread::sleep(Duration::from_millis(500));
+        assert!(cpu_time() - before < Duration::from_millis(100), "it waits without work");
+        assert_eq!(service.handler.log.lock().unwrap().len(), 1);
+        held.send([params(&[]), record(STDIN, b"")].concat());
+        assert_eq!(held.reply(), answered(""), "open connections are served");
+        drop(others);
+        assert_eq!(next.reply(), answered("y"), "and the others once there are descriptors");
+        service.handler.open_gate();
+    });
+}
+
+fn cpu_time() -> Duration {
+    let now = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::try_from(now).unwrap()
+}
+
+#[test]
+fn descriptors_and_threads_stay_flat() {
+    alone("descriptors_and_threads_stay_flat", || {
+        let service = Service::start(Limits { requests: 4, ..Limits::default() });
+        let threads = || fs::read_dir("/proc/self/task").unwrap().count();
+        let mut client = service.client();
+        client.ask(false, &[], b"");
+        client.is_at_end();
+        drop(client);
+        let (most, before) = (threads() + 4, descriptors());
+        for n in 0..3_000 {
+            let mut client = service.client();
+            match n % 6 {
+                0 => drop(client.send(begin(true))),
+                1 => drop(client.send("garbage")),
+                2 => drop(client.send(request(false, &[("DO", "large")], b""))),
+                3 => drop(client.ask(false, &[("DO", "panic")], b"")),
+                4 => drop(client.ask(true, &[], &vec![b'x'; n])),
+                _ => drop(client.ask(false, &[("DO", "log")], b"x")),
+            }
+        }
+        // The server may not have seen yet that the last clients have gone.
+        let started = Instant::now();
+        while descriptors() > before && started.elapsed() < Duration::from_secs(10) {
+            thread::yield_now();
+        }
+        assert_eq!(descriptors(), before);
+        assert!(threads() <= most, "{} threads", threads());
+    });
+}

@@ -1,0 +1,263 @@
+//! Requests, good and bad.
+
+use std::io::{ErrorKind, Write};
+use std::net::Shutdown;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::*;
+
+#[test]
+fn a_request_is_answered_and_the_connection_closed_unless_it_is_kept() {
+    let service = Service::start(Limits::default());
+    let mut client = service.client();
+    for body in ["first", "", "second"] {
+        assert_eq!(client.ask(true, &[], body.as_bytes()), answered(body));
+    }
+    assert_eq!(client.ask(false, &[], b"last"), answered("last"));
+    client.is_at_end();
+}
+
+#[test]
+fn each_log_line_is_a_record() {
+    let service = Service::start(Limits::default());
+    let reply = service.client().ask(false, &[("DO", "log")], b"x");
+    assert_eq!(reply.stderr, ["one", "two"]);
+    assert_eq!(reply.stdout, "x");
+}
+
+#[test]
+fn waiting_half_sent_and_idle_connections_do_not_delay_a_request() {
+    let service = Service::start(Limits::default());
+    let mut idle = service.clients::<100>();
+    for client in &mut idle {
+        client.ask(true, &[], b"");
+    }
+    let whole = request(true, &[("NAME", "value")], b"body");
+    let half: Vec<Client> = (0..40)
+        .map(|n| {
+            let mut client = service.client();
+            client.send(&whole[..1 + n % (whole.len() - 1)]);
+            client
+        })
+        .collect();
+    let mut waiting = service.clients::<20>();
+    for client in &mut waiting {
+        client.send(request(false, WAIT, b"waited"));
+    }
+    service.handler.wait_for(120);
+    for _ in 0..50 {
+        assert_eq!(service.client().ask(false, &[], b"now"), answered("now"));
+    }
+    assert_eq!(idle[50].ask(true, &[], b"now"), answered("now"));
+    service.handler.open_gate();
+    for client in &mut waiting {
+        assert_eq!(client.reply(), answered("waited"));
+    }
+    for (n, mut client) in half.into_iter().enumerate() {
+        client.send(&whole[1 + n % (whole.len() - 1)..]);
+        assert_eq!(client.reply(), answered("body"));
+    }
+}
+
+#[test]
+fn beyond_the_limit_requests_are_refused_at_once() {
+    let service = Service::start(Limits { requests: 3, ..Limits::default() });
+    let mut waiting = service.clients::<3>();
+    for client in &mut waiting {
+        client.send(request(true, WAIT, b""));
+    }
+    service.handler.wait_for(3);
+    let mut refused = service.client();
+    for _ in 0..20 {
+        assert_eq!(refused.ask(true, &[], b"x"), answered("Overloaded"));
+        assert_eq!(service.client().ask(false, &[], b"x"), answered("Overloaded"));
+    }
+    service.handler.open_gate();
+    for client in &mut waiting {
+        assert_eq!(client.reply(), answered(""));
+    }
+    assert_eq!(refused.ask(true, &[], b"x"), answered("x"));
+}
+
+#[test]
+fn a_panic_is_the_refusal_of_its_own_request() {
+    let service = Service::start(Limits { requests: 1, ..Limits::default() });
+    let mut client = service.client();
+    for _ in 0..5 {
+        let reply = client.ask(true, &[("DO", "panic")], b"").stdout;
+        assert!(reply.starts_with("Panicked(\"panicked at "), "{reply}");
+        assert!(reply.contains("mod.rs:") && reply.contains("as asked"), "{reply}");
+        assert_eq!(client.ask(true, &[], b"next"), answered("next"), "the slot is free again");
+    }
+}
+
+#[test]
+fn unusable_parameters_are_refused_with_a_whole_answer() {
+    let service = Service::start(Limits::default());
+    let mut client = service.client();
+    let long = "x".repeat(300 * 1024);
+    assert_eq!(client.ask(true, &[("LONG", &long)], b"x"), answered("ParamsTooLarge"));
+    let false_length = [begin(true), record(PARAMS, b"\x01\x7fN"), params(&[]), record(STDIN, b"")];
+    assert_eq!(client.send(false_length.concat()).reply(), answered("ParamsMalformed"));
+    assert_eq!(client.ask(true, &[], b"next"), answered("next"));
+    assert_eq!(service.handler.handled(), 1);
+}
+
+#[test]
+fn a_body_over_the_limit_is_answered_before_its_end_and_then_drained() {
+    let service = Service::start(Limits::default());
+    let mut client = service.client();
+    // nginx stops sending at the answer and waits for the end of the connection.
+    let part = [begin(false), params(EARLY), stream(STDIN, &vec![b'x'; 1_100_000])].concat();
+    assert_eq!(client.send(&part).reply(), answered("early"));
+    client.is_at_end();
+    // Others send all of it before they read.
+    let mut client = service.client();
+    let rest = stream(STDIN, &vec![b'x'; 16 * 1024 * 1024]);
+    client.send(&part).send(rest).send(record(STDIN, b""));
+    assert_eq!(client.reply(), answered("early"));
+    client.is_at_end();
+}
+
+#[test]
+fn after_an_early_answer_a_kept_connection_takes_the_next_request() {
+    let service = Service::start(Limits::default());
+    let body = stream(STDIN, &vec![b'x'; 1_100_000]);
+    let part = [begin(true), params(EARLY), body].concat();
+    for rest in [&[][..], &stream(STDIN, b"the rest"), &record(STDIN, b"")] {
+        let mut client = service.client();
+        assert_eq!(client.send(&part).reply(), answered("early"));
+        assert_eq!(client.send(rest).ask(true, &[], b"next"), answered("next"));
+    }
+}
+
+#[test]
+fn requests_that_arrive_together_are_answered_in_turn() {
+    let service = Service::start(Limits::default());
+    let mut client = service.client();
+    let all: Vec<u8> =
+        ["a", "b", "c"].iter().flat_map(|body| request(true, &[], body.as_bytes())).collect();
+    client.send(all);
+    for body in ["a", "b", "c"] {
+        assert_eq!(client.reply(), answered(body));
+    }
+}
+
+#[test]
+fn a_body_that_was_cut_is_not_handled() {
+    let service = Service::start(Limits::default());
+    let whole = request(false, &[], b"body");
+    for length in [1, 20, whole.len() - 8, whole.len() - 1] {
+        let mut client = service.client();
+        client.send(&whole[..length]);
+        client.0.shutdown(Shutdown::Write).unwrap();
+        client.is_at_end();
+    }
+    assert_eq!(service.handler.handled(), 0);
+    // A client that sends no more, but reads, has its answer.
+    let mut client = service.client();
+    client.send(&whole).0.shutdown(Shutdown::Write).unwrap();
+    assert_eq!(client.reply(), answered("body"));
+}
+
+#[test]
+fn what_is_not_fastcgi_is_read_to_its_end_and_closed() {
+    let service = Service::start(Limits::default());
+    let mut client = service.client();
+    client.send("GET / HTTP/1.1\r\n\r\n").send(vec![0; 1024 * 1024]);
+    client.is_at_end();
+    assert_eq!(service.client().ask(false, &[], b"x"), answered("x"));
+}
+
+#[test]
+fn a_client_that_reads_slowly_or_only_after_sending_holds_up_nobody() {
+    let service = Service::start(Limits { requests: 1, ..Limits::default() });
+    let mut slow = service.client();
+    let large = &[("DO", "large")];
+    let body = stream(STDIN, &vec![b'x'; 3_000_000]);
+    slow.send([begin(true), params(large), body, record(STDIN, b"")].concat());
+    for _ in 0..10 {
+        assert_eq!(service.client().ask(false, &[], b"x"), answered("x"));
+    }
+    assert_eq!(slow.reply().stdout.len(), LARGE);
+    assert_eq!(slow.ask(true, &[], b"next"), answered("next"));
+}
+
+#[test]
+fn an_abort_is_answered_and_a_peer_that_goes_away_forgotten() {
+    let service = Service::start(Limits::default());
+    let mut client = service.client();
+    client.send([begin(true), params(&[]), record(ABORT, b"")].concat());
+    assert_eq!(client.reply(), answered(""));
+    for _ in 0..100 {
+        let mut gone = service.client();
+        gone.send(request(false, &[("DO", "large")], b""));
+    }
+    assert_eq!(client.ask(true, &[], b"x"), answered("x"));
+}
+
+#[test]
+fn a_flood_of_management_records_is_cut_off() {
+    let service = Service::start(Limits::default());
+    let mut client = service.client();
+    let unknown = [1, 99, 0, 0, 0, 0, 0, 0].repeat(100_000);
+    let sent = client.0.write_all(&unknown);
+    assert_eq!(sent.map_err(|error| error.kind()), Err(ErrorKind::BrokenPipe));
+}
+
+#[test]
+fn idle_and_half_sent_connections_time_out() {
+    let soon = Duration::from_millis(50);
+    let whole = request(true, &[], b"body");
+    let service =
+        Service::start(Limits { idle: soon, receive: soon, send: soon, ..Limits::default() });
+    let mut fresh = service.client();
+    fresh.is_at_end();
+    let mut kept = service.client();
+    kept.ask(true, &[], b"");
+    kept.is_at_end();
+    for length in [1, 30, whole.len() - 1] {
+        let mut half = service.client();
+        half.send(&whole[..length]);
+        half.is_at_end();
+    }
+    // One that does not read its answer.
+    let mut unread = service.client();
+    unread.send(request(true, &[("DO", "large")], b""));
+    let mut hang_up = [PollFd::new(&unread.0, PollFlags::empty())];
+    let patience = Timespec { tv_sec: 30, tv_nsec: 0 };
+    assert_eq!(poll(&mut hang_up, Some(&patience)), Ok(1), "it is closed");
+}
+
+#[test]
+fn a_new_connection_takes_the_place_of_the_one_idle_longest() {
+    let service = Service::start(Limits { connections: 3, ..Limits::default() });
+    let mut kept = service.clients::<2>();
+    for client in &mut kept {
+        client.ask(true, &[], b"");
+    }
+    let mut half = service.client();
+    half.send(begin(true));
+    for _ in 0..5 {
+        assert_eq!(service.client().ask(false, &[], b"x"), answered("x"));
+    }
+    kept[0].is_at_end();
+    half.send([params(&[]), record(STDIN, b"")].concat());
+    assert_eq!(half.reply(), answered(""));
+}
+
+#[test]
+fn connections_over_the_limit_wait_until_one_is_closed() {
+    let service = Service::start(Limits { connections: 2, ..Limits::default() });
+    let mut half = service.clients::<2>();
+    for client in &mut half {
+        client.send(begin(true));
+    }
+    let mut next = service.client();
+    next.send(request(false, &[], b"x"));
+    let [_, second] = half;
+    drop(second);
+    assert_eq!(next.reply(), answered("x"));
+}
