@@ -144,9 +144,14 @@ impl Error {
         }
     }
 
+    /// 413: the request is over a limit.
+    pub(crate) fn too_large(sentence: &'static str) -> Error {
+        Error::new(Code::TooLarge, sentence)
+    }
+
     /// 413: the body is over the limit.
-    pub(crate) fn too_large() -> Error {
-        Error::new(Code::TooLarge, "The body is larger than 1 MiB.")
+    pub(crate) fn body_too_large() -> Error {
+        Error::too_large("The body is larger than 1 MiB.")
     }
 
     /// 503 with a `Retry-After` header: a lock is held, or a file is being written.

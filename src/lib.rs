@@ -33,6 +33,7 @@ mod json;
 pub mod leave;
 pub mod log;
 mod model;
+pub mod responder;
 mod session;
 mod store;
 

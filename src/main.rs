@@ -2,26 +2,31 @@
 
 use std::io::{self, Write};
 use std::panic;
+use std::path::Path;
 use std::process::{ExitCode, exit};
 
 use comedor::cgi::{Output, Variables, input};
 use comedor::check::{self, Report, Subject};
 use comedor::config::{Config, SETTINGS};
 use comedor::error::Error;
+use comedor::fastcgi::{self, Limits, Socket};
 use comedor::leave;
 use comedor::log::log;
+use comedor::responder::Responder;
 use rustix::io::{retry_on_intr, write};
 use rustix::stdio::stdout;
 
 const USAGE: &str = "\
-comedor: the dining-hall menu API of a PHP school application, as a CGI program
+comedor: the dining-hall menu API of a PHP school application, for CGI and FastCGI
 
 A web server runs it at api/comedor.php, once per request, with the variables of CGI/1.1.
+If its standard input is a listening Unix socket, it serves FastCGI until SIGTERM.
 
 usage:
   comedor check             check settings, folders and data; run it as the web server's user
   comedor check --session   check the session whose id is on standard input
                 --json      print the findings as one JSON document
+  comedor fastcgi SOCKET    create the Unix socket SOCKET and serve FastCGI on it
   comedor --help            print this text
   comedor --version         print the version
 
@@ -36,7 +41,30 @@ Settings are lines NAME=value in comedor.conf beside the program, else in
 
 fn main() -> ExitCode {
     let variables = Variables::of_process();
-    if variables.is_cgi() { answer_cgi(&variables) } else { run_command() }
+    if variables.is_cgi() {
+        return answer_cgi(&variables);
+    }
+    match Socket::inherited() {
+        Ok(Some(socket)) => serve_fastcgi(socket),
+        Ok(None) => run_command(),
+        Err(error) => fail(&format!("standard input: {error}")),
+    }
+}
+
+/// Serves FastCGI until SIGTERM or SIGUSR1.
+fn serve_fastcgi(socket: Socket) -> ExitCode {
+    comedor::ignore_file_size_signal();
+    let served = comedor::block_stop_signals()
+        .and_then(|stop| fastcgi::serve(socket, &Responder::default(), &Limits::default(), stop));
+    match served {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => fail(&format!("FastCGI: {error}")),
+    }
+}
+
+fn fail(cause: &str) -> ExitCode {
+    log(cause);
+    ExitCode::FAILURE
 }
 
 fn answer_cgi(variables: &Variables) -> ExitCode {
@@ -83,6 +111,10 @@ fn run_command() -> ExitCode {
             check::run(subject, &mut report);
             ExitCode::from(report.finish())
         }
+        ["fastcgi", path] => match Socket::bind(Path::new(path)) {
+            Ok(socket) => serve_fastcgi(socket),
+            Err(error) => fail(&format!("{path}: {error}")),
+        },
         ["--help"] => print(&help()),
         ["--version"] => print(concat!("comedor ", env!("CARGO_PKG_VERSION"), "\n")),
         words => {

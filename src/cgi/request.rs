@@ -31,7 +31,7 @@ impl<'v> Request<'v> {
         let content_length = match variables.content_length() {
             ContentLength::Unknown => None,
             ContentLength::Bytes(length) if length <= MAX_BODY as u64 => Some(length as usize),
-            ContentLength::Bytes(_) => return Err(Error::too_large()),
+            ContentLength::Bytes(_) => return Err(Error::body_too_large()),
             ContentLength::Invalid => {
                 return Err(Error::invalid_format("Content-Length must be a number."));
             }

@@ -1,0 +1,70 @@
+//! The API behind FastCGI: what a process that stays in memory does for each request.
+//!
+//! A request means the same as under CGI. Its parameters are never settings: whoever can connect to
+//! the socket could otherwise choose the data folder. The settings file is read for each request.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::cgi::{Output, Variables, input};
+use crate::config::{Config, SETTINGS};
+use crate::error::Error;
+use crate::fastcgi::{Handler, Outcome, Params, Refusal};
+use crate::log;
+
+/// Answers FastCGI requests.
+#[derive(Debug, Default)]
+pub struct Responder {
+    /// Whether a parameter with the name of a setting was reported
+    has_reported: AtomicBool,
+}
+
+impl Handler for Responder {
+    fn handle(&self, params: &Params, body: &[u8]) -> Outcome {
+        let variables = Variables::of_parameters(params.iter());
+        let config = Config::load();
+        let mut output = crate::answer(&config, &variables, input::limited(&variables, body));
+        self.report_settings(params, &mut output);
+        output.into()
+    }
+
+    fn refuse(&self, params: &Params, why: Refusal) -> Outcome {
+        let error = match why {
+            Refusal::Overloaded => Error::busy(),
+            Refusal::ParamsTooLarge => Error::too_large(
+                "The header fields of the request are larger than 256 KiB in total.",
+            ),
+            Refusal::ParamsMalformed => Error::internal("malformed FastCGI parameters"),
+            Refusal::Panicked(message) => Error::perhaps_stored(message),
+        };
+        let method = Variables::of_parameters(params.iter()).method();
+        Output::new(Err(error), method).into()
+    }
+
+    fn log(&self, line: &str) {
+        log::log(line);
+    }
+}
+
+impl Responder {
+    /// A web server's configuration for CGI may set variables that have no effect here. One is
+    /// reported, once per process.
+    fn report_settings(&self, params: &Params, output: &mut Output) {
+        let setting = SETTINGS.iter().find(|setting| params.get(setting.name).is_some());
+        if let Some(setting) = setting
+            && !self.has_reported.swap(true, Ordering::Relaxed)
+        {
+            let line = log::line(&format!(
+                "the parameter {} has no effect: under FastCGI, settings are in comedor.conf or in the \
+                 environment of the process",
+                setting.name
+            ));
+            output.stderr.extend_from_slice(line.as_bytes());
+        }
+    }
+}
+
+impl From<Output> for Outcome {
+    fn from(Output { stdout, stderr }: Output) -> Outcome {
+        Outcome { stdout, stderr }
+    }
+}
