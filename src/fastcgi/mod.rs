@@ -115,7 +115,7 @@ impl Default for Limits {
             connections: 512,
             params: 256 * 1024,
             body: 1024 * 1024,
-            stack: 512 * 1024,
+            stack: 2 * 1024 * 1024,
             idle: Duration::from_secs(180),
             receive: Duration::from_secs(300),
             send: Duration::from_secs(60),

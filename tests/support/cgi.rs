@@ -2,12 +2,17 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use super::{Value, output};
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::fastcgi::Client;
+use super::{FASTCGI, Value, output};
 
 /// One request.
 #[derive(Clone)]
@@ -139,9 +144,47 @@ impl Cgi {
         self.send(&mut self.command())
     }
 
+    /// Sends it to the program by CGI, or by FastCGI in the test binaries named after it.
     #[track_caller]
     pub fn run(&self) -> Answer {
+        if FASTCGI {
+            return self.run_fastcgi();
+        }
         Answer::of(self.start())
+    }
+
+    /// Starts the program with a listening socket as standard input, sends it this request and
+    /// stops it. The settings are in its environment, all else is in the request.
+    #[track_caller]
+    fn run_fastcgi(&self) -> Answer {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("socket");
+        let listener = OwnedFd::from(UnixListener::bind(&path).unwrap());
+        let is_setting = |name: &str| name.starts_with("COMEDOR_") || name == "TZ";
+        let mut command = self.command();
+        let variables: Vec<(String, Vec<u8>)> = command
+            .get_envs()
+            .filter_map(|(name, value)| {
+                Some((name.to_str()?.to_owned(), value?.as_bytes().to_vec()))
+            })
+            .collect();
+        let (settings, parameters): (Vec<_>, Vec<_>) =
+            variables.into_iter().partition(|(name, _)| is_setting(name));
+        command.env_clear();
+        command.envs(settings.iter().map(|(name, value)| (name, OsStr::from_bytes(value))));
+        let mut child = command.stdin(listener).stdout(Stdio::null()).spawn().unwrap();
+        let parameters: Vec<(&str, &[u8])> =
+            parameters.iter().map(|(name, value)| (name.as_str(), value.as_slice())).collect();
+        let reply = Client::connect(&path).ask_bytes(false, &parameters, &self.body);
+        // The process that was started may be a wrapper.
+        let pid = Pid::from_raw(child.id() as i32).unwrap();
+        kill_process(pid, Signal::TERM).unwrap();
+        let mut log = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut log).unwrap();
+        let status = child.wait().unwrap();
+        assert!(status.success(), "{status:?} {log}");
+        log.extend(reply.stderr.iter().map(|line| format!("{line}\n")));
+        Answer::parse(reply.stdout.as_bytes(), log)
     }
 
     /// Runs the program under strace with these options; returns the answer and the trace.
@@ -189,9 +232,15 @@ impl Answer {
         let output = child.wait_with_output().unwrap();
         let log = String::from_utf8(output.stderr).expect("UTF-8 on standard error");
         assert!(output.status.success(), "{:?} {log}", output.status);
-        let end = output.stdout.windows(4).position(|window| window == b"\r\n\r\n");
+        Answer::parse(&output.stdout, log)
+    }
+
+    /// Parses the output of the program for a request.
+    #[track_caller]
+    fn parse(stdout: &[u8], log: String) -> Answer {
+        let end = stdout.windows(4).position(|window| window == b"\r\n\r\n");
         let Some(end) = end else { panic!("no header block; standard error: {log}") };
-        let head = std::str::from_utf8(&output.stdout[..end]).unwrap();
+        let head = std::str::from_utf8(&stdout[..end]).unwrap();
         let headers: Vec<(String, String)> = head
             .split("\r\n")
             .map(|line| line.split_once(": ").expect("a header"))
@@ -200,7 +249,7 @@ impl Answer {
         let answer = Answer {
             status: headers[0].1.split(' ').next().unwrap().parse().unwrap(),
             headers,
-            body: output.stdout[end + 4..].to_vec(),
+            body: stdout[end + 4..].to_vec(),
             log,
         };
         assert_eq!(answer.headers[0].0, "Status");

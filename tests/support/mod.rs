@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test binary uses a part of this")]
 
 mod cgi;
+pub mod fastcgi;
 pub mod site;
 
 use std::fs::{self, OpenOptions};
@@ -24,6 +25,10 @@ pub const PROGRAM: &str = match option_env!("COMEDOR_PROGRAM") {
 };
 
 pub const REPOSITORY: &str = env!("CARGO_MANIFEST_DIR");
+
+/// Whether requests go through FastCGI: in the test binaries named after it.
+pub const FASTCGI: bool =
+    matches!(env!("CARGO_CRATE_NAME").as_bytes(), [b'f', b'a', b's', b't', b'c', b'g', b'i', ..]);
 
 /// A day in the past, for requests with a date.
 pub const DATE: &str = "2026-11-20";

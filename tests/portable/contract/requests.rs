@@ -119,7 +119,6 @@ fn a_body_ends_at_its_content_length_or_else_at_end_of_file() {
     for (length, code) in [
         ("27", "INVALID_FORMAT"),
         ("25", "INVALID_FORMAT"),
-        ("-1", "INVALID_FORMAT"),
         ("+26", "INVALID_FORMAT"),
         ("26 ", "INVALID_FORMAT"),
         ("0", "MISSING_PARAM"),
@@ -132,6 +131,13 @@ fn a_body_ends_at_its_content_length_or_else_at_end_of_file() {
     }
     post().body(JSON, format!("{body} trailing")).set("CONTENT_LENGTH", "26").run().ok();
     post().set("CONTENT_LENGTH", "").run().ok();
+    // Caddy's FastCGI client sends a chunked body with this length.
+    let unknown = post().set("CONTENT_LENGTH", "-1").run();
+    if FASTCGI {
+        drop(unknown.ok())
+    } else {
+        drop(unknown.fails("INVALID_FORMAT"))
+    }
     post().unset("CONTENT_LENGTH").set("HTTP_TRANSFER_ENCODING", "chunked").run().ok();
 
     let filled = |size: usize| {

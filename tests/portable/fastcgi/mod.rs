@@ -1,6 +1,5 @@
 //! The FastCGI responder over real sockets, with a handler of its own.
 
-mod client;
 mod process;
 mod requests;
 mod socket;
@@ -14,7 +13,7 @@ use std::thread::{self, JoinHandle};
 use comedor::fastcgi::{Handler, Limits, Outcome, Params, Refusal, Socket, serve};
 use tempfile::TempDir;
 
-use client::*;
+use crate::support::fastcgi::*;
 
 /// Does what the parameter DO says, else repeats the body.
 #[derive(Default)]

@@ -28,13 +28,13 @@ pub fn begin(keep: bool) -> Vec<u8> {
 }
 
 /// PARAMS, with their end.
-pub fn params(pairs: &[(&str, &str)]) -> Vec<u8> {
+pub fn params<V: AsRef<[u8]>>(pairs: &[(&str, V)]) -> Vec<u8> {
     let mut content = Vec::new();
     for (name, value) in pairs {
-        for part in [name, value] {
+        for part in [name.as_bytes(), value.as_ref()] {
             content.extend((part.len() as u32 | 0x8000_0000).to_be_bytes());
         }
-        content.extend(name.bytes().chain(value.bytes()));
+        content.extend([name.as_bytes(), value.as_ref()].concat());
     }
     [stream(PARAMS, &content), record(PARAMS, b"")].concat()
 }
@@ -45,7 +45,7 @@ pub fn stream(kind: u8, content: &[u8]) -> Vec<u8> {
 }
 
 /// A whole request.
-pub fn request(keep: bool, pairs: &[(&str, &str)], body: &[u8]) -> Vec<u8> {
+pub fn request<V: AsRef<[u8]>>(keep: bool, pairs: &[(&str, V)], body: &[u8]) -> Vec<u8> {
     [begin(keep), params(pairs), stream(STDIN, body), record(STDIN, b"")].concat()
 }
 
@@ -107,6 +107,16 @@ impl Client {
 
     /// Sends a request and gives the answer.
     pub fn ask(&mut self, keep: bool, pairs: &[(&str, &str)], body: &[u8]) -> Reply {
+        self.ask_bytes(keep, pairs, body)
+    }
+
+    /// The same with values that need not be UTF-8.
+    pub fn ask_bytes<V: AsRef<[u8]>>(
+        &mut self,
+        keep: bool,
+        pairs: &[(&str, V)],
+        body: &[u8],
+    ) -> Reply {
         self.send(request(keep, pairs, body)).reply()
     }
 

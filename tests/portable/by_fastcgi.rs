@@ -1,0 +1,8 @@
+//! The tests of `main.rs` that send requests, through FastCGI.
+
+mod contract;
+mod hostile;
+mod store;
+#[path = "../support/mod.rs"]
+mod support;
+mod together;

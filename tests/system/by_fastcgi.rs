@@ -1,0 +1,5 @@
+//! The tests of `main.rs` that send requests without looking at the process, through FastCGI.
+
+mod sessions;
+#[path = "../support/mod.rs"]
+mod support;
