@@ -100,6 +100,7 @@ log_in() { id=$(curl -si "http://localhost$1/login.php" | sed -n 's/^Set-Cookie:
 # Everything of comedor on this machine, but for the repository and the PHP script.
 remains() { find /DATA /etc /opt /usr /var -xdev -name '*comedor*' ! -path '/var/www/*'; }
 
+rm -f target/debian/comedor_*.deb
 mkdir -p /tmp/done /run/www /run/lock /var/log/apache2 /var/log/lighttpd /var/log/nginx
 chown www-data /run/www
 application '' service
@@ -158,6 +159,7 @@ sed -i 's#^\tserver_name _;#&\n\tinclude snippets/comedor.conf;#' /etc/nginx/sit
 run 'nginx.2'
 answers /api/comedor.php '"success":true'
 systemctl stop nginx
+sed -i '/include snippets.comedor.conf;/d' /etc/nginx/sites-available/default
 rm /etc/lighttpd/conf-available/90-comedor.conf /etc/nginx/snippets/comedor.conf
 
 systemctl start apache2
