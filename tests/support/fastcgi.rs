@@ -28,7 +28,12 @@ pub fn begin(keep: bool) -> Vec<u8> {
 }
 
 /// PARAMS, with their end.
-pub fn params<V: AsRef<[u8]>>(pairs: &[(&str, V)]) -> Vec<u8> {
+pub fn params(pairs: &[(&str, &str)]) -> Vec<u8> {
+    params_of_bytes(pairs)
+}
+
+/// The same with values that need not be UTF-8.
+fn params_of_bytes<V: AsRef<[u8]>>(pairs: &[(&str, V)]) -> Vec<u8> {
     let mut content = Vec::new();
     for (name, value) in pairs {
         for part in [name.as_bytes(), value.as_ref()] {
@@ -45,8 +50,12 @@ pub fn stream(kind: u8, content: &[u8]) -> Vec<u8> {
 }
 
 /// A whole request.
-pub fn request<V: AsRef<[u8]>>(keep: bool, pairs: &[(&str, V)], body: &[u8]) -> Vec<u8> {
-    [begin(keep), params(pairs), stream(STDIN, body), record(STDIN, b"")].concat()
+pub fn request(keep: bool, pairs: &[(&str, &str)], body: &[u8]) -> Vec<u8> {
+    request_of_bytes(keep, pairs, body)
+}
+
+fn request_of_bytes<V: AsRef<[u8]>>(keep: bool, pairs: &[(&str, V)], body: &[u8]) -> Vec<u8> {
+    [begin(keep), params_of_bytes(pairs), stream(STDIN, body), record(STDIN, b"")].concat()
 }
 
 /// What came back for a request.
@@ -117,7 +126,7 @@ impl Client {
         pairs: &[(&str, V)],
         body: &[u8],
     ) -> Reply {
-        self.send(request(keep, pairs, body)).reply()
+        self.send(request_of_bytes(keep, pairs, body)).reply()
     }
 
     /// Checks that the server has closed, or shut down sending.
