@@ -6,6 +6,7 @@ mod docs;
 mod fastcgi;
 mod hostile;
 mod leave;
+mod responder;
 mod store;
 #[path = "../support/mod.rs"]
 mod support;

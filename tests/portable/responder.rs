@@ -1,0 +1,311 @@
+//! The real program as a FastCGI responder: one process for many requests.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::net::TcpListener;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+use crate::support::fastcgi::{Client, Reply};
+use crate::support::*;
+
+/// A socket that outlives the processes that serve it, as one of systemd does.
+struct Held {
+    _folder: TempDir,
+    path: PathBuf,
+    listener: UnixListener,
+}
+
+impl Held {
+    fn new() -> Held {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("socket");
+        Held { listener: UnixListener::bind(&path).unwrap(), path, _folder: folder }
+    }
+
+    fn serve(&self, school: &School) -> Process {
+        let mut command = Command::new(PROGRAM);
+        command.env_clear().env("COMEDOR_DATA_DIR", school.data());
+        command.env("COMEDOR_SESSION_DIR", school.sessions());
+        self.spawn(command)
+    }
+
+    fn spawn(&self, mut command: Command) -> Process {
+        command.stdin(OwnedFd::from(self.listener.try_clone().unwrap()));
+        Process(command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap())
+    }
+}
+
+/// A responder; killed if it was not stopped.
+struct Process(Child);
+
+impl Process {
+    /// Stops it as systemd does; it must end with success. Returns what it logged.
+    #[track_caller]
+    fn stop(mut self) -> String {
+        kill_process(Pid::from_raw(self.0.id() as i32).unwrap(), Signal::TERM).unwrap();
+        let mut log = String::new();
+        self.0.stderr.take().unwrap().read_to_string(&mut log).unwrap();
+        let status = self.0.wait().unwrap();
+        assert!(status.success(), "{status:?} {log}");
+        log
+    }
+
+    /// A value in KiB of /proc/PID/status, such as the peak memory `VmHWM`.
+    fn status(&self, name: &str) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.0.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+        line.trim_start_matches(':').trim().trim_end_matches(" kB").parse().unwrap()
+    }
+
+    fn descriptors(&self) -> usize {
+        fs::read_dir(format!("/proc/{}/fd", self.0.id())).unwrap().count()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        _ = self.0.kill();
+        _ = self.0.wait();
+    }
+}
+
+/// The parameters of a request to `aula1`.
+fn parameters<'p>(method: &'p str, query: &'p str, session: &'p str) -> Vec<(&'p str, &'p str)> {
+    vec![
+        ("REQUEST_METHOD", method),
+        ("QUERY_STRING", query),
+        ("HTTP_COOKIE", session),
+        ("HTTP_HOST", "school.example"),
+    ]
+}
+
+const TYPES_QUERY: &str = "action=get_menu_types&aulario=aula1";
+
+#[track_caller]
+fn read(client: &mut Client, keep: bool, session: &str) -> Reply {
+    let session = format!("PHPSESSID={session}");
+    client.ask(keep, &parameters("GET", TYPES_QUERY, &session), b"")
+}
+
+#[track_caller]
+fn assert_ok(reply: &Reply) {
+    assert!(reply.stdout.starts_with("Status: 200 OK\r\n"), "{reply:?}");
+    assert_eq!(reply.stderr, [""; 0]);
+}
+
+#[test]
+fn requests_that_wait_for_a_session_do_not_delay_others() {
+    let (school, socket) = (School::new(), Held::new());
+    let process = socket.serve(&school);
+    let page = File::options().write(true).open(school.sessions().join("sess_teacher")).unwrap();
+    page.lock().unwrap();
+    let mut waiting: Vec<Client> = (0..20)
+        .map(|_| {
+            let mut client = Client::connect(&socket.path);
+            let query = parameters("GET", TYPES_QUERY, "PHPSESSID=teacher");
+            client.send(fastcgi::request(false, &query, b""));
+            client
+        })
+        .collect();
+    let idle: Vec<Client> = (0..100)
+        .map(|_| {
+            let mut client = Client::connect(&socket.path);
+            assert_ok(&read(&mut client, true, "admin"));
+            client
+        })
+        .collect();
+    let half: Vec<Client> = (0..40)
+        .map(|_| {
+            let mut client = Client::connect(&socket.path);
+            client.send(&fastcgi::begin(true)[..5]);
+            client
+        })
+        .collect();
+    // Answered while the others still wait.
+    assert_ok(&read(&mut Client::connect(&socket.path), false, "admin"));
+    page.unlock().unwrap();
+    for client in &mut waiting {
+        assert_ok(&client.reply());
+    }
+    drop((idle, half));
+    process.stop();
+}
+
+#[test]
+fn restarts_lose_no_acknowledged_write_while_the_socket_is_held() {
+    const RESTARTS: usize = 8;
+    let (school, socket) = (School::new(), Held::new());
+    let done = AtomicBool::new(false);
+    let answered = AtomicUsize::new(0);
+    let acknowledged = thread::scope(|scope| {
+        let clients: Vec<_> = (0..8)
+            .map(|client| {
+                let (socket, done, answered) = (&socket, &done, &answered);
+                scope.spawn(move || {
+                    let mut ids = Vec::new();
+                    while !done.load(Ordering::Relaxed) {
+                        let id = format!("t{client}-{}", ids.len());
+                        let body = json!({"id": id, "label": "T"}).to_string();
+                        let query = "action=add_menu_type&aulario=aula1";
+                        let mut parameters = parameters("POST", query, "PHPSESSID=admin");
+                        let length = body.len().to_string();
+                        parameters.push(("CONTENT_LENGTH", &length));
+                        let mut connection = Client::connect(&socket.path);
+                        assert_ok(&connection.ask(false, &parameters, body.as_bytes()));
+                        ids.push(id);
+                        answered.fetch_add(1, Ordering::Relaxed);
+                    }
+                    ids
+                })
+            })
+            .collect();
+        for _ in 0..=RESTARTS {
+            let process = socket.serve(&school);
+            // Each process answers some requests before it is stopped.
+            let before = answered.load(Ordering::Relaxed);
+            while answered.load(Ordering::Relaxed) < before + 16 {
+                assert!(!clients.iter().any(|client| client.is_finished()), "a client failed");
+                thread::yield_now();
+            }
+            process.stop();
+        }
+        done.store(true, Ordering::Relaxed);
+        // Serves the requests that connected after the last stop.
+        let last = socket.serve(&school);
+        let ids: Vec<String> =
+            clients.into_iter().flat_map(|client| client.join().unwrap()).collect();
+        last.stop();
+        ids
+    });
+    let types = school.get("get_menu_types").run().ok();
+    let types = types["menu_types"].as_array().unwrap();
+    for id in &acknowledged {
+        assert!(types.iter().any(|menu_type| menu_type["id"] == **id), "{id} is lost");
+    }
+    println!("restarts: {RESTARTS}, acknowledged writes: {}, losses: 0", acknowledged.len());
+}
+
+/// `COMEDOR_FASTCGI_REQUESTS=1000000` makes it a long run.
+#[test]
+fn memory_and_descriptors_stay_flat() {
+    let requests = std::env::var("COMEDOR_FASTCGI_REQUESTS").ok();
+    let requests: usize = requests.and_then(|count| count.parse().ok()).unwrap_or(50_000);
+    let (school, socket) = (School::new(), Held::new());
+    school.save(save("x"));
+    let process = socket.serve(&school);
+    let run = |requests: usize| {
+        thread::scope(|scope| {
+            for client in 0..16 {
+                let socket = &socket;
+                scope.spawn(move || {
+                    let mut connection = Client::connect(&socket.path);
+                    for request in 0..requests / 16 {
+                        let query = match (client + request) % 5 {
+                            0 => TYPES_QUERY.to_owned(),
+                            1 => format!("action=get_menu&aulario=aula1&date={DATE}"),
+                            2 => "action=get_menu&aulario=missing".to_owned(),
+                            3 => "action=unknown&aulario=aula1".to_owned(),
+                            _ => format!("action=get_menu&aulario=aula1&x={}", "y".repeat(5000)),
+                        };
+                        let session = ["PHPSESSID=teacher", "PHPSESSID=none"];
+                        let session = session[usize::from(request % 7 == 0)];
+                        // Every tenth request is the last of its connection.
+                        let keep = request % 10 != 9;
+                        let reply = connection.ask(keep, &parameters("GET", &query, session), b"");
+                        assert!(reply.stdout.starts_with("Status: "), "{reply:?}");
+                        if !keep {
+                            connection = Client::connect(&socket.path);
+                        }
+                    }
+                });
+            }
+        });
+    };
+    run(requests / 5);
+    let (memory, descriptors) = (process.status("VmHWM"), process.descriptors());
+    run(requests);
+    let after = process.status("VmHWM");
+    println!("requests: {requests}, peak memory: {memory} KiB, then {after} KiB");
+    // The allocator's pools of the threads settle within this.
+    assert!(after <= memory + 1024, "{memory} KiB, then {after} KiB");
+    assert!(after < 8 * 1024, "{after} KiB");
+    assert!(process.descriptors() <= descriptors + 16);
+    process.stop();
+}
+
+#[test]
+fn parameter_named_like_a_setting_has_no_effect_and_is_reported_once() {
+    let (school, socket) = (School::new(), Held::new());
+    let process = socket.serve(&school);
+    let mut query = parameters("GET", TYPES_QUERY, "PHPSESSID=teacher");
+    query.push(("COMEDOR_DATA_DIR", "/nowhere"));
+    for reported in [1, 0] {
+        let reply = Client::connect(&socket.path).ask(false, &query, b"");
+        assert!(reply.stdout.contains("\"success\":true"), "{reply:?}");
+        assert_eq!(reply.stderr.len(), reported, "{reply:?}");
+    }
+    process.stop();
+}
+
+#[test]
+fn invalid_setting_makes_each_request_fail_and_not_the_start() {
+    let (school, socket) = (School::new(), Held::new());
+    let mut command = Command::new(PROGRAM);
+    command.env_clear().env("COMEDOR_SESSION_FORMAT", "yaml");
+    let process = socket.spawn(command);
+    for _ in 0..2 {
+        let reply = read(&mut Client::connect(&socket.path), false, "teacher");
+        assert!(reply.stdout.starts_with("Status: 500 "), "{reply:?}");
+        assert!(reply.stderr[0].contains("COMEDOR_SESSION_FORMAT must be php"), "{reply:?}");
+    }
+    assert_eq!(process.stop(), "");
+    drop(school);
+}
+
+#[test]
+fn command_creates_the_socket_for_its_owner_and_group() {
+    let school = School::new();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("comedor.sock");
+    let start = || {
+        let mut command = Command::new(PROGRAM);
+        command.env_clear().env("COMEDOR_DATA_DIR", school.data());
+        command.env("COMEDOR_SESSION_DIR", school.sessions()).arg("fastcgi").arg(&path);
+        command.stdin(Stdio::null()).stderr(Stdio::piped());
+        Process(command.spawn().unwrap())
+    };
+    // A socket without a process behind it is replaced.
+    drop(UnixListener::bind(&path).unwrap());
+    let process = start();
+    while UnixStream::connect(&path).is_err() {
+        thread::yield_now();
+    }
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o660);
+    assert_ok(&read(&mut Client::connect(&path), false, "teacher"));
+    let mut second = start();
+    let mut log = String::new();
+    second.0.stderr.take().unwrap().read_to_string(&mut log).unwrap();
+    assert!(!second.0.wait().unwrap().success());
+    assert!(log.contains("another process listens on this socket"), "{log}");
+    assert_ok(&read(&mut Client::connect(&path), false, "teacher"));
+    process.stop();
+    assert!(!Path::new(&path).exists());
+}
+
+#[test]
+fn tcp_socket_is_refused_with_the_reason() {
+    let listener = OwnedFd::from(TcpListener::bind("127.0.0.1:0").unwrap());
+    let output = Command::new(PROGRAM).env_clear().stdin(listener).output().unwrap();
+    let log = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{log}");
+    assert!(log.contains("not a Unix socket with a path"), "{log}");
+}
