@@ -1,7 +1,6 @@
 //! The lock that keeps the writers of an aulario apart.
 
-use std::fs::{self, File, OpenOptions};
-use std::io;
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -19,7 +18,9 @@ const RETRIES: usize = 3;
 /// The exclusive lock (`flock`) on the lock file of an aulario; released when dropped.
 #[derive(Debug)]
 pub struct WriteLock {
-    file: File,
+    /// Open, which keeps the lock
+    _file: File,
+    metadata: Metadata,
     path: PathBuf,
 }
 
@@ -28,12 +29,14 @@ impl WriteLock {
     pub fn take(folder: &Path, name: &str) -> Result<WriteLock, Error> {
         let path = folder.join(name);
         for _ in 0..=RETRIES {
-            let lock = WriteLock { file: open(&path, folder)?, path: path.clone() };
-            let is_locked = files::lock(&lock.file, Lock::Exclusive, TIMEOUT)
-                .map_err(Error::io("lock", &path))?;
+            let file = open(&path, folder)?;
+            let is_locked =
+                files::lock(&file, Lock::Exclusive, TIMEOUT).map_err(Error::io("lock", &path))?;
             if !is_locked {
                 return Err(Error::Busy);
             }
+            let metadata = file.metadata().map_err(Error::io("stat", &path))?;
+            let lock = WriteLock { _file: file, metadata, path: path.clone() };
             if lock.is_held() {
                 return Ok(lock);
             }
@@ -44,10 +47,7 @@ impl WriteLock {
     /// Whether the locked file is still the one that other writers lock. It is not if the file was
     /// deleted or replaced.
     pub fn is_held(&self) -> bool {
-        let check = || -> io::Result<bool> {
-            Ok(is_same(&self.file.metadata()?, &fs::symlink_metadata(&self.path)?))
-        };
-        check().unwrap_or(false)
+        fs::symlink_metadata(&self.path).is_ok_and(|found| is_same(&found, &self.metadata))
     }
 }
 

@@ -168,11 +168,8 @@ impl Aulario {
         let path = self.path(folders, name);
         // Without the lock first: what is refused, or has to be read again, holds up no writer.
         change(&mut read_to_change(&path)?.0)?;
-        let mut lock = WriteLock::take(&self.folder, LOCK)?;
         for _ in 0..=RETRIES {
-            if !lock.is_held() {
-                lock = WriteLock::take(&self.folder, LOCK)?;
-            }
+            let lock = WriteLock::take(&self.folder, LOCK)?;
             let (mut document, snapshot) = read_to_change(&path)?;
             let outcome = change(&mut document)?;
             let bytes = document.into_file().to_php();

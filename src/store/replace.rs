@@ -15,7 +15,7 @@
 //! A crash at any point leaves the old or the new file in place, complete. If the file system has no
 //! leases, a save by PHP between steps 2 and 3 is lost; the time between them is some microseconds.
 
-use std::fs::{self, File, OpenOptions, Permissions};
+use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
@@ -121,6 +121,7 @@ fn flush(path: &Path) -> Result<Outcome, Error> {
 struct Temporary {
     path: PathBuf,
     file: File,
+    created: Metadata,
 }
 
 impl Temporary {
@@ -139,7 +140,8 @@ impl Temporary {
             created => created,
         };
         let file = created.map_err(Error::io("create", &temporary))?;
-        let temporary = Temporary { path: temporary, file };
+        let created = file.metadata().map_err(Error::io("stat", &temporary))?;
+        let temporary = Temporary { path: temporary, file, created };
         if let Some(snapshot) = snapshot {
             temporary.keep_access(snapshot.access(), path)?;
         }
@@ -158,8 +160,7 @@ impl Temporary {
             );
             return Err(Error::unusable(path, why));
         };
-        let created = self.file.metadata().map_err(Error::io("stat the copy of", path))?;
-        if (created.uid(), created.gid()) != (access.uid, access.gid) {
+        if (self.created.uid(), self.created.gid()) != (access.uid, access.gid) {
             fchown(&self.file, Some(access.uid), Some(access.gid))
                 .map_err(Error::io("keep the owner and group of", path))?;
         }
@@ -175,10 +176,7 @@ impl Temporary {
 
     /// Whether `path` is this file.
     fn is_own(&self, path: &Path) -> bool {
-        match (self.file.metadata(), fs::symlink_metadata(path)) {
-            (Ok(own), Ok(found)) => is_same(&own, &found),
-            _ => false,
-        }
+        fs::symlink_metadata(path).is_ok_and(|found| is_same(&found, &self.created))
     }
 }
 

@@ -6,87 +6,13 @@ use std::net::TcpListener;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
-use rustix::process::{Pid, Signal, kill_process};
-use tempfile::TempDir;
-
-use crate::support::fastcgi::{Client, Reply};
+use crate::support::fastcgi::{Client, Held, Process, Reply, parameters};
 use crate::support::*;
-
-/// A socket that outlives the processes that serve it, as one of systemd does.
-struct Held {
-    _folder: TempDir,
-    path: PathBuf,
-    listener: UnixListener,
-}
-
-impl Held {
-    fn new() -> Held {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("socket");
-        Held { listener: UnixListener::bind(&path).unwrap(), path, _folder: folder }
-    }
-
-    fn serve(&self, school: &School) -> Process {
-        let mut command = Command::new(PROGRAM);
-        command.env_clear().env("COMEDOR_DATA_DIR", school.data());
-        command.env("COMEDOR_SESSION_DIR", school.sessions());
-        self.spawn(command)
-    }
-
-    fn spawn(&self, mut command: Command) -> Process {
-        command.stdin(OwnedFd::from(self.listener.try_clone().unwrap()));
-        Process(command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap())
-    }
-}
-
-/// A responder; killed if it was not stopped.
-struct Process(Child);
-
-impl Process {
-    /// Stops it as systemd does; it must end with success. Returns what it logged.
-    #[track_caller]
-    fn stop(mut self) -> String {
-        kill_process(Pid::from_raw(self.0.id() as i32).unwrap(), Signal::TERM).unwrap();
-        let mut log = String::new();
-        self.0.stderr.take().unwrap().read_to_string(&mut log).unwrap();
-        let status = self.0.wait().unwrap();
-        assert!(status.success(), "{status:?} {log}");
-        log
-    }
-
-    /// A value in KiB of /proc/PID/status, such as the peak memory `VmHWM`.
-    fn status(&self, name: &str) -> u64 {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.0.id())).unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
-        line.trim_start_matches(':').trim().trim_end_matches(" kB").parse().unwrap()
-    }
-
-    fn descriptors(&self) -> usize {
-        fs::read_dir(format!("/proc/{}/fd", self.0.id())).unwrap().count()
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        _ = self.0.kill();
-        _ = self.0.wait();
-    }
-}
-
-/// The parameters of a request to `aula1`.
-fn parameters<'p>(method: &'p str, query: &'p str, session: &'p str) -> Vec<(&'p str, &'p str)> {
-    vec![
-        ("REQUEST_METHOD", method),
-        ("QUERY_STRING", query),
-        ("HTTP_COOKIE", session),
-        ("HTTP_HOST", "school.example"),
-    ]
-}
 
 const TYPES_QUERY: &str = "action=get_menu_types&aulario=aula1";
 

@@ -1,9 +1,17 @@
-//! A FastCGI client that can do everything wrong, too.
+//! A FastCGI client that can do everything wrong, too; and the program as a responder.
 
+use std::fs;
 use std::io::{ErrorKind, Read, Write};
-use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+use super::{PROGRAM, School};
 
 /// Record types
 pub const BEGIN: u8 = 1;
@@ -134,4 +142,89 @@ impl Client {
     pub fn is_at_end(&mut self) {
         assert_eq!(self.record(), None);
     }
+}
+
+/// A socket that outlives the processes that serve it, as one of systemd does.
+pub struct Held {
+    _folder: TempDir,
+    pub path: PathBuf,
+    listener: UnixListener,
+}
+
+impl Held {
+    pub fn new() -> Held {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("socket");
+        Held { listener: UnixListener::bind(&path).unwrap(), path, _folder: folder }
+    }
+
+    pub fn serve(&self, school: &School) -> Process {
+        self.serve_under(&[], school)
+    }
+
+    /// Starts the program under `wrapper` (strace …).
+    pub fn serve_under(&self, wrapper: &[&str], school: &School) -> Process {
+        let mut words = wrapper.iter().chain([&PROGRAM]);
+        let mut command = Command::new(words.next().unwrap());
+        command.args(words).env_clear().env("COMEDOR_DATA_DIR", school.data());
+        command.env("COMEDOR_SESSION_DIR", school.sessions());
+        self.spawn(command)
+    }
+
+    pub fn spawn(&self, mut command: Command) -> Process {
+        command.stdin(OwnedFd::from(self.listener.try_clone().unwrap()));
+        Process(command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap())
+    }
+}
+
+/// A responder; killed if it was not stopped.
+pub struct Process(pub Child);
+
+impl Process {
+    /// Stops it as systemd does; it must end with success. Returns what it logged.
+    #[track_caller]
+    pub fn stop(mut self) -> String {
+        // Under strace it is a child.
+        let children = format!("/proc/{0}/task/{0}/children", self.0.id());
+        let child = fs::read_to_string(children).unwrap_or_default();
+        let pid = child.trim().parse().unwrap_or(self.0.id() as i32);
+        kill_process(Pid::from_raw(pid).unwrap(), Signal::TERM).unwrap();
+        let mut log = String::new();
+        self.0.stderr.take().unwrap().read_to_string(&mut log).unwrap();
+        let status = self.0.wait().unwrap();
+        assert!(status.success(), "{status:?} {log}");
+        log
+    }
+
+    /// A value in KiB of /proc/PID/status, such as the peak memory `VmHWM`.
+    pub fn status(&self, name: &str) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.0.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+        line.trim_start_matches(':').trim().trim_end_matches(" kB").parse().unwrap()
+    }
+
+    pub fn descriptors(&self) -> usize {
+        fs::read_dir(format!("/proc/{}/fd", self.0.id())).unwrap().count()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        _ = self.0.kill();
+        _ = self.0.wait();
+    }
+}
+
+/// The parameters of a request to `aula1`.
+pub fn parameters<'p>(
+    method: &'p str,
+    query: &'p str,
+    session: &'p str,
+) -> Vec<(&'p str, &'p str)> {
+    vec![
+        ("REQUEST_METHOD", method),
+        ("QUERY_STRING", query),
+        ("HTTP_COOKIE", session),
+        ("HTTP_HOST", "school.example"),
+    ]
 }

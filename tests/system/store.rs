@@ -130,7 +130,7 @@ fn the_parent_of_the_aulario_folder_need_not_be_readable() {
     chown(school.path("aula1"), Some(65534), Some(65534)).expect("this test needs to run as root");
     let open = |path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     open(school.data().parent().unwrap().to_owned(), 0o755);
-    open(school.sessions().join("sess_admin"), 0o644);
+    open(school.sessions().join("sess_admin"), 0o666);
     open(school.aularios(), 0o711);
     school.post("save_menu").json(&save("x")).under(AS_NOBODY).run().ok();
 }
@@ -147,7 +147,7 @@ fn a_file_of_another_user_is_replaced_only_if_its_group_keeps_access() {
     for path in [school.data().parent().unwrap(), &school.sessions()] {
         fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
     }
-    fs::set_permissions(school.sessions().join("sess_admin"), fs::Permissions::from_mode(0o644))
+    fs::set_permissions(school.sessions().join("sess_admin"), fs::Permissions::from_mode(0o666))
         .unwrap();
     fs::set_permissions(school.path(LOCK), fs::Permissions::from_mode(0o666)).unwrap();
     let path = school.path(DAY);
