@@ -1,0 +1,86 @@
+//! The commands of an administrator.
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use comedor::check::{self, Report, Subject};
+use comedor::config::SETTINGS;
+use comedor::fastcgi::Socket;
+use comedor::log::log;
+
+use super::{fail, serve_fastcgi};
+
+const USAGE: &str = "\
+comedor: the dining-hall menu API of a PHP school application, for CGI and FastCGI
+
+A web server runs it at api/comedor.php, once per request, with the variables of CGI/1.1.
+If its standard input is a listening Unix socket, it serves FastCGI until SIGTERM.
+
+usage:
+  comedor check             check settings, folders and data; run it as the web server's user
+  comedor check --session   check a session; reads the value of its cookie from standard input
+                --json      print the findings as one JSON document
+  comedor fastcgi SOCKET    create the Unix socket SOCKET and serve FastCGI on it
+  comedor --help            print this text
+  comedor --version         print the version
+
+Exit status of a check: 0 no problem, 1 warnings, 2 errors.
+";
+
+const SETTINGS_INTRO: &str = "
+Settings are lines NAME=value in comedor.conf beside the program, else in
+/etc/comedor/comedor.conf; an environment variable of the same name wins:
+
+";
+
+/// Runs the command that the arguments name.
+pub fn run() -> ExitCode {
+    let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let words: Vec<_> = arguments.iter().map(|word| word.to_string_lossy()).collect();
+    let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
+    match words.as_slice() {
+        ["--help"] | ["check", "--help"] => print(&help()),
+        ["--version"] => print(concat!("comedor ", env!("CARGO_PKG_VERSION"), "\n")),
+        ["check", options @ ..] => {
+            if let Some(option) = options.iter().find(|o| !["--json", "--session"].contains(o)) {
+                return misused(&format!("unknown option `{option}` of `check`"));
+            }
+            let is_session = options.contains(&"--session");
+            let subject = if is_session { Subject::Session } else { Subject::Everything };
+            let mut report = Report::new(options.contains(&"--json"));
+            check::run(subject, &mut report);
+            ExitCode::from(report.finish())
+        }
+        ["fastcgi", path] => match Socket::bind(Path::new(&arguments[1])) {
+            Ok(socket) => serve_fastcgi(socket),
+            Err(error) => fail(&format!("{path}: {error}")),
+        },
+        ["fastcgi", ..] => misused("`fastcgi` needs one argument: SOCKET"),
+        [option, ..] if option.starts_with('-') => misused(&format!("unknown option `{option}`")),
+        [command, ..] => misused(&format!("unknown command `{command}`")),
+        [] => misused("missing command"),
+    }
+}
+
+fn misused(problem: &str) -> ExitCode {
+    log(problem);
+    _ = io::stderr().write_all(USAGE.as_bytes());
+    ExitCode::from(2)
+}
+
+fn help() -> String {
+    let mut text = [USAGE, SETTINGS_INTRO].concat();
+    for setting in &SETTINGS {
+        let default = if setting.default.is_empty() { "none" } else { setting.default };
+        text += &format!("  {:24} {} (default: {default})\n", setting.name, setting.summary);
+    }
+    text
+}
+
+/// A closed standard output is not an error.
+fn print(text: &str) -> ExitCode {
+    _ = io::stdout().write_all(text.as_bytes());
+    ExitCode::SUCCESS
+}
