@@ -23,16 +23,14 @@ impl<'s> Caller<'s> {
     /// In PHP terms: `$_SESSION['auth_ok'] === true`, `$_SESSION['auth_data'][<service>]['centro']`,
     /// beside it `aulas`, and `$_SESSION['auth_data']['permissions']`.
     pub fn identify(session: &'s Session, config: &Config) -> Result<Caller<'s>, Error> {
-        if !matches!(session.get("auth_ok"), Some(PhpValue::Bool(true))) {
+        if !is_logged_in(session) {
             return Err(Error::not_logged_in());
         }
         let service = config.service.as_str();
         let data = session.get("auth_data").and_then(array);
-        let unit = data.and_then(|data| data.get(service)).and_then(array);
+        let unit = data.and_then(|data| data.get(service));
         let centro = unit
-            .and_then(|unit| unit.get("centro"))
-            .and_then(|centro| centro.to_text(MAX_ID))
-            .and_then(|centro| Id::parse(&centro).ok())
+            .and_then(centro_of)
             .ok_or_else(|| Error::invalid_session("The session has no centre.", None))?;
 
         let permissions = data.and_then(|data| data.get("permissions")).and_then(array);
@@ -43,7 +41,7 @@ impl<'s> Caller<'s> {
             centro,
             is_docente: has(&[service, ":docente"].concat()),
             is_sysadmin: has("sysadmin:access"),
-            aulas: unit.and_then(|unit| unit.get("aulas")),
+            aulas: unit.and_then(array).and_then(|unit| unit.get("aulas")),
         })
     }
 
@@ -77,6 +75,24 @@ impl<'s> Caller<'s> {
         }
         Err(Error::forbidden("Your user has no access to this aulario."))
     }
+}
+
+/// Whether the application has logged a user in.
+pub fn is_logged_in(session: &Session) -> bool {
+    matches!(session.get("auth_ok"), Some(PhpValue::Bool(true)))
+}
+
+/// The services under which the session has a centre.
+pub fn services(session: &Session) -> Vec<String> {
+    let entries = session.get("auth_data").and_then(array).into_iter().flat_map(PhpArray::entries);
+    let services = entries.filter(|(_, unit)| centro_of(*unit).is_some());
+    let names = services.filter_map(|(name, _)| name.to_text(MAX_ID));
+    names.filter(|name| Id::parse(name).is_ok()).collect()
+}
+
+/// The centre in the session's data of a service.
+fn centro_of(unit: PhpValue) -> Option<Id> {
+    Id::parse(&array(unit)?.get("centro")?.to_text(MAX_ID)?).ok()
 }
 
 fn array(value: PhpValue) -> Option<PhpArray> {

@@ -174,7 +174,19 @@ impl<'s> PhpArray<'s> {
 
     /// The values, in order
     pub fn values(self) -> impl Iterator<Item = PhpValue<'s>> {
-        self.pairs().filter_map(move |(_, at)| self.session.value_at(at))
+        self.entries().map(|(_, value)| value)
+    }
+
+    /// The keys, strings or integers, and the values, in order
+    pub fn entries(self) -> impl Iterator<Item = (PhpValue<'s>, PhpValue<'s>)> {
+        self.pairs().filter_map(move |(key, at)| {
+            let key = match key {
+                Token::Int(int) => PhpValue::Int(int),
+                Token::Text(text) => PhpValue::Text(text),
+                _ => PhpValue::Other,
+            };
+            Some((key, self.session.value_at(at)?))
+        })
     }
 
     /// Each key, and where its value starts
