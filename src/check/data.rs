@@ -1,220 +1,257 @@
-//! Every centre, aulario, type and day in the data folder.
+//! Every centre, aulario, menu type and day in the data folder.
 
 use std::collections::BTreeMap;
 use std::fs::{self, DirEntry};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustix::fs::{Access, access as may_access};
 
-use super::report::{Level, Report};
-use super::settings::{may_enter, may_write};
+use super::folders::check_write;
+use super::report::{Level, Report, counted};
 use super::user::{User, quoted};
+use crate::files::Fault;
 use crate::model::{Date, Day, Document, Id, MenuTypes};
 use crate::store::access::{self, Access as FileAccess};
 use crate::store::{self, TYPES};
 
+/// A writer may still use a temporary file younger than this: it waits at most 10 s for a lock.
+const WRITE_TIME: Duration = Duration::from_secs(60);
+
 /// Walks the data folder and reports what it finds.
 pub fn check(data_dir: &Path, user: &User, report: &mut Report) {
-    let centros = data_dir.join("Centros");
-    if !may_enter(("the data folder", "COMEDOR_DATA_DIR"), &centros, user, report) {
-        return;
-    }
     let mut survey = Survey { user, report, closed: Vec::new(), days: 0, aularios: 0 };
-    let entries = survey.list(&centros);
-    for centro in entries.iter().filter(|entry| is_folder(entry)) {
-        survey.centro(&centro.path());
+    for centre in survey.folders(&data_dir.join("Centros")) {
+        survey.centre(&centre);
     }
-    let (days, aularios) = (survey.days, survey.aularios);
-    let text = format!("{aularios} aularios and {days} saved days were looked at");
-    report.add(Level::Ok, data_dir.display().to_string(), text, None);
+    let (aularios, days) = (counted(survey.aularios, "aulario"), counted(survey.days, "saved day"));
+    report.add(Level::Ok, data_dir.display(), format!("{aularios} and {days} checked"));
 }
 
 struct Survey<'r> {
     user: &'r User,
     report: &'r mut Report,
-    /// What of the aulario at hand its user may not use as a save needs it
+    /// The files and folders of the current aulario that a save needs and the user may not use
     closed: Vec<PathBuf>,
     days: usize,
     aularios: usize,
 }
 
 impl Survey<'_> {
-    fn centro(&mut self, centro: &Path) {
-        if Id::parse(&name(centro)).is_err() {
-            let text = "no session can name this centre: an id is 1 to 64 of A-Z a-z 0-9 . _ -";
-            return self.add(Level::Warning, centro, text, None);
+    fn centre(&mut self, centre: &Path) {
+        if Id::parse(&name(centre)).is_err() {
+            let text = "is not a valid id (1 to 64 of A-Z a-z 0-9 . _ -): no session can use it";
+            return self.add(Level::Warning, centre, text);
         }
-        let aularios = centro.join("Aularios");
-        let entries = self.list(&aularios);
+        let aularios = centre.join("Aularios");
+        let Some(entries) = self.list(&aularios) else { return };
         if entries.is_empty() {
-            return self.add(Level::Hint, &aularios, "there is no aulario here", None);
+            return self.add(Level::Hint, &aularios, "contains no aulario");
         }
-        may_write(&aularios, self.user, self.report);
-
-        let files = entries.iter().filter(|entry| !is_folder(entry)).map(DirEntry::path);
-        let (configurations, others): (Vec<PathBuf>, Vec<PathBuf>) =
-            files.partition(|path| path.extension().is_some_and(|extension| extension == "json"));
-        self.leftovers(&others);
-        // What each aulario shares, where it shares something.
-        let mut shared = BTreeMap::new();
-        for path in &configurations {
+        let (folders, files): (Vec<_>, Vec<_>) = entries.into_iter().partition(|p| p.is_dir());
+        self.leftovers(&files);
+        // The aularios, each with its `shared_comedor_from`
+        let mut sources = BTreeMap::new();
+        for path in files.iter().filter(|path| path.extension().is_some_and(|e| e == "json")) {
             let id = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
             if Id::parse(&id).is_err() {
                 let text =
-                    "no request can name this aulario: an id is 1 to 64 of A-Z a-z 0-9 . _ -";
-                self.add(Level::Warning, path, text, None);
+                    "is not a valid id (1 to 64 of A-Z a-z 0-9 . _ -): no request can use it";
+                self.add(Level::Warning, path, text);
                 continue;
             }
             self.aularios += 1;
-            match store::shared_with(path) {
-                Ok(source) => shared.insert(id, source.flatten()),
-                Err(error) => {
-                    self.configuration_fault(path, &error);
-                    shared.insert(id, None)
-                }
-            };
+            let source = store::shared_with(path).unwrap_or_else(|error| {
+                self.configuration_fault(path, &error);
+                None
+            });
+            let is_set = |source: &String| !source.is_empty() && source != "none";
+            sources.insert(id, source.flatten().filter(is_set));
         }
-        self.sharing(&aularios, &shared);
-        for folder in entries.iter().filter(|entry| is_folder(entry)).map(DirEntry::path) {
-            if shared.contains_key(&*name(&folder)) {
-                self.aulario(&folder);
+        let sharing = self.sharing(&aularios, &sources);
+        let missing: Vec<&str> = sources
+            .keys()
+            .filter(|id| !sharing.contains(id) && !folders.contains(&aularios.join(id)))
+            .map(String::as_str)
+            .collect();
+        if !missing.is_empty() {
+            let consequence = format!(
+                "the first save fails for aularios without a folder: {}",
+                missing.join(", ")
+            );
+            check_write(&aularios, &consequence, self.user, self.report);
+        }
+        for folder in &folders {
+            if sources.contains_key(&*name(folder)) {
+                self.aulario(folder);
             } else {
-                let text = "belongs to no aulario: there is no configuration of that name";
-                self.add(Level::Hint, &folder, text, None);
+                let text = "belongs to no aulario: there is no configuration file of that name";
+                self.add(Level::Hint, folder, text);
             }
         }
     }
 
-    fn sharing(&mut self, aularios: &Path, shared: &BTreeMap<String, Option<String>>) {
-        let source = |id: &String| shared.get(id).and_then(Option::as_ref);
-        let names_another = |text: &&String| !text.is_empty() && *text != "none";
-        for id in shared.keys() {
-            let Some(other) = source(id).filter(names_another) else { continue };
-            let path = aularios.join(format!("{id}.json"));
-            let problem = if other == id {
-                "names the aulario itself in shared_comedor_from; it shows its own menus"
-            } else if !shared.contains_key(other) {
-                "names an aulario in shared_comedor_from that does not exist; it shows its own menus"
-            } else if source(other).is_some_and(|next| names_another(&next) && next != other) {
-                "names an aulario in shared_comedor_from that shares in turn; only one step is followed"
+    /// Reports what is wrong with `shared_comedor_from`; returns the aularios that show another's
+    /// menus.
+    fn sharing<'s>(
+        &mut self,
+        aularios: &Path,
+        sources: &'s BTreeMap<String, Option<String>>,
+    ) -> Vec<&'s String> {
+        let mut sharing = Vec::new();
+        for (id, source) in sources {
+            let Some(source) = source else { continue };
+            let problem = if source == id {
+                "is the aulario itself; it shows its own menus"
+            } else if let Some(next) = sources.get(source) {
+                sharing.push(id);
+                if next.as_ref().is_none_or(|next| next == source) {
+                    continue;
+                }
+                "shares in turn; only one step is followed"
             } else {
-                continue;
+                "does not exist; the aulario shows its own menus"
             };
-            self.add(Level::Warning, &path, problem, None);
+            let path = aularios.join(format!("{id}.json"));
+            let text = format!("shared_comedor_from is `{source}`, which {problem}");
+            self.add(Level::Warning, &path, text);
         }
+        sharing
     }
 
     /// The types and days of the aulario whose data is in `folder`.
     fn aulario(&mut self, folder: &Path) {
         if may_change(folder) {
-            may_write(folder, self.user, self.report);
+            check_write(folder, "menus cannot be saved", self.user, self.report);
         } else {
             self.closed.push(folder.to_owned());
         }
-        let lock = folder.join(store::LOCK);
-        if lock.exists() && may_access(&lock, Access::READ_OK | Access::WRITE_OK).is_err() {
-            self.closed.push(lock);
-        }
-        let entries = self.list(folder);
-        self.leftovers(&entries.iter().map(DirEntry::path).collect::<Vec<_>>());
+        self.lock(&folder.join(store::LOCK));
+        let entries = self.list(folder).unwrap_or_default();
+        self.leftovers(&entries);
         let types = folder.join(TYPES);
-        let known = self.document::<MenuTypes>(&types);
+        let absence = "the three default types apply, and menus of other types are not shown until \
+                       the file is back";
+        let known = self.document::<MenuTypes>(&types, absence);
         if let Some(known) = &known {
             self.types(&types, known);
         }
         let mut unknown: BTreeMap<String, usize> = BTreeMap::new();
-        for month in self.folders(&folder.join("Comedor")) {
-            for day in self.folders(&month) {
+        for month in self.changeable_folders(&folder.join("Comedor")) {
+            for day in self.changeable_folders(&month) {
                 let ids = self.day(&name(&month), &day);
-                let gone =
+                let is_unknown =
                     |id: &String| known.as_ref().is_some_and(|types| types.find(id) != Ok(id));
-                for id in ids.into_iter().filter(gone) {
+                for id in ids.into_iter().filter(is_unknown) {
                     *unknown.entry(id).or_default() += 1;
                 }
             }
         }
         for (id, days) in unknown {
-            let text = format!("{days} days have menus of the type {id}, which there is no more");
-            self.add(Level::Hint, folder, text, None);
+            let (days, verb) = (counted(days, "day"), if days == 1 { "has" } else { "have" });
+            let text = format!("{days} {verb} menus of type {id}, which was deleted");
+            self.add(Level::Hint, folder, text);
         }
         self.closed_to_user(folder);
     }
 
-    /// The folders in `folder`, in which others must be able to be made.
-    fn folders(&mut self, folder: &Path) -> Vec<PathBuf> {
+    fn lock(&mut self, path: &Path) {
+        let Ok(metadata) = fs::symlink_metadata(path) else { return };
+        if !metadata.is_file() {
+            let what = if metadata.is_symlink() { "symbolic link" } else { "special file" };
+            let text = format!(
+                "is a {what}, so no save of this aulario succeeds; remove it, and the next save \
+                 creates the lock file again"
+            );
+            let fix = format!("sudo rm {}", quoted(path));
+            self.report.add_with_fix(Level::Error, path.display(), text, fix);
+        } else if may_access(path, Access::READ_OK | Access::WRITE_OK).is_err() {
+            self.closed.push(path.to_owned());
+        }
+    }
+
+    /// The folders in `folder`, in which a save may have to create others.
+    fn changeable_folders(&mut self, folder: &Path) -> Vec<PathBuf> {
         if folder.is_dir() && !may_change(folder) {
             self.closed.push(folder.to_owned());
         }
-        let entries = self.list(folder);
-        entries.iter().filter(|entry| is_folder(entry)).map(DirEntry::path).collect()
+        self.folders(folder)
     }
 
-    /// One finding for all that is closed in an aulario, with one command.
+    fn folders(&mut self, folder: &Path) -> Vec<PathBuf> {
+        let entries = self.list(folder).unwrap_or_default();
+        entries.into_iter().filter(|path| path.is_dir()).collect()
+    }
+
+    /// One finding with one command for all that is closed in an aulario
     fn closed_to_user(&mut self, folder: &Path) {
         let closed = std::mem::take(&mut self.closed);
         let Some(first) = closed.first() else { return };
-        let (user, count) = (&self.user.name, closed.len());
         let text = format!(
-            "{user} can't change {count} of the files and folders here ({} is the first), so that \
-             menus can't be saved",
+            "{} may not change {} below, so menus cannot be saved; the first is {}",
+            self.user.name,
+            counted(closed.len(), "path"),
             first.display()
         );
         let (group, path) = (&self.user.group, quoted(folder));
-        let mend = format!("sudo chgrp -R {group} {path} && sudo chmod -R g+rwX {path}");
-        self.add(Level::Error, folder, text, Some(mend));
+        let fix = format!("sudo chgrp -R {group} {path} && sudo chmod -R g+rwX {path}");
+        self.report.add_with_fix(Level::Error, folder.display(), text, fix);
     }
 
     fn types(&mut self, path: &Path, types: &MenuTypes) {
         let mut ids: Vec<&str> = types.ids().collect();
-        let unusable = types.entries() - ids.len();
-        if unusable > 0 {
-            let text = format!("{unusable} entries have no usable id and are not shown");
-            self.add(Level::Warning, path, text, None);
+        let text = match types.entries() - ids.len() {
+            0 => None,
+            1 => Some("1 entry has no usable id and is not shown".to_owned()),
+            count => Some(format!("{count} entries have no usable id and are not shown")),
+        };
+        if let Some(text) = text {
+            self.add(Level::Warning, path, text);
         }
         ids.sort_unstable();
         for same in ids.chunk_by(|a, b| a == b).filter(|same| same.len() > 1) {
-            let text = format!("the id {} stands {} times; the first counts", same[0], same.len());
-            self.add(Level::Warning, path, text, None);
+            let text =
+                format!("duplicate id {} ({} entries); the first is used", same[0], same.len());
+            self.add(Level::Warning, path, text);
         }
     }
 
-    /// Looks at the folder of a day and gives the ids of the types that it has menus of.
+    /// Checks the folder of a day and returns the ids of the types that it has menus of.
     fn day(&mut self, month: &str, folder: &Path) -> Vec<String> {
         if Date::parse(&format!("{month}-{}", name(folder))).is_err() {
-            self.add(Level::Hint, folder, "is no day: it should be YYYY-MM/DD", None);
+            self.add(Level::Hint, folder, "is not a day; expected YYYY-MM/DD");
             return Vec::new();
         }
         self.days += 1;
         self.report.progress(self.days, "days");
-        let paths: Vec<PathBuf> = self.list(folder).iter().map(DirEntry::path).collect();
-        self.leftovers(&paths);
+        let files = self.list(folder).unwrap_or_default();
+        self.leftovers(&files);
         if !may_change(folder) {
             self.closed.push(folder.to_owned());
         }
-        let day = self.document::<Day>(&folder.join(store::DAY));
+        let absence = "the day has no menus until the file is back";
+        let day = self.document::<Day>(&folder.join(store::DAY), absence);
         day.map(|day| day.ids().map(str::to_owned).collect()).unwrap_or_default()
     }
 
-    /// Reads a data file; one that is not there is as good as an empty one.
-    fn document<D: Document>(&mut self, path: &Path) -> Option<D> {
+    /// Reads a data file; an absent one is an empty one. `absence` says what happens without it.
+    fn document<D: Document>(&mut self, path: &Path, absence: &str) -> Option<D> {
         let (value, snapshot) = match store::file::read(path) {
             Ok(read) => read,
-            Err(store::Error::Fault { source, .. })
-                if source.kind() == Some(ErrorKind::PermissionDenied) =>
-            {
+            Err(error) if is_denied(&error) => {
                 self.closed.push(path.to_owned());
                 return None;
             }
             Err(error) => {
-                self.fault(path, &error);
+                self.fault(path, &error, absence);
                 return None;
             }
         };
         if let Some(snapshot) = &snapshot {
             if value.is_none() {
-                let text = "is empty: PHP was interrupted while saving it; it counts as absent";
-                self.add(Level::Warning, path, text, None);
+                let text = "is empty, as after an interrupted save by PHP; it counts as absent";
+                self.add(Level::Warning, path, text);
             }
             let folder = path.parent().and_then(|folder| fs::metadata(folder).ok());
             let may_replace = folder.is_some_and(|folder| {
@@ -225,62 +262,73 @@ impl Survey<'_> {
                 self.closed.push(path.to_owned());
             }
         }
-        store::document(path, value).map_err(|error| self.fault(path, &error)).ok()
+        store::document(path, value).map_err(|error| self.fault(path, &error, absence)).ok()
     }
 
-    /// Reports the temporary files of writers that were killed.
+    /// Reports the temporary files of killed writers.
     fn leftovers(&mut self, paths: &[PathBuf]) {
-        for path in paths.iter().filter(|path| {
-            let name = name(path);
-            name.starts_with('.') && name.ends_with(".tmp")
-        }) {
-            let text =
-                "was left by a writer that was killed; the next save of that file removes it";
-            self.add(Level::Warning, path, text, Some(format!("sudo rm {}", quoted(path))));
-        }
-    }
-
-    /// What is in a folder, in order; nothing where there is no such folder.
-    fn list(&mut self, folder: &Path) -> Vec<DirEntry> {
-        let entries = match fs::read_dir(folder) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Vec::new(),
-            Err(error) => {
-                let text = format!("{} can't look into this folder: {error}", self.user.name);
-                self.add(Level::Error, folder, text, Some(self.user.admit(folder, "rx")));
-                return Vec::new();
-            }
+        let is_new = |path: &Path| {
+            let modified = fs::symlink_metadata(path).and_then(|metadata| metadata.modified());
+            modified.ok().and_then(|time| time.elapsed().ok()).is_some_and(|age| age < WRITE_TIME)
         };
-        let mut entries: Vec<DirEntry> = entries.flatten().collect();
-        entries.sort_by_key(DirEntry::file_name);
-        entries
-    }
-
-    /// A data file that can't be used; out of the way it counts as absent, and is not lost.
-    fn fault(&mut self, path: &Path, error: &store::Error) {
-        let text = format!("is damaged ({}): put a copy back, or move it away", reason(error));
-        let from = quoted(path);
-        self.add(Level::Error, path, text, Some(format!("sudo mv {from} {from}.broken")));
-    }
-
-    /// A configuration that can't be used: without it there would be no aulario.
-    fn configuration_fault(&mut self, path: &Path, error: &store::Error) {
-        match error {
-            store::Error::Fault { source, .. }
-                if source.kind() == Some(ErrorKind::PermissionDenied) =>
-            {
-                let text = format!("{} may not read the aulario's configuration", self.user.name);
-                self.add(Level::Error, path, text, Some(self.user.admit(path, "r")));
-            }
-            _ => {
-                let text = format!("is damaged ({}): put a copy back", reason(error));
-                self.add(Level::Error, path, text, None);
+        for path in paths {
+            let name = name(path);
+            if name.starts_with('.') && name.ends_with(".tmp") && !is_new(path) {
+                let text = "is the temporary file of a writer that was killed; it is of no use";
+                let fix = format!("sudo rm {}", quoted(path));
+                self.report.add_with_fix(Level::Warning, path.display(), text, fix);
             }
         }
     }
 
-    fn add(&mut self, level: Level, path: &Path, text: impl Into<String>, mend: Option<String>) {
-        self.report.add(level, path.display().to_string(), text, mend);
+    /// What `folder` contains, sorted; nothing if it does not exist, `None` if it cannot be listed.
+    fn list(&mut self, folder: &Path) -> Option<Vec<PathBuf>> {
+        match fs::read_dir(folder) {
+            Ok(entries) => {
+                let mut paths: Vec<_> =
+                    entries.flatten().map(|entry: DirEntry| entry.path()).collect();
+                paths.sort();
+                Some(paths)
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => Some(Vec::new()),
+            Err(error) => {
+                let name = &self.user.name;
+                let text =
+                    format!("{name} cannot list this folder ({error}), so it is not checked");
+                let fix = self.user.grant(folder, "rx");
+                self.report.add_with_fix(Level::Warning, folder.display(), text, fix);
+                None
+            }
+        }
+    }
+
+    /// A data file that cannot be used
+    fn fault(&mut self, path: &Path, error: &store::Error, absence: &str) {
+        let text = format!("{}, so requests for it fail", reason(error));
+        if !is_damaged(error) {
+            return self.add(Level::Error, path, text);
+        }
+        let text = format!("{text}; restore it from a backup, or move it away: then {absence}");
+        let from = quoted(path);
+        // A file that was moved away earlier is kept.
+        let fix = format!("sudo mv --backup=numbered {from} {from}.broken");
+        self.report.add_with_fix(Level::Error, path.display(), text, fix);
+    }
+
+    /// A configuration that cannot be used. It is not to be moved away: an aulario without one does
+    /// not exist.
+    fn configuration_fault(&mut self, path: &Path, error: &store::Error) {
+        let text = format!("{}, so requests for this aulario fail", reason(error));
+        if is_denied(error) {
+            let fix = self.user.grant(path, "r");
+            return self.report.add_with_fix(Level::Error, path.display(), text, fix);
+        }
+        let advice = if is_damaged(error) { "; restore it from a backup" } else { "" };
+        self.add(Level::Error, path, format!("{text}{advice}"));
+    }
+
+    fn add(&mut self, level: Level, path: &Path, text: impl ToString) {
+        self.report.add(level, path.display(), text);
     }
 }
 
@@ -288,20 +336,32 @@ fn name(path: &Path) -> std::borrow::Cow<'_, str> {
     path.file_name().unwrap_or_default().to_string_lossy()
 }
 
-/// What is wrong with a file, without its path.
+fn is_denied(error: &store::Error) -> bool {
+    matches!(error, store::Error::Fault { source, .. }
+        if source.kind() == Some(ErrorKind::PermissionDenied))
+}
+
+/// Whether the content is the problem, not the access to it.
+fn is_damaged(error: &store::Error) -> bool {
+    let is_unusable = matches!(error, store::Error::Unusable { .. });
+    is_unusable
+        || matches!(error, store::Error::Fault { source: Fault::NotRegular | Fault::TooLarge, .. })
+}
+
+/// What is wrong with a file, without its path
 fn reason(error: &store::Error) -> String {
     match error {
-        store::Error::Unusable { why, .. } => why.clone(),
-        store::Error::Fault { source, .. } => source.to_string(),
+        store::Error::Unusable { why, .. } => format!("is damaged ({why})"),
+        store::Error::Fault { source: Fault::SymbolicLink, .. } => {
+            "is a symbolic link, which is not followed (replace it with a copy of its target)"
+                .to_owned()
+        }
+        store::Error::Fault { source, .. } => format!("cannot be read ({source})"),
         other => other.to_string(),
     }
 }
 
-/// Whether files can be made in `folder`, as far as its mode says.
+/// Whether files can be created in `folder`, according to its mode.
 fn may_change(folder: &Path) -> bool {
     may_access(folder, Access::WRITE_OK | Access::EXEC_OK).is_ok()
-}
-
-fn is_folder(entry: &DirEntry) -> bool {
-    entry.path().is_dir()
 }

@@ -1,4 +1,4 @@
-//! The findings of a check: a line each as they are found, or one JSON document at the end.
+//! The findings of a check: one line each as they are found, or one JSON document at the end.
 
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
@@ -6,16 +6,16 @@ use std::time::{Duration, Instant};
 use crate::json::{Map, Value};
 use crate::log::printable;
 
-/// How bad a finding is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// The severity of a finding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
     /// As it should be
     Ok,
     /// Worth knowing
     Hint,
-    /// May be wrong, or will be
+    /// Possibly wrong
     Warning,
-    /// Something will not work
+    /// Requests will fail
     Error,
 }
 
@@ -46,9 +46,10 @@ pub struct Report {
     as_json: bool,
     in_color: bool,
     findings: Vec<Value>,
-    worst: Level,
-    /// Since when nothing was printed; `None` where nobody watches.
-    quiet_since: Option<Instant>,
+    errors: usize,
+    warnings: usize,
+    /// The time of the last sign of progress, if standard error is a terminal
+    last_progress: Option<Instant>,
     has_progress: bool,
 }
 
@@ -59,31 +60,41 @@ impl Report {
             as_json,
             in_color: io::stdout().is_terminal(),
             findings: Vec::new(),
-            worst: Level::Ok,
-            quiet_since: io::stderr().is_terminal().then(Instant::now),
+            errors: 0,
+            warnings: 0,
+            last_progress: io::stderr().is_terminal().then(Instant::now),
             has_progress: false,
         }
     }
 
-    /// A finding about a setting or path, with the command that mends it.
-    pub fn add(
+    /// Adds a finding about a setting, a path or another subject.
+    pub fn add(&mut self, level: Level, about: impl ToString, text: impl ToString) {
+        self.add_finding(level, &about.to_string(), &text.to_string(), None);
+    }
+
+    /// Adds a finding with a shell command that fixes it.
+    pub fn add_with_fix(
         &mut self,
         level: Level,
-        about: impl Into<String>,
-        text: impl Into<String>,
-        mend: Option<String>,
+        about: impl ToString,
+        text: impl ToString,
+        fix: String,
     ) {
-        let (about, text) = (printable(&about.into()), printable(&text.into()));
-        let mend = mend.map(|command| printable(&command));
-        self.worst = self.worst.max(level);
+        self.add_finding(level, &about.to_string(), &text.to_string(), Some(fix));
+    }
+
+    fn add_finding(&mut self, level: Level, about: &str, text: &str, fix: Option<String>) {
+        let (about, text) = (printable(about), printable(text));
+        self.errors += usize::from(level == Level::Error);
+        self.warnings += usize::from(level == Level::Warning);
         if self.as_json {
             let mut finding = Map::from([
                 ("level", Value::from(level.name())),
                 ("about", Value::String(about)),
                 ("text", Value::String(text)),
             ]);
-            if let Some(command) = mend {
-                finding.set("mend", Value::String(command));
+            if let Some(command) = fix {
+                finding.set("fix", Value::String(command));
             }
             return self.findings.push(Value::Map(finding));
         }
@@ -93,18 +104,18 @@ impl Report {
         } else {
             format!("{:7}", level.name())
         };
-        let mend = mend.map(|command| format!(". To mend it: {command}")).unwrap_or_default();
-        print(&format!("{level} {about}: {text}{mend}\n"));
+        let fix = fix.map(|command| format!("        {command}\n")).unwrap_or_default();
+        print(&format!("{level} {about}: {text}\n{fix}"));
     }
 
-    /// Shows on a terminal that something goes on, where that takes longer than a second.
+    /// Shows progress on a terminal once a check has taken a second.
     pub fn progress(&mut self, done: usize, what: &str) {
-        let Some(since) = self.quiet_since else { return };
+        let Some(last) = self.last_progress else { return };
         let pause = if self.has_progress { 100 } else { 1000 };
-        if since.elapsed() > Duration::from_millis(pause) {
+        if last.elapsed() > Duration::from_millis(pause) {
             _ = write!(io::stderr(), "\r{done} {what} …");
             self.has_progress = true;
-            self.quiet_since = Some(Instant::now());
+            self.last_progress = Some(Instant::now());
         }
     }
 
@@ -115,27 +126,40 @@ impl Report {
         }
     }
 
-    /// Prints what is left to print and gives the exit status: 0 all well, 1 warnings, 2 something
-    /// will not work.
+    /// Prints the summary, or the JSON document, and returns the exit status: 0 no problem,
+    /// 1 warnings, 2 errors.
     pub fn finish(mut self) -> u8 {
         self.clear_progress();
-        let status = match self.worst {
-            Level::Ok | Level::Hint => 0,
-            Level::Warning => 1,
-            Level::Error => 2,
+        let status = match (self.errors, self.warnings) {
+            (0, 0) => 0,
+            (0, _) => 1,
+            _ => 2,
         };
         if self.as_json {
             let document = Value::Map(Map::from([
                 ("status", Value::Int(status.into())),
+                ("errors", Value::Int(self.errors as i64)),
+                ("warnings", Value::Int(self.warnings as i64)),
                 ("findings", Value::List(self.findings)),
             ]));
             print(&format!("{}\n", String::from_utf8_lossy(&document.to_compact())));
+        } else {
+            let counts = [(self.errors, "error"), (self.warnings, "warning")];
+            let counts = counts.into_iter().filter(|(count, _)| *count > 0);
+            let counts: Vec<_> = counts.map(|(count, noun)| counted(count, noun)).collect();
+            let summary = if counts.is_empty() { "no problems found" } else { &counts.join(", ") };
+            print(&format!("{summary}\n"));
         }
         status
     }
 }
 
-/// A reader that has gone away is no error.
+/// A number and its noun in the right form: "1 day", "2 days".
+pub fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
+/// A closed standard output is not an error.
 fn print(text: &str) {
     _ = io::stdout().write_all(text.as_bytes());
 }

@@ -1,36 +1,36 @@
-//! The user that a process runs as, and what he may do with files.
+//! The user that runs the check, and commands that give them access.
 
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use crate::store::access;
 
-/// A user and his groups.
+/// The user that this process runs as.
 #[derive(Debug)]
 pub struct User {
     pub ids: access::User,
-    /// As `/etc/passwd` has it, else the number
+    /// The name in `/etc/passwd`, else the number
     pub name: String,
-    /// The first of his groups, as `/etc/group` has it, else the number
+    /// The name of the primary group in `/etc/group`, else the number
     pub group: String,
 }
 
 impl User {
-    /// The one of this process.
     pub fn of_process() -> User {
         let ids = access::User::of_process();
         let (name, group) = (name_in("/etc/passwd", ids.uid), name_in("/etc/group", ids.gid));
         User { ids, name, group }
     }
 
-    /// The command that lets his group use `path` with these rights.
-    pub fn admit(&self, path: &Path, rights: &str) -> String {
+    /// A command that gives the user's group these permissions for `path`.
+    pub fn grant(&self, path: &Path, permissions: &str) -> String {
         let (group, path) = (&self.group, quoted(path));
-        format!("sudo chgrp {group} {path} && sudo chmod g+{rights} {path}")
+        format!("sudo chgrp {group} {path} && sudo chmod g+{permissions} {path}")
     }
 }
 
-/// The name that goes with a number in `/etc/passwd` or `/etc/group`.
+/// The name of the user or group `id` in `/etc/passwd` or `/etc/group`.
 fn name_in(file: &str, id: u32) -> String {
     let text = fs::read_to_string(file).unwrap_or_default();
     let mut entries = text.lines().map(|line| line.split(':'));
@@ -41,9 +41,16 @@ fn name_in(file: &str, id: u32) -> String {
     name.unwrap_or_else(|| id.to_string())
 }
 
-/// A path as a shell takes it.
+/// `path` as a word of a shell. Control characters and invalid UTF-8 need the form `$'…'`.
 pub fn quoted(path: &Path) -> String {
-    let path = path.display().to_string();
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
-    if path.chars().all(plain) { path } else { format!("'{}'", path.replace('\'', r"'\''")) }
+    let bytes = path.as_os_str().as_bytes();
+    match path.to_str() {
+        Some(text) if text.bytes().all(|b| b.is_ascii_alphanumeric() || b"/._-".contains(&b)) => {
+            text.to_owned()
+        }
+        Some(text) if !text.contains(char::is_control) => {
+            format!("'{}'", text.replace('\'', r"'\''"))
+        }
+        _ => format!("$'{}'", bytes.escape_ascii()),
+    }
 }

@@ -1,15 +1,16 @@
 //! The administrator's self-check.
 
 use std::fs;
-use std::io::Write;
-use std::os::unix::fs::{PermissionsExt, chown};
-use std::process::{Command, Stdio};
+use std::io::{Read, Write};
+use std::os::unix::fs::{PermissionsExt, chown, symlink};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, SystemTime};
 
 use crate::support::*;
 
-/// Runs the check behind `before`, and gives its exit status and its findings as JSON.
-fn check(school: &School, before: &[&str], options: &[&str], input: &str) -> (i32, Vec<Value>) {
-    let words = [before, &[PROGRAM, "check", "--json"], options].concat();
+/// Runs `comedor check` under the command `wrapper`, with `input` on standard input.
+fn run(school: &School, wrapper: &[&str], options: &[&str], input: &str) -> Output {
+    let words = [wrapper, &[PROGRAM, "check"], options].concat();
     let mut child = Command::new(words[0])
         .args(&words[1..])
         .env_clear()
@@ -18,29 +19,50 @@ fn check(school: &School, before: &[&str], options: &[&str], input: &str) -> (i3
         .env("TZ", "UTC")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
-    let output = child.wait_with_output().unwrap();
+    // The program may exit without reading it.
+    _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+    child.wait_with_output().unwrap()
+}
+
+/// Runs the check with `--json`; returns its exit status and its findings.
+#[track_caller]
+fn check(school: &School, wrapper: &[&str], options: &[&str], input: &str) -> (i32, Vec<Value>) {
+    let output = run(school, wrapper, &[&["--json"], options].concat(), input);
     let document: Value = serde_json::from_slice(&output.stdout).expect("one JSON document");
     let status = output.status.code().unwrap();
     assert_eq!(document["status"], status);
-    (status, document["findings"].as_array().unwrap().clone())
+    let findings = document["findings"].as_array().unwrap().clone();
+    for (key, level) in [("errors", "error"), ("warnings", "warning")] {
+        let count = findings.iter().filter(|finding| finding["level"] == level).count();
+        assert_eq!(document[key], count);
+    }
+    (status, findings)
 }
 
-/// Whether there is a finding of that level about a path or setting that ends so, with that text.
+/// The finding of that level whose path or setting ends with `about`, with that text.
 #[track_caller]
-fn found(findings: &[Value], level: &str, about: &str, text: &str) {
+fn found<'f>(findings: &'f [Value], level: &str, about: &str, text: &str) -> &'f Value {
     let is = |finding: &&Value| {
         finding["level"] == level
             && finding["about"].as_str().unwrap().ends_with(about)
             && finding["text"].as_str().unwrap().contains(text)
     };
-    assert!(findings.iter().any(|finding| is(&finding)), "{level} {about} {text}: {findings:#?}");
+    let found = findings.iter().find(is);
+    found.unwrap_or_else(|| panic!("{level} {about} {text}: {findings:#?}"))
+}
+
+/// Runs the command of a finding, as root.
+#[track_caller]
+fn fix(finding: &Value) {
+    let command = finding["fix"].as_str().expect("a command").replace("sudo ", "");
+    output(Command::new("bash").args(["-c", &command]), "bash");
 }
 
 #[test]
-fn a_correct_installation_has_only_hints() {
+fn correct_installation_has_only_hints() {
     let school = School::new();
     school.save(json!({"date": DATE, "menu_type": "basal", "plates": {}}));
     let files = school.files();
@@ -50,14 +72,14 @@ fn a_correct_installation_has_only_hints() {
         .filter(|finding| ["warning", "error"].contains(&finding["level"].as_str().unwrap()))
         .map(|finding| finding["about"].as_str().unwrap())
         .collect();
-    // The test runs as root, and its school lies in /tmp.
+    // The test runs as root, and its session folder is in /tmp.
     assert_eq!(bad, ["user", school.sessions().to_str().unwrap()], "{findings:#?}");
     found(&findings, "ok", "COMEDOR_DATA_DIR", "(from the environment)");
     found(&findings, "ok", "COMEDOR_SERVICE", "service (from the default)");
-    found(&findings, "hint", "settings", "can't be seen from here");
+    found(&findings, "hint", "settings", "not visible here");
     found(&findings, "ok", "today", "");
     found(&findings, "ok", "/Aularios", "can write here");
-    found(&findings, "ok", "/data", "3 aularios and 1 saved days");
+    found(&findings, "ok", "/data", "3 aularios and 1 saved day checked");
     assert_eq!(school.files(), files, "the check changes nothing");
 }
 
@@ -73,34 +95,81 @@ fn problems_in_the_data_are_found_with_file_and_position() {
         ("broken.json", "{"),
         ("orphan/x", ""),
         ("aula1/.Comedor-MenuTypes.json.tmp", "half"),
+        ("aula1/.a'b\n\u{1}.tmp", "half"),
+        ("aula1/._datos.json.tmp", "of a running writer"),
         ("aula1/Comedor-MenuTypes.json", r#"[{"id":"a"},{"id":"a"},{"id":""},5]"#),
         ("aula1/Comedor/2026-11/21/_datos.json", r#"{"menus":{"a":{"plates":{"primero":"x"}}}}"#),
         ("aula1/Comedor/2026-11/22/_datos.json", "{\"menus\""),
         ("aula1/Comedor/2026-11/23/_datos.json", ""),
         ("aula1/Comedor/2026-11/31/_datos.json", "{}"),
+        ("aula2/Comedor-MenuTypes.json", "{"),
     ] {
         school.write(path, content);
+    }
+    for leftover in ["aula1/.Comedor-MenuTypes.json.tmp", "aula1/.a'b\n\u{1}.tmp"] {
+        let file = fs::File::open(school.path(leftover)).unwrap();
+        file.set_modified(SystemTime::now() - Duration::from_secs(120)).unwrap();
     }
     let (status, findings) = check(&school, &[], &[], "");
     assert_eq!(status, 2);
     for (level, about, text) in [
-        ("warning", "self.json", "the aulario itself"),
-        ("warning", "nowhere.json", "does not exist"),
-        ("warning", "chain.json", "in turn"),
-        ("warning", "two words.json", "no request can name"),
-        ("error", "broken.json", "damaged (EOF"),
+        ("warning", "self.json", "shared_comedor_from is `self`, which is the aulario itself"),
+        ("warning", "nowhere.json", "shared_comedor_from is `missing`, which does not exist"),
+        ("warning", "chain.json", "shared_comedor_from is `compartida`, which shares in turn"),
+        ("warning", "two words.json", "not a valid id"),
+        ("error", "broken.json", "is damaged (invalid JSON: EOF"),
         ("hint", "orphan", "belongs to no aulario"),
         ("warning", ".Comedor-MenuTypes.json.tmp", "killed"),
-        ("warning", "Comedor-MenuTypes.json", "the id a stands 2 times"),
+        ("warning", "Comedor-MenuTypes.json", "duplicate id a (2 entries)"),
         ("warning", "Comedor-MenuTypes.json", "2 entries have no usable id"),
-        ("error", "21/_datos.json", "menus.a.plates.primero is no map"),
+        ("error", "21/_datos.json", "menus.a.plates.primero is not a map"),
         ("error", "22/_datos.json", "EOF"),
+        ("error", "22/_datos.json", "the day has no menus until the file is back"),
+        (
+            "error",
+            "aula2/Comedor-MenuTypes.json",
+            "the three default types apply, and menus of other types",
+        ),
         ("warning", "23/_datos.json", "is empty"),
-        ("hint", "11/31", "is no day"),
-        ("hint", "aula1", "1 days have menus of the type basal"),
+        ("hint", "11/31", "is not a day"),
+        ("hint", "aula1", "1 day has menus of type basal"),
     ] {
         found(&findings, level, about, text);
     }
+    for finding in findings.iter().filter(|f| f["about"].as_str().unwrap().ends_with(".tmp")) {
+        fix(finding);
+    }
+    let is_temporary = |path: &String| path.ends_with(".tmp");
+    assert_eq!(
+        school.files().into_iter().filter(is_temporary).collect::<Vec<_>>(),
+        ["aula1/._datos.json.tmp"]
+    );
+
+    // Damaged files are moved away, next to those of an earlier time.
+    school.write("aula2/Comedor-MenuTypes.json.broken", "earlier");
+    fix(found(&findings, "error", "aula2/Comedor-MenuTypes.json", "damaged"));
+    assert_eq!(school.read("aula2/Comedor-MenuTypes.json.broken"), "{");
+    assert_eq!(school.read("aula2/Comedor-MenuTypes.json.broken.~1~"), "earlier");
+}
+
+#[test]
+fn symbolic_links_are_named_and_never_moved() {
+    let school = School::new();
+    school.save(json!({"date": DATE, "menu_type": "basal", "plates": {}}));
+    let link = |path| {
+        let path = school.path(path);
+        _ = fs::rename(&path, path.with_extension("target"));
+        symlink(path.with_extension("target"), path).unwrap();
+    };
+    [LOCK, TYPES, DAY, "aula2.json"].into_iter().for_each(link);
+    let (status, findings) = check(&school, &[], &[], "");
+    assert_eq!(status, 2);
+    for about in [TYPES, DAY, "aula2.json"] {
+        let finding = found(&findings, "error", about, "is a symbolic link");
+        assert_eq!(finding["fix"], Value::Null);
+    }
+    fix(found(&findings, "error", LOCK, "remove it, and the next save creates"));
+    assert!(!school.path(LOCK).is_symlink());
 }
 
 #[test]
@@ -112,85 +181,229 @@ fn missing_permissions_are_found_with_a_command_that_fixes_them() {
     let (status, findings) = check(&school, AS_NOBODY, &[], "");
     assert_eq!(status, 2);
     found(&findings, "ok", "user", "nobody");
-    found(&findings, "error", "/Aularios", "nobody can't write here");
-    found(&findings, "error", "/aula1", "nobody can't change 6 of the files and folders");
-    for finding in findings.iter().filter(|finding| finding["level"] == "error") {
-        let mend = finding["mend"].as_str().expect("a command");
-        assert!(mend.starts_with("sudo chgrp "), "{mend}");
-        output(Command::new("sh").args(["-c", &mend.replace("sudo ", "")]), "dash");
-    }
+    found(&findings, "error", "/Aularios", "nobody cannot write here");
+    found(&findings, "error", "/aula1", "nobody may not change 6 paths below");
+    findings.iter().filter(|finding| finding["level"] == "error").for_each(fix);
     let (status, findings) = check(&school, AS_NOBODY, &[], "");
     assert_eq!(status, 1, "{findings:#?}");
 
     // One that has no other fault is found as well.
-    for path in ["aula1/.comedor.lock", "aula1/Comedor", "aula1/Comedor/2026-11"] {
+    for path in [LOCK, "aula1/Comedor", "aula1/Comedor/2026-11"] {
         let mode = fs::metadata(school.path(path)).unwrap().permissions();
         open(school.path(path), 0o500);
         let (status, findings) = check(&school, AS_NOBODY, &[], "");
         assert_eq!(status, 2, "{path}");
+        found(&findings, "error", "/aula1", "may not change 1 path below");
         found(&findings, "error", "/aula1", path);
         fs::set_permissions(school.path(path), mode).unwrap();
     }
+
+    // The folder of the aularios needs to be writable only to create the folder of one.
+    open(school.aularios(), 0o555);
+    let (status, findings) = check(&school, AS_NOBODY, &[], "");
+    assert_eq!(status, 2);
+    found(&findings, "error", "/Aularios", "fails for aularios without a folder: aula2");
+    fs::create_dir(school.path("aula2")).unwrap();
+    open(school.path("aula2"), 0o777);
+    let (status, findings) = check(&school, AS_NOBODY, &[], "");
+    assert_eq!(status, 1, "{findings:#?}");
+
     open(school.path("aula1.json"), 0o600);
     let (_, findings) = check(&school, AS_NOBODY, &[], "");
-    found(&findings, "error", "aula1.json", "may not read");
+    fix(found(&findings, "error", "aula1.json", "Permission denied"));
+    assert_eq!(check(&school, AS_NOBODY, &[], "").0, 1);
 
     chown(school.data(), Some(1), None).unwrap();
     open(school.data(), 0o700);
     let (_, findings) = check(&school, AS_NOBODY, &[], "");
-    found(&findings, "error", "/data", "may not enter");
+    fix(found(&findings, "error", "/data", "nobody may not enter this folder"));
+    assert_eq!(check(&school, AS_NOBODY, &[], "").0, 1);
 }
 
 #[test]
-fn the_check_of_a_session_shows_only_centre_aularios_and_permissions() {
+fn folder_outside_of_the_data_is_not_opened_by_a_command() {
     let school = School::new();
-    let secret = format!("secret|s:6:\"sesame\";{}", session(TEACHER));
-    let path = school.log_in("secret", secret);
-    let before = fs::metadata(&path).unwrap().modified().unwrap();
-    let (status, findings) = check(&school, &[], &["--session"], "secret\n");
-    assert_eq!((status, findings.len()), (0, 5));
-    found(&findings, "ok", "session", "its centre is centro1");
-    found(&findings, "ok", "session", "every aulario");
-    found(&findings, "ok", "session", "may read");
-    found(&findings, "hint", "session", "lacks sysadmin:access");
-    assert!(!format!("{findings:?}").contains("sesame"));
-    assert_eq!(fs::metadata(&path).unwrap().modified().unwrap(), before, "not kept alive");
-    school.log_in("elsewhere", session_of("centro9", TEACHER));
-    let (status, findings) = check(&school, &[], &["--session"], "elsewhere");
+    let parent = school.data().parent().unwrap().to_owned();
+    fs::set_permissions(&parent, fs::Permissions::from_mode(0o700)).unwrap();
+    let (status, findings) = check(&school, AS_NOBODY, &[], "");
     assert_eq!(status, 2);
-    found(&findings, "error", "session", "Centros/centro9 of its centre");
-    school.log_in("garbage", "x");
-    for (id, text) in [("no", "no session"), ("../x", "no session's id"), ("garbage", "byte 1")] {
-        let (status, findings) = check(&school, &[], &["--session"], id);
-        assert_eq!(status, 2);
-        found(&findings, "error", "session", text);
+    for what in ["data folder (COMEDOR_DATA_DIR)", "session folder (COMEDOR_SESSION_DIR)"] {
+        let text =
+            format!("needs to (execute permission) to reach the {what}; if it must stay closed");
+        let finding = found(&findings, "error", parent.to_str().unwrap(), &text);
+        assert_eq!(finding["fix"], Value::Null);
     }
 }
 
 #[test]
-fn output_to_a_file_is_one_line_per_finding_without_colours() {
+fn wrong_data_folder_is_reported_with_the_right_one() {
     let school = School::new();
-    school.write("bad\u{1b}[31m\n.json", "{}");
-    let mut command = Command::new(PROGRAM);
-    command.arg("check").env_clear().env("COMEDOR_DATA_DIR", school.data());
-    let output = command.env("COMEDOR_SESSION_DIR", school.sessions()).output().unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
-    assert!(text.lines().all(|line| {
-        ["ok      ", "hint    ", "warning ", "error   "].iter().any(|level| line.starts_with(level))
-    }));
-    assert!(!text.contains('\u{1b}'));
-    assert_eq!(output.stderr, b"");
-    let mut wrong = Command::new(PROGRAM);
-    assert_eq!(wrong.args(["check", "--x"]).env_clear().status().unwrap().code(), Some(2));
+    let data = school.data();
+    for (setting, text) in [
+        (data.join("Centros"), "data does, set COMEDOR_DATA_DIR="),
+        (data.parent().unwrap().to_owned(), "data does, set COMEDOR_DATA_DIR="),
+        (data.with_file_name("missing"), "data does, set COMEDOR_DATA_DIR="),
+        (data.join("x/y"), "must name the folder that contains Centros"),
+    ] {
+        let setting = format!("COMEDOR_DATA_DIR={}", setting.display());
+        let (status, findings) = check(&school, &["env", &setting], &[], "");
+        assert_eq!(status, 2);
+        found(&findings, "error", "", text);
+    }
+    fs::create_dir_all(data.with_file_name("second").join("Centros")).unwrap();
+    let setting = format!("COMEDOR_DATA_DIR={}", data.with_file_name("missing").display());
+    let (_, findings) = check(&school, &["env", &setting], &[], "");
+    let second = data.with_file_name("second");
+    let each = format!(": each of {}, {} does", data.display(), second.display());
+    found(&findings, "error", "/missing", &each);
+
+    // The default folder, in a system of its own.
+    let root = tempfile::tempdir().unwrap();
+    let program = root.path().join(PROGRAM.trim_start_matches('/'));
+    fs::create_dir_all(program.parent().unwrap()).unwrap();
+    fs::copy(PROGRAM, program).unwrap();
+    fs::create_dir_all(root.path().join("DATA/aulas/Centros")).unwrap();
+    let chroot =
+        ["env", "-u", "COMEDOR_DATA_DIR", "/usr/sbin/chroot", root.path().to_str().unwrap()];
+    let (_, findings) = check(&school, &chroot, &[], "");
+    found(&findings, "error", "/DATA/service", ": /DATA/aulas does, set COMEDOR_SERVICE=aulas");
 }
 
 #[test]
-fn invalid_settings_end_the_check() {
-    let mut command = Command::new(PROGRAM);
-    command.args(["check", "--json"]).env_clear().env("COMEDOR_SESSION_FORMAT", "x");
-    let output = command.output().unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let findings = document["findings"].as_array().unwrap();
-    found(findings, "error", "settings", "COMEDOR_SESSION_FORMAT is none of");
+fn check_of_a_session_shows_only_centre_aularios_and_permissions() {
+    let school = School::new();
+    let secret = format!("secret|s:6:\"sesame\";{}", session(TEACHER));
+    let path = school.log_in("secret", secret);
+    let before = fs::metadata(&path).unwrap().modified().unwrap();
+    for input in ["secret\n", "secret", "PHPSESSID=secret\n", "a=b; PHPSESSID=secret"] {
+        let (status, findings) = check(&school, &[], &["--session"], input);
+        assert_eq!((status, findings.len()), (1, 6), "{input}");
+        found(&findings, "ok", "session", "the centre is centro1");
+        found(&findings, "ok", "session", "every aulario");
+        found(&findings, "ok", "session", "may read");
+        found(&findings, "hint", "session", "sysadmin:access is missing");
+        found(&findings, "warning", "user", "runs as root");
+        assert!(!format!("{findings:?}").contains("sesame"));
+    }
+    assert_eq!(fs::metadata(&path).unwrap().modified().unwrap(), before, "not kept alive");
+    school.log_in("elsewhere", session_of("centro9", TEACHER));
+    school.log_in("garbage", "x");
+    school.log_in("out", "auth_ok|b:0;");
+    let unit = "a:1:{s:6:\"centro\";s:1:\"c\";}";
+    school.log_in("two", format!("auth_ok|b:1;auth_data|a:2:{{i:7;{unit}s:5:\"aulas\";{unit}}}"));
+    school.log_in("none", "auth_ok|b:1;auth_data|a:1:{s:1:\"x\";a:0:{}}");
+    for (wrapper, input, text) in [
+        (&[][..], "elsewhere", "Centros/centro9 for the centre"),
+        (&[], "no", "no such session"),
+        (&[], "../x", "expected the value of the cookie PHPSESSID"),
+        (&[], "", "expected the value of the cookie PHPSESSID"),
+        (&[], "garbage", "byte 1"),
+        (&[], "out", "not logged in"),
+        (&[], "none", "under no other service"),
+        (&[], "two", "has a centre under `7`, `aulas`: set COMEDOR_SERVICE to one of them"),
+        (
+            &["env", "COMEDOR_SERVICE=menus"],
+            "secret",
+            "has a centre under `service`: set COMEDOR_SERVICE=service",
+        ),
+        (&["env", "COMEDOR_SESSION_NAME=SID"], "PHPSESSID=secret", "value of the cookie SID"),
+    ] {
+        let (status, findings) = check(&school, wrapper, &["--session"], input);
+        assert_eq!(status, 2, "{input}");
+        found(&findings, "error", "session", text);
+    }
+    let folder = school.sessions().parent().unwrap().to_owned();
+    fs::set_permissions(folder, fs::Permissions::from_mode(0o755)).unwrap();
+    let (_, findings) = check(&school, AS_NOBODY, &["--session"], "secret");
+    found(&findings, "error", "session", "user nobody needs read and write permission");
+}
+
+#[test]
+fn terminal_shows_a_prompt_and_one_line_is_read() {
+    let school = School::new();
+    let line = format!("{PROGRAM} check --session");
+    let mut child = Command::new("script")
+        .args(["-q", "-e", "-c", &line, "/dev/null"])
+        .env_clear()
+        .env("SHELL", "/bin/sh")
+        .env("COMEDOR_DATA_DIR", school.data())
+        .env("COMEDOR_SESSION_DIR", school.sessions())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("script; apt-get install bsdutils");
+    // Standard input stays open: the check must not wait for its end.
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(b"admin\n").unwrap();
+    let mut text = String::new();
+    child.stdout.take().unwrap().read_to_string(&mut text).unwrap();
+    drop(input);
+    assert_eq!(child.wait().unwrap().code(), Some(1), "{text}");
+    assert!(text.contains("Value of the cookie PHPSESSID: "), "{text}");
+    assert!(text.contains("may change menus"), "{text}");
+}
+
+#[test]
+fn output_is_one_line_per_finding_with_its_command_below_and_a_summary() {
+    let school = School::new();
+    school.write("bad\u{1b}[31m\n.json", "{}");
+    let output = run(&school, &[], &[], "");
+    let text = String::from_utf8(output.stdout).unwrap();
+    let levels = ["ok      ", "hint    ", "warning ", "error   "];
+    let lines: Vec<&str> = text.lines().collect();
+    let (summary, lines) = lines.split_last().unwrap();
+    assert_eq!(*summary, "3 warnings");
+    for (index, line) in lines.iter().enumerate() {
+        let is_command = line.starts_with("        sudo ") && index > 0;
+        assert!(is_command || levels.iter().any(|level| line.starts_with(level)), "{text}");
+    }
+    assert!(text.contains("\n        sudo -u www-data comedor check\n"), "{text}");
+    assert!(!text.contains('\u{1b}'));
+    assert_eq!(output.stderr, b"");
+
+    fs::remove_file(school.path("bad\u{1b}[31m\n.json")).unwrap();
+    school.write("broken.json", "{");
+    let output = run(&school, &[], &[], "");
+    assert!(output.stdout.ends_with(b"\n1 error, 2 warnings\n"));
+    let nobody = run(&school, AS_NOBODY, &["--session"], "");
+    assert!(nobody.stdout.ends_with(b"\n1 error\n"));
+}
+
+#[test]
+fn wrong_command_line_prints_the_problem_and_the_usage() {
+    for (arguments, problem) in [
+        (&["check", "--x"][..], "comedor: unknown option `--x` of `check`"),
+        (&["check", "--json", "x"], "comedor: unknown option `x` of `check`"),
+        (&["--x"], "comedor: unknown option `--x`"),
+        (&["chek"], "comedor: unknown command `chek`"),
+        (&["fastcgi"], "comedor: `fastcgi` needs one argument: SOCKET"),
+        (&[], "comedor: missing command"),
+    ] {
+        let output = Command::new(PROGRAM).args(arguments).env_clear().output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert_eq!(output.stdout, b"");
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(text.lines().next(), Some(problem));
+        assert!(text.contains("usage:"));
+    }
+}
+
+#[test]
+fn invalid_setting_is_one_finding() {
+    let school = School::new();
+    for (setting, level, about, text) in [
+        ("COMEDOR_SESSION_FORMAT=x", "error", "settings", "COMEDOR_SESSION_FORMAT must be php,"),
+        ("TZ=Mars", "error", "TZ", "Mars (from the environment): TZ must name a time zone"),
+    ] {
+        let (status, findings) = check(&school, &["env", setting], &[], "");
+        assert_eq!(status, 2);
+        found(&findings, level, about, text);
+        assert_eq!(
+            findings
+                .iter()
+                .filter(|finding| finding["about"] == about && finding["level"] != "hint")
+                .count(),
+            1
+        );
+    }
 }

@@ -1,0 +1,141 @@
+//! The folders that the settings name, and whether the user can enter them and write there.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Access, access};
+
+use super::report::{Level, Report};
+use super::user::User;
+use crate::config::{Config, Settings};
+use crate::model::Id;
+
+/// Checks the session folder.
+pub fn check_sessions(config: &Config, user: &User, report: &mut Report) {
+    let folder = &config.session.save_path.folder;
+    if let Err(obstacle) = enter(folder) {
+        return obstacle.report("the session folder", "COMEDOR_SESSION_DIR", user, report);
+    }
+    report.add(Level::Ok, folder.display(), "the session folder can be entered");
+    if folder.starts_with("/tmp") || folder.starts_with("/var/tmp") {
+        report.add(
+            Level::Warning,
+            folder.display(),
+            "systemd can give each service its own /tmp, so the web server may not see PHP's \
+             sessions here; set PHP's session.save_path to another folder",
+        );
+    }
+}
+
+/// Checks the data folder; returns whether its `Centros` can be entered.
+pub fn check_data(config: &Config, settings: &Settings, user: &User, report: &mut Report) -> bool {
+    let centros = config.data_dir.join("Centros");
+    let Err(obstacle) = enter(&centros) else {
+        report.add(Level::Ok, centros.display(), "the data folder can be entered");
+        return true;
+    };
+    if obstacle.error.kind() == ErrorKind::NotFound {
+        let mut text =
+            "does not exist; COMEDOR_DATA_DIR must name the folder that contains Centros"
+                .to_owned();
+        match near(&config.data_dir).as_slice() {
+            [] => {}
+            [folder] => {
+                let service = folder.strip_prefix("/DATA").ok().and_then(Path::to_str);
+                let service = service.filter(|id| Id::parse(id).is_ok());
+                let setting = match service.filter(|_| settings.get("COMEDOR_DATA_DIR").is_none()) {
+                    Some(service) => format!("COMEDOR_SERVICE={service}"),
+                    None => format!("COMEDOR_DATA_DIR={}", folder.display()),
+                };
+                text += &format!(": {} does, set {setting}", folder.display());
+            }
+            folders => {
+                let folders: Vec<_> = folders.iter().map(|f| f.display().to_string()).collect();
+                text += &format!(": each of {} does", folders.join(", "));
+            }
+        }
+        report.add(Level::Error, obstacle.path.display(), text);
+    } else if obstacle.error.kind() == ErrorKind::PermissionDenied
+        && obstacle.path.starts_with(&config.data_dir)
+    {
+        let text = format!("{} may not enter this folder, so every request fails", user.name);
+        let fix = user.grant(obstacle.path, "x");
+        report.add_with_fix(Level::Error, obstacle.path.display(), text, fix);
+    } else {
+        obstacle.report("the data folder", "COMEDOR_DATA_DIR", user, report);
+    }
+    false
+}
+
+/// The folders that contain `Centros` above, beside and below `data_dir`.
+fn near(data_dir: &Path) -> Vec<PathBuf> {
+    let parent = data_dir.parent();
+    let around = [parent, Some(data_dir)].into_iter().flatten();
+    let inside = around.filter_map(|folder| fs::read_dir(folder).ok()).flatten().flatten();
+    let folders = parent.map(Path::to_owned).into_iter().chain(inside.map(|entry| entry.path()));
+    let mut folders: Vec<_> = folders.filter(|folder| folder.join("Centros").is_dir()).collect();
+    folders.sort();
+    folders
+}
+
+/// The first part of a path that is missing, not a folder or closed to the user
+struct Obstacle<'p> {
+    path: &'p Path,
+    error: io::Error,
+}
+
+impl Obstacle<'_> {
+    /// Reports that `what`, named by `setting`, cannot be reached. A folder outside of the
+    /// application may be closed for a reason, so there is no command that opens it.
+    fn report(&self, what: &str, setting: &str, user: &User, report: &mut Report) {
+        let text = match self.error.kind() {
+            ErrorKind::NotFound => format!("does not exist; {setting} must name {what}"),
+            ErrorKind::NotADirectory => format!("is not a folder; {setting} must name {what}"),
+            ErrorKind::PermissionDenied => format!(
+                "{} may not enter this folder, and needs to (execute permission) to reach {what} \
+                 ({setting}); if it must stay closed, move {what}",
+                user.name
+            ),
+            _ => format!("{}; {what} ({setting}) cannot be reached", self.error),
+        };
+        report.add(Level::Error, self.path.display(), text);
+    }
+}
+
+/// Checks that this user can enter `folder` and every folder above it.
+fn enter(folder: &Path) -> Result<(), Obstacle<'_>> {
+    let mut parts: Vec<&Path> = folder.ancestors().collect();
+    parts.reverse();
+    for path in parts {
+        let check = || -> io::Result<()> {
+            if !fs::metadata(path)?.is_dir() {
+                return Err(ErrorKind::NotADirectory.into());
+            }
+            Ok(access(path, Access::EXEC_OK)?)
+        };
+        check().map_err(|error| Obstacle { path, error })?;
+    }
+    Ok(())
+}
+
+/// Checks that this user can create files in `folder`; if not, `consequence` follows.
+pub fn check_write(folder: &Path, consequence: &str, user: &User, report: &mut Report) {
+    let name = &user.name;
+    match try_to_write(folder) {
+        Ok(()) => report.add(Level::Ok, folder.display(), format!("{name} can write here")),
+        Err(error) => {
+            let text = format!("{name} cannot write here ({error}), so {consequence}");
+            report.add_with_fix(Level::Error, folder.display(), text, user.grant(folder, "rwx"));
+        }
+    }
+}
+
+/// Creates a file and removes it. Its name is that of a temporary file, which a later check reports
+/// if this one is killed.
+fn try_to_write(folder: &Path) -> io::Result<()> {
+    let path = folder.join(format!(".comedor.check.{}.tmp", std::process::id()));
+    let mut file = OpenOptions::new().write(true).create_new(true).open(&path)?;
+    let written = file.write_all(b"comedor check\n").and_then(|()| file.sync_all());
+    fs::remove_file(&path).and(written)
+}

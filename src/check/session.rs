@@ -1,0 +1,127 @@
+//! One session: whether it is found, its centre, aularios and permissions; nothing else of its
+//! content.
+
+use std::io::{self, BufRead, IsTerminal, Read};
+
+use super::report::{Level, Report};
+use super::user::User;
+use crate::caller::{self, Caller};
+use crate::config::{Config, SessionConfig};
+use crate::error::{Code, Error};
+use crate::session::{self, Session, SessionId, session_id};
+
+const ABOUT: &str = "session";
+
+/// Checks the session whose cookie is on standard input.
+pub fn check(config: &Config, user: &User, report: &mut Report) {
+    let SessionConfig { save_path, name, format, .. } = &config.session;
+    let line = match read_line(name) {
+        Ok(line) => line,
+        Err(error) => return report.add(Level::Error, ABOUT, format!("standard input: {error}")),
+    };
+    let line = line.trim();
+    // The value alone, or as the browser's tools and curl show it.
+    let Some(id) = session_id(line.as_bytes(), name).or_else(|| SessionId::new(line.to_owned()))
+    else {
+        let text =
+            format!("standard input has no session id; expected the value of the cookie {name}");
+        return report.add(Level::Error, ABOUT, text);
+    };
+    let found = match session::find(&config.session, &id) {
+        Ok(found) => found,
+        Err(error) => {
+            let text = format!(
+                "{}; the folder is {} (COMEDOR_SESSION_DIR), the format {} \
+                 (COMEDOR_SESSION_FORMAT); phpinfo() shows PHP's settings",
+                reason(&error, user),
+                save_path.folder.display(),
+                format.name()
+            );
+            return report.add(Level::Error, ABOUT, text);
+        }
+    };
+    let caller = match Caller::identify(&found.session, config) {
+        Ok(caller) => caller,
+        Err(_) => return report.add(Level::Error, ABOUT, not_a_caller(&found.session, config)),
+    };
+    let text = format!("the session exists; the browser must send it in the cookie {name}");
+    report.add(Level::Ok, ABOUT, text);
+    report.add(Level::Ok, ABOUT, format!("the centre is {}", caller.centro.as_str()));
+    let folder = config.data_dir.join("Centros").join(caller.centro.as_str());
+    if !folder.is_dir() {
+        let text = format!(
+            "there is no folder {} for the centre, so the user has no aularios",
+            folder.display()
+        );
+        report.add(Level::Error, ABOUT, text);
+    }
+    match caller.aulas() {
+        None => report.add(Level::Ok, ABOUT, "the user may use every aulario of the centre"),
+        Some(ids) if ids.is_empty() => {
+            report.add(Level::Warning, ABOUT, "the user may use no aulario");
+        }
+        Some(ids) => {
+            report.add(
+                Level::Ok,
+                ABOUT,
+                format!("the user may use the aularios {}", ids.join(", ")),
+            );
+        }
+    }
+    if caller.may_read().is_ok() {
+        report.add(Level::Ok, ABOUT, "the user may read menus");
+    } else {
+        let service = config.service.as_str();
+        let text =
+            format!("the permission {service}:docente is missing: the user may not read menus");
+        report.add(Level::Warning, ABOUT, text);
+    }
+    if caller.may_write().is_ok() {
+        report.add(Level::Ok, ABOUT, "the user may change menus");
+    } else {
+        let text = "the permission sysadmin:access is missing: the user may not change menus";
+        report.add(Level::Hint, ABOUT, text);
+    }
+}
+
+/// Reads a line, with a prompt at a terminal.
+fn read_line(cookie: &str) -> io::Result<String> {
+    let input = io::stdin().lock();
+    if input.is_terminal() {
+        eprint!("Value of the cookie {cookie}: ");
+    }
+    let mut line = String::new();
+    input.take(4096).read_line(&mut line)?;
+    Ok(line)
+}
+
+/// Why there is no session, with the user's name: the log has the number.
+fn reason(error: &Error, user: &User) -> String {
+    match (error.code, &error.cause) {
+        (_, Some(cause)) => {
+            cause.replace(&format!("user {}", user.ids.uid), &format!("user {}", user.name))
+        }
+        (Code::Busy, None) => "a PHP page has held the session for 5 seconds".to_owned(),
+        _ => "there is no such session, or it is older than COMEDOR_SESSION_MAX_AGE".to_owned(),
+    }
+}
+
+/// Why a session is not one of a user with a centro.
+fn not_a_caller(session: &Session, config: &Config) -> String {
+    if !caller::is_logged_in(session) {
+        return "the user is not logged in: $_SESSION['auth_ok'] is not true".to_owned();
+    }
+    let service = config.service.as_str();
+    let text = format!(
+        "the session has no centre under `{service}` (COMEDOR_SERVICE), in \
+         $_SESSION['auth_data']['{service}']['centro']"
+    );
+    match caller::services(session).as_slice() {
+        [] => format!("{text}, and under no other service"),
+        [other] => format!("{text}, but has a centre under `{other}`: set COMEDOR_SERVICE={other}"),
+        others => {
+            let others = others.join("`, `");
+            format!("{text}, but has a centre under `{others}`: set COMEDOR_SERVICE to one of them")
+        }
+    }
+}
