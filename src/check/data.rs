@@ -1,7 +1,7 @@
 //! Every centre, aulario, menu type and day in the data folder.
 
 use std::collections::BTreeMap;
-use std::fs::{self, DirEntry};
+use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -159,12 +159,10 @@ impl Survey<'_> {
     fn lock(&mut self, path: &Path) {
         let Ok(metadata) = fs::symlink_metadata(path) else { return };
         if !metadata.is_file() {
-            let what = if metadata.is_symlink() { "symbolic link" } else { "special file" };
-            let text = format!(
-                "is a {what}, so no save of this aulario succeeds; remove it, and the next save \
-                 creates the lock file again"
-            );
-            let fix = format!("sudo rm {}", quoted(path));
+            let what = if metadata.is_symlink() { "a symbolic link" } else { "not a regular file" };
+            let text =
+                format!("is {what}, so menus cannot be saved; the next save creates it again");
+            let fix = format!("sudo rm -d {}", quoted(path));
             self.report.add_with_fix(Level::Error, path.display(), text, fix);
         } else if may_access(path, Access::READ_OK | Access::WRITE_OK).is_err() {
             self.closed.push(path.to_owned());
@@ -274,7 +272,7 @@ impl Survey<'_> {
         for path in paths {
             let name = name(path);
             if name.starts_with('.') && name.ends_with(".tmp") && !is_new(path) {
-                let text = "is the temporary file of a writer that was killed; it is of no use";
+                let text = "is left from a writer that was killed, and of no use";
                 let fix = format!("sudo rm {}", quoted(path));
                 self.report.add_with_fix(Level::Warning, path.display(), text, fix);
             }
@@ -285,8 +283,7 @@ impl Survey<'_> {
     fn list(&mut self, folder: &Path) -> Option<Vec<PathBuf>> {
         match fs::read_dir(folder) {
             Ok(entries) => {
-                let mut paths: Vec<_> =
-                    entries.flatten().map(|entry: DirEntry| entry.path()).collect();
+                let mut paths: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
                 paths.sort();
                 Some(paths)
             }

@@ -39,27 +39,28 @@ pub fn check_data(config: &Config, settings: &Settings, user: &User, report: &mu
         let mut text =
             "does not exist; COMEDOR_DATA_DIR must name the folder that contains Centros"
                 .to_owned();
-        match near(&config.data_dir).as_slice() {
-            [] => {}
-            [folder] => {
-                let service = folder.strip_prefix("/DATA").ok().and_then(Path::to_str);
-                let service = service.filter(|id| Id::parse(id).is_ok());
-                let setting = match service.filter(|_| settings.get("COMEDOR_DATA_DIR").is_none()) {
-                    Some(service) => format!("COMEDOR_SERVICE={service}"),
-                    None => format!("COMEDOR_DATA_DIR={}", folder.display()),
-                };
-                text += &format!(": {} does, set {setting}", folder.display());
-            }
-            folders => {
-                let folders: Vec<_> = folders.iter().map(|f| f.display().to_string()).collect();
-                text += &format!(": each of {} does", folders.join(", "));
-            }
+        let near = near(&config.data_dir);
+        if !near.is_empty() {
+            let folders: Vec<_> = near.iter().map(|folder| folder.display().to_string()).collect();
+            text += &format!("; {} does", folders.join(" or "));
+        }
+        if let [folder] = near.as_slice() {
+            // The default depends on the service.
+            let is_default = settings.get("COMEDOR_DATA_DIR").is_none();
+            let service = folder.strip_prefix("/DATA").ok().and_then(Path::to_str);
+            text += &match service.filter(|name| is_default && Id::parse(name).is_ok()) {
+                Some(service) => format!(": set COMEDOR_SERVICE={service}"),
+                None => format!(": set COMEDOR_DATA_DIR={}", folder.display()),
+            };
         }
         report.add(Level::Error, obstacle.path.display(), text);
     } else if obstacle.error.kind() == ErrorKind::PermissionDenied
         && obstacle.path.starts_with(&config.data_dir)
     {
-        let text = format!("{} may not enter this folder, so every request fails", user.name);
+        let text = format!(
+            "{} needs execute permission for this folder; until then every request fails",
+            user.name
+        );
         let fix = user.grant(obstacle.path, "x");
         report.add_with_fix(Level::Error, obstacle.path.display(), text, fix);
     } else {
@@ -93,8 +94,8 @@ impl Obstacle<'_> {
             ErrorKind::NotFound => format!("does not exist; {setting} must name {what}"),
             ErrorKind::NotADirectory => format!("is not a folder; {setting} must name {what}"),
             ErrorKind::PermissionDenied => format!(
-                "{} may not enter this folder, and needs to (execute permission) to reach {what} \
-                 ({setting}); if it must stay closed, move {what}",
+                "{} needs execute permission for this folder to reach {what} ({setting}); if the \
+                 folder must stay closed, move {what}",
                 user.name
             ),
             _ => format!("{}; {what} ({setting}) cannot be reached", self.error),

@@ -75,7 +75,9 @@ fn compare_day(config: &Config, today: &Date, report: &mut Report) {
         return report.add(Level::Hint, "today", text);
     };
     if !php.starts_with(today) {
-        let text = format!("{php} for the php command; set TZ to PHP's date.timezone");
+        let text = format!(
+            "{php} for the php command: set TZ to PHP's date.timezone, or \"today\" differs"
+        );
         return report.add(Level::Warning, "today", text);
     }
     report.add(Level::Ok, "today", format!("{php} for the php command"));

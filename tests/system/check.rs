@@ -168,7 +168,7 @@ fn symbolic_links_are_named_and_never_moved() {
         let finding = found(&findings, "error", about, "is a symbolic link");
         assert_eq!(finding["fix"], Value::Null);
     }
-    fix(found(&findings, "error", LOCK, "remove it, and the next save creates"));
+    fix(found(&findings, "error", LOCK, "is a symbolic link, so menus cannot be saved"));
     assert!(!school.path(LOCK).is_symlink());
 }
 
@@ -216,7 +216,7 @@ fn missing_permissions_are_found_with_a_command_that_fixes_them() {
     chown(school.data(), Some(1), None).unwrap();
     open(school.data(), 0o700);
     let (_, findings) = check(&school, AS_NOBODY, &[], "");
-    fix(found(&findings, "error", "/data", "nobody may not enter this folder"));
+    fix(found(&findings, "error", "/data", "nobody needs execute permission"));
     assert_eq!(check(&school, AS_NOBODY, &[], "").0, 1);
 }
 
@@ -228,8 +228,9 @@ fn folder_outside_of_the_data_is_not_opened_by_a_command() {
     let (status, findings) = check(&school, AS_NOBODY, &[], "");
     assert_eq!(status, 2);
     for what in ["data folder (COMEDOR_DATA_DIR)", "session folder (COMEDOR_SESSION_DIR)"] {
-        let text =
-            format!("needs to (execute permission) to reach the {what}; if it must stay closed");
+        let text = format!(
+            "needs execute permission for this folder to reach the {what}; if the folder must stay closed"
+        );
         let finding = found(&findings, "error", parent.to_str().unwrap(), &text);
         assert_eq!(finding["fix"], Value::Null);
     }
@@ -240,9 +241,9 @@ fn wrong_data_folder_is_reported_with_the_right_one() {
     let school = School::new();
     let data = school.data();
     for (setting, text) in [
-        (data.join("Centros"), "data does, set COMEDOR_DATA_DIR="),
-        (data.parent().unwrap().to_owned(), "data does, set COMEDOR_DATA_DIR="),
-        (data.with_file_name("missing"), "data does, set COMEDOR_DATA_DIR="),
+        (data.join("Centros"), "data does: set COMEDOR_DATA_DIR="),
+        (data.parent().unwrap().to_owned(), "data does: set COMEDOR_DATA_DIR="),
+        (data.with_file_name("missing"), "data does: set COMEDOR_DATA_DIR="),
         (data.join("x/y"), "must name the folder that contains Centros"),
     ] {
         let setting = format!("COMEDOR_DATA_DIR={}", setting.display());
@@ -254,7 +255,7 @@ fn wrong_data_folder_is_reported_with_the_right_one() {
     let setting = format!("COMEDOR_DATA_DIR={}", data.with_file_name("missing").display());
     let (_, findings) = check(&school, &["env", &setting], &[], "");
     let second = data.with_file_name("second");
-    let each = format!(": each of {}, {} does", data.display(), second.display());
+    let each = format!("; {} or {} does", data.display(), second.display());
     found(&findings, "error", "/missing", &each);
 
     // The default folder, in a system of its own.
@@ -266,7 +267,7 @@ fn wrong_data_folder_is_reported_with_the_right_one() {
     let chroot =
         ["env", "-u", "COMEDOR_DATA_DIR", "/usr/sbin/chroot", root.path().to_str().unwrap()];
     let (_, findings) = check(&school, &chroot, &[], "");
-    found(&findings, "error", "/DATA/service", ": /DATA/aulas does, set COMEDOR_SERVICE=aulas");
+    found(&findings, "error", "/DATA/service", "; /DATA/aulas does: set COMEDOR_SERVICE=aulas");
 }
 
 #[test]
@@ -386,6 +387,8 @@ fn wrong_command_line_prints_the_problem_and_the_usage() {
         assert_eq!(text.lines().next(), Some(problem));
         assert!(text.contains("usage:"));
     }
+    let help = |arguments: &[&str]| output(Command::new(PROGRAM).args(arguments).env_clear(), "");
+    assert_eq!(help(&["check", "--help"]), help(&["--help"]));
 }
 
 #[test]
