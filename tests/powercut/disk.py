@@ -1,0 +1,108 @@
+"""The record of a disk's writes, and what a power cut may leave of them.
+
+The record is a log in the format of dm-log-writes (Documentation/admin-guide/device-mapper/
+log-writes.rst in Linux), as QEMU's block driver blklogwrites appends to it: a block with sector,
+length, flags and padding, then the data. A flush is an entry with a flag; it makes the entries
+before it durable.
+"""
+
+import bisect
+import os
+import random
+import struct
+from collections import namedtuple
+
+SECTOR = 512
+FLUSH, FUA, DISCARD = 1, 2, 4
+Entry = namedtuple("Entry", "start sector count flags")
+# A state of the disk: all entries before `flushed`, and `rest`, a list of (entry, sectors of it).
+State = namedtuple("State", "number cut flushed rest kind")
+
+
+class Record:
+    def __init__(self, path):
+        self.file = open(path, "rb")
+        self.entries = list(self.read())
+        self.flushes = [i + 1 for i, entry in enumerate(self.entries) if entry.flags & FLUSH]
+
+    def read(self):
+        size = os.fstat(self.file.fileno()).st_size
+        start = SECTOR
+        while start + SECTOR <= size:
+            header = os.pread(self.file.fileno(), 24, start)
+            entry = Entry(start, *struct.unpack("<QQQ", header))
+            data = 0 if entry.flags & DISCARD else entry.count * SECTOR
+            # Not logged to its end.
+            if not (entry.count or entry.flags) or start + SECTOR + data > size:
+                return
+            yield entry
+            start += SECTOR + data
+
+    def entries_before(self, size):
+        """How many entries had begun when the log had this size: at least those complete by then."""
+        return bisect.bisect_left(self.entries, size, key=lambda entry: entry.start)
+
+    def apply(self, entry, image, sectors=None):
+        """Writes an entry, or some sectors of it, to an image."""
+        start = entry.start + SECTOR
+        for sector in [None] if sectors is None else sectors:
+            first, count = (0, entry.count) if sector is None else (sector, 1)
+            data = os.pread(self.file.fileno(), count * SECTOR, start + first * SECTOR)
+            os.pwrite(image, data, (entry.sector + first) * SECTOR)
+
+    def state(self, seed, number, first, acknowledged):
+        """The crash state `number` of a seed, at or after the entry `first`.
+
+        Every other one is cut just after an acknowledgement. Of three, one has all writes up to the
+        cut; the others have all up to the last flush and a subset of those after it.
+        """
+        rng = random.Random(f"{seed} state {number}")
+        cut = rng.choice(acknowledged) if number % 2 else rng.randint(first, len(self.entries))
+        if rng.random() < 1 / 3:
+            return State(number, cut, cut, [], "all writes")
+        flushed = self.flushes[bisect.bisect_right(self.flushes, cut) - 1]
+        rest = [(e, self.survivors(rng, e)) for e in self.entries[flushed:cut]]
+        return State(number, cut, flushed, rest, "all flushed writes, some others, some torn")
+
+    def survivors(self, rng, entry):
+        """Which sectors of a write after the last flush are on the disk."""
+        everything = range(entry.count)
+        if entry.flags & FUA:
+            return everything
+        return rng.choice([everything, [], [s for s in everything if rng.random() < 0.5]])
+
+
+class Disk:
+    """The image of a disk to which entries of a record are applied, oldest first."""
+
+    def __init__(self, record, base):
+        self.record, self.applied = record, 0
+        self.image = os.memfd_create("disk")
+        copy(os.open(base, os.O_RDONLY), self.image)
+
+    def write(self, state, image):
+        """Writes a state to `image`. States come in the order of `flushed`."""
+        for entry in self.record.entries[self.applied : state.flushed]:
+            self.record.apply(entry, self.image)
+        self.applied = state.flushed
+        copy(self.image, image)
+        for entry, sectors in state.rest:
+            self.record.apply(entry, image, sectors)
+
+
+def copy(source, target):
+    """Makes `target` a copy of `source`, holes included."""
+    size = os.fstat(source).st_size
+    os.ftruncate(target, 0)
+    os.ftruncate(target, size)
+    end = 0
+    while end < size:
+        try:
+            start = os.lseek(source, end, os.SEEK_DATA)
+        except OSError:  # ENXIO: the rest is a hole
+            return
+        end = os.lseek(source, start, os.SEEK_HOLE)
+        while start < end:
+            data = os.pread(source, min(end - start, 1 << 22), start)
+            os.pwrite(target, data, start)
+            start += len(data)

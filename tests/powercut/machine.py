@@ -1,0 +1,174 @@
+"""Virtual machines: Debian's QEMU, kernel and busybox, and a shell in the machine on each port.
+
+The packages are unpacked into a folder, not installed: no kernel hooks run, no root is needed, and
+the programs come with the libraries that they were built for.
+"""
+
+import os
+import shutil
+import socket
+import subprocess
+from pathlib import Path
+
+HERE = Path(__file__).parent
+PACKAGES = ("qemu-system-x86 linux-image-cloud-amd64 busybox-static strace e2fsprogs xfsprogs btrfs-progs").split()
+MODULES = "crc32c_generic virtio_pci virtio_blk virtio_console ext4 xfs btrfs".split()
+
+# Ends the output of a command; followed by its exit status.
+END = b"\n--end-of-output-- "
+# Seconds without any output after which a machine counts as dead.
+TIMEOUT = 300
+
+
+class Debian:
+    """The unpacked packages. Downloaded once; after that nothing here uses the network."""
+
+    def __init__(self, folder):
+        self.root = folder / "root"
+        packages = folder / "packages"
+        if not packages.exists() or packages.read_text().split() != PACKAGES:
+            shutil.rmtree(folder, ignore_errors=True)
+            self.unpack(folder)
+            packages.write_text(" ".join(PACKAGES))
+        (self.version,) = os.listdir(self.root / "lib/modules")
+
+    def unpack(self, folder):
+        print(f"Downloading {', '.join(PACKAGES)}, about 100 MB, to {folder}", flush=True)
+        debs = folder / "debs"
+        (debs / "partial").mkdir(parents=True)
+        # An empty status file: all they depend on, whatever is installed.
+        options = ["Dir::State::status=/dev/null", f"Dir::Cache::archives={debs}", "Debug::NoLocking=1"]
+        command = ["apt-get", "install", "--download-only", "--no-install-recommends", "-yqq"]
+        command += [word for option in options for word in ("-o", option)] + PACKAGES
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        self.root.mkdir()
+        for deb in debs.glob("*.deb"):
+            subprocess.run(["dpkg-deb", "--extract", deb, self.root], check=True)
+        shutil.rmtree(debs)
+        (version,) = os.listdir(self.root / "lib/modules")
+        subprocess.run([self.root / "bin/busybox", "depmod", "-b", self.root, version], check=True)
+
+    def program(self, name):
+        """The command that starts a program of the packages with the packages' libraries."""
+        libraries = [str(self.root / folder / "x86_64-linux-gnu") for folder in ("lib", "usr/lib")]
+        loader = f"{libraries[0]}/ld-linux-x86-64.so.2"
+        found = next(self.root.glob(f"*bin/{name}"), None) or self.root / f"usr/bin/{name}"
+        return [loader, "--library-path", ":".join(libraries), str(found)]
+
+    def modules(self):
+        """The files of MODULES, each after those that it needs."""
+        folder = self.root / "lib/modules" / self.version
+        needs = {}
+        for line in (folder / "modules.dep").read_text().splitlines():
+            name, _, needed = line.partition(":")
+            needs[name] = needed.split()
+        files = []
+
+        def add(name):
+            for needed in needs[name]:
+                add(needed)
+            if name not in files:
+                files.append(name)
+
+        for module in MODULES:
+            # Any other is built in.
+            for name in needs:
+                if name.endswith(f"/{module}.ko"):
+                    add(name)
+        return [folder / name for name in files]
+
+    def initramfs(self, folder, comedor):
+        """Packs busybox, the program under test, strace and the scripts beside this file."""
+        shutil.rmtree(folder, ignore_errors=True)
+        for name in ("bin", "modules", "lib64", "usr/lib"):
+            (folder / name).mkdir(parents=True)
+        shutil.copy(self.root / "bin/busybox", folder / "bin")
+        shutil.copy(comedor, folder / "bin/comedor")
+        shutil.copy(HERE / "request", folder / "bin")
+        shutil.copy(HERE / "init", folder)
+        for number, module in enumerate(self.modules()):
+            shutil.copy(module, folder / f"modules/{number:02}-{module.name}")
+        shutil.copy(self.root / "usr/bin/strace", folder / "bin")
+        loader, *_, strace = self.program("strace")
+        shutil.copy(loader, folder / "lib64")
+        listing = subprocess.check_output([*self.program("strace")[:3], "--list", strace], text=True)
+        for line in listing.splitlines():
+            if " => /" in line and "ld-linux" not in line:
+                shutil.copy(line.split()[2], folder / "usr/lib")
+        archive = folder.with_suffix(".cpio")
+        busybox = folder / "bin/busybox"
+        pack = f"find . | '{busybox}' cpio -o -H newc > '{archive}' 2> /dev/null"
+        subprocess.run(pack, shell=True, check=True, cwd=folder)
+        return archive
+
+
+def accelerator():
+    """KVM, if the processor has it: /dev/kvm alone may be one that runs no unmodified kernel."""
+    flags = Path("/proc/cpuinfo").read_text().split()
+    has_kvm = ("vmx" in flags or "svm" in flags) and os.access("/dev/kvm", os.R_OK | os.W_OK)
+    return "kvm" if has_kvm else "tcg,thread=multi"
+
+
+class Shell:
+    """A shell in a machine."""
+
+    def __init__(self, machine, end):
+        self.machine = machine
+        self.socket = end
+        self.socket.settimeout(TIMEOUT)
+        self.run(". /bin/request")
+
+    def run(self, command):
+        """Runs a command there; its exit status and output."""
+        end = END.strip().decode()
+        self.socket.sendall(f"{command}\nprintf '\\n{end} %s\\n' $?\n".encode())
+        output = bytearray()
+        while True:
+            received = self.socket.recv(1 << 20)
+            if not received:
+                raise EOFError(f"the machine ended; its console: {self.machine.console}")
+            output += received
+            at = output.rfind(END, max(0, len(output) - 100))
+            if at >= 0 and output.endswith(b"\n"):
+                return int(output[at + len(END) :]), bytes(output[:at])
+
+
+class Machine:
+    """A virtual machine with `shells` shells and one disk, /dev/vda."""
+
+    def __init__(self, debian, initramfs, disk, shells, console):
+        self.console = console
+        share = debian.root / "usr/share"
+        ours, theirs = zip(*(socket.socketpair() for _ in range(shells)))
+        command = debian.program("qemu-system-x86_64")
+        command += ["-L", f"{share}/qemu", "-L", f"{share}/seabios"]
+        command += "-nodefaults -no-user-config -display none -nic none -machine q35 -cpu max".split()
+        command += f"-accel {accelerator()} -smp 2 -m 768".split()
+        command += ["-kernel", str(debian.root / f"boot/vmlinuz-{debian.version}"), "-initrd", str(initramfs)]
+        command += ["-append", "console=ttyS0 quiet panic=-1 mitigations=off", "-no-reboot"]
+        command += ["-serial", f"file:{console}"]
+        for option in disk:
+            command += ["-blockdev", option]
+        # QEMU 7.2 does not log "write zeroes" reliably.
+        command += ["-device", "virtio-blk-pci,drive=disk,write-cache=on,discard=off,write-zeroes=off,num-queues=1"]
+        command += ["-device", "virtio-serial-pci"]
+        for number, end in enumerate(theirs):
+            command += ["-chardev", f"socket,id=port{number},fd={end.fileno()}"]
+            command += ["-device", f"virtserialport,chardev=port{number}"]
+        self.process = subprocess.Popen(
+            command,
+            pass_fds=[end.fileno() for end in theirs],
+            stdin=subprocess.DEVNULL,
+            env={"QEMU_MODULE_DIR": f"{debian.root}/usr/lib/x86_64-linux-gnu/qemu"},
+        )
+        for end in theirs:
+            end.close()
+        self.shells = [Shell(self, end) for end in ours]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        """Pulls the plug."""
+        self.process.kill()
+        self.process.wait()

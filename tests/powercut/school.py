@@ -1,0 +1,191 @@
+"""What is written to the data disk, and what must be there after a power cut."""
+
+import io
+import json
+import random
+import shlex
+import tarfile
+
+AULARIOS = "/data/Centros/centro1/Aularios"
+WRITERS = 8
+SHARED_AULARIOS = ["aula1", "aula2", "aula3"]
+SHARED_DAYS = ["2026-11-20", "2026-11-23", "2026-12-01"]
+TYPES = "Comedor-MenuTypes.json"
+# fsync, fdatasync and the like as successes that do nothing.
+FLUSHES = "fsync,fdatasync,sync,syncfs"
+NO_FLUSH = ["strace", "-qq", "-o", "/dev/null", "-e", f"trace={FLUSHES}", "-e", f"inject={FLUSHES}:retval=0"]
+
+
+class Write:
+    """A write: what the frontend does before it, the request, and what it changes.
+
+    `cells` are the plates, or menu types, of `file` that it sets, to None where it deletes one.
+    """
+
+    def __init__(self, action, aulario, body, file, cells, frontend=""):
+        self.action, self.aulario, self.body = action, aulario, body
+        self.file, self.cells, self.frontend = file, cells, frontend
+        # How many entries the log had at most when the answer had arrived.
+        self.acknowledged = None
+
+    def command(self, program):
+        """The shell command for it; its output has `"success":true` if it was stored."""
+        body = shlex.quote(json.dumps(self.body))
+        request = f"request {self.action} {self.aulario} {body} {shlex.join(program)}"
+        return f"{self.frontend}\n{request}"
+
+
+def day_file(aulario, date):
+    return f"{aulario}/Comedor/{date[:7]}/{date[8:]}/_datos.json"
+
+
+def add_aulario(aulario):
+    """The command that makes an aulario as the frontend does: without flushing it."""
+    return f"printf '{{\"name\":\"{aulario}\"}}' > {AULARIOS}/{aulario}.json"
+
+
+def save(rng, aulario, date, plates, value, frontend=""):
+    """Two plates of the same text: a menu in which they differ was torn."""
+    text = value + " " + rng.choice("abcdefgh") * rng.choice([0, 10, 600, 1900])
+    text = text.strip()
+    body = {"date": date, "menu_type": "basal", "plates": {plate: {"name": text} for plate in plates}}
+    return Write("save_menu", aulario, body, day_file(aulario, date), {p: text for p in plates}, frontend)
+
+
+def writes_of(writer, seed, count):
+    """The writes of one writer, one after another. No other writer sets the same cells."""
+    rng = random.Random(f"{seed} writer {writer}")
+    plates = [f"w{writer}a", f"w{writer}b"]
+    own_types = {aulario: [] for aulario in SHARED_AULARIOS}
+    for number in range(count):
+        value = f"w{writer}-{number}"
+        aulario = rng.choice(SHARED_AULARIOS)
+        if number % 8 == 1:
+            yield save(rng, *new_day(rng, writer, number, aulario, plates, value))
+        elif rng.random() < 0.5:
+            yield save(rng, aulario, rng.choice(SHARED_DAYS), plates, value)
+        else:
+            yield change_types(rng, aulario, own_types[aulario], value)
+
+
+def new_day(rng, writer, number, aulario, plates, value):
+    """The first menu of a day, whose folders the frontend may have made a moment before."""
+    date = f"2027-{writer + 1:02}-{number % 28 + 1:02}"
+    kind = rng.choice(["none", "folder", "file", "aulario"])
+    if kind == "aulario":
+        aulario = value
+    folder = f"{AULARIOS}/{day_file(aulario, date).rpartition('/')[0]}"
+    frontend = f"mkdir -p {folder}"
+    if kind == "none":
+        frontend = ""
+    if kind == "file":
+        frontend += f"; printf '{{\"date\":\"{date}\",\"menus\":[]}}' > {folder}/_datos.json"
+    if kind == "aulario":
+        frontend += f"; {add_aulario(aulario)}"
+    return aulario, date, plates, value, frontend
+
+
+def change_types(rng, aulario, own, value):
+    file = f"{aulario}/{TYPES}"
+    action = rng.choice(["rename_menu_type", "delete_menu_type"]) if len(own) > 1 else "add_menu_type"
+    if action == "add_menu_type":
+        own.append(value)
+    type_id = rng.choice(own) if action != "add_menu_type" else value
+    if action == "delete_menu_type":
+        own.remove(type_id)
+        return Write(action, aulario, {"id": type_id}, file, {type_id: None})
+    return Write(action, aulario, {"id": type_id, "label": value}, file, {type_id: value})
+
+
+def cells_of(file, content):
+    """The cells of a file, or ValueError for one that no writer wrote."""
+    document = json.loads(content)
+    try:
+        if file.endswith(TYPES):
+            return {entry["id"]: entry["label"] for entry in document}
+        plates = document["menus"]["basal"]["plates"] if document["menus"] else {}
+        return {key: plate["name"] for key, plate in plates.items()}
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"not the shape of the file: {error!r}") from error
+
+
+class Findings:
+    """What is wrong with one crash state."""
+
+    def __init__(self):
+        self.lost, self.torn, self.stuck = [], [], []
+
+    def __bool__(self):
+        return bool(self.lost or self.torn or self.stuck)
+
+
+def read_tar(data):
+    """The files of a tar archive by their names."""
+    with tarfile.open(fileobj=io.BytesIO(data)) as archive:
+        return {
+            member.name.removeprefix("./"): archive.extractfile(member).read()
+            for member in archive
+            if member.isfile()
+        }
+
+
+def judge(writes, cut, files, findings):
+    """Looks for lost and torn writes in the `files` after a power cut at the entry `cut`.
+
+    Returns the files that the next writes must go to.
+    """
+    by_file = {}
+    for write in writes:
+        by_file.setdefault(write.file, []).append(write)
+    to_write = []
+    for file, changes in by_file.items():
+        content = files.get(file)
+        folder, _, name = file.rpartition("/")
+        due = [w for w in changes if w.acknowledged is not None and w.acknowledged <= cut]
+        if content is not None and not due and file in changes[0].frontend:
+            # The frontend's own, which it did not flush.
+            continue
+        if content is not None or f"{folder}/.{name}.tmp" in files:
+            to_write.append(file)
+        try:
+            cells = cells_of(file, content) if content is not None else {}
+        except ValueError as error:
+            findings.torn.append(f"{file}: {error}: {content[:60]!r}")
+            continue
+        judge_cells(file, changes, due, cells, findings)
+    return to_write
+
+
+def judge_cells(file, changes, due, cells, findings):
+    history = {}
+    for write in changes:
+        for cell, value in write.cells.items():
+            # Absent at first; and what the value must not be older than.
+            values, least = history.get(cell, ([None], 0))
+            values.append(value)
+            history[cell] = values, len(values) - 1 if write in due else least
+    for cell, (values, least) in history.items():
+        found = cells.get(cell)
+        if found not in values:
+            findings.torn.append(f"{file}: {cell}: nobody wrote {found!r}")
+        elif found not in values[least:]:
+            findings.lost.append(f"{file}: {cell}: {found!r} instead of {values[least]!r}")
+    for write in changes:
+        if len({cells.get(cell) for cell in write.cells}) > 1:
+            findings.torn.append(f"{file}: {list(write.cells)} from different writes")
+
+
+def next_write(file):
+    """A write that changes the file once more."""
+    aulario, *_ = file.split("/")
+    frontend = add_aulario(aulario)  # It had not flushed that either.
+    if file.endswith(TYPES):
+        return Write("rename_menu_type", aulario, {"id": "basal", "label": "next"}, file, {}, frontend)
+    month, day = file.split("/")[2:4]
+    body = {"date": f"{month}-{day}", "menu_type": "basal", "plates": {"next": {"name": "next"}}}
+    return Write("save_menu", aulario, body, file, {}, frontend)
+
+
+PREPARE = f"""mkdir -p {AULARIOS}
+{chr(10).join(add_aulario(aulario) for aulario in SHARED_AULARIOS)}
+sync"""
