@@ -73,21 +73,23 @@ class Record:
 
 
 class Disk:
-    """The image of a disk to which entries of a record are applied, oldest first."""
+    """Writes states to `image`, each from what is durable in the one before."""
 
-    def __init__(self, record, base):
-        self.record, self.applied = record, 0
-        self.image = os.memfd_create("disk")
-        copy(os.open(base, os.O_RDONLY), self.image)
+    def __init__(self, record, base, image):
+        self.record, self.image = record, image
+        self.durable, self.applied = os.memfd_create("durable"), 0
+        with open(base, "rb") as file:
+            copy(file.fileno(), self.durable)
+        copy(self.durable, image)
 
-    def write(self, state, image):
-        """Writes a state to `image`. States come in the order of `flushed`."""
+    def write(self, state):
+        """Writes a state; they come in the order of `flushed`."""
         for entry in self.record.entries[self.applied : state.flushed]:
-            self.record.apply(entry, self.image)
+            self.record.apply(entry, self.durable)
         self.applied = state.flushed
-        copy(self.image, image)
+        copy(self.durable, self.image)
         for entry, sectors in state.rest:
-            self.record.apply(entry, image, sectors)
+            self.record.apply(entry, self.image, sectors)
 
 
 def copy(source, target):

@@ -8,12 +8,12 @@ import tarfile
 
 AULARIOS = "/data/Centros/centro1/Aularios"
 WRITERS = 8
-SHARED_AULARIOS = ["aula1", "aula2", "aula3"]
+SHARED_AULARIOS = ["aula1", "aula2"]
 SHARED_DAYS = ["2026-11-20", "2026-11-23", "2026-12-01"]
 TYPES = "Comedor-MenuTypes.json"
 # fsync, fdatasync and the like as successes that do nothing.
 FLUSHES = "fsync,fdatasync,sync,syncfs"
-NO_FLUSH = ["strace", "-qq", "-o", "/dev/null", "-e", f"trace={FLUSHES}", "-e", f"inject={FLUSHES}:retval=0"]
+NO_FLUSH = ["strace", "-f", "--seccomp-bpf", "-qq", "-o", "/dev/null", "-e", f"trace={FLUSHES}", "-e", f"inject={FLUSHES}:retval=0"]
 
 
 class Write:
@@ -60,7 +60,7 @@ def writes_of(writer, seed, count):
     for number in range(count):
         value = f"w{writer}-{number}"
         aulario = rng.choice(SHARED_AULARIOS)
-        if number % 8 == 1:
+        if number % 10 == 1:
             yield save(rng, *new_day(rng, writer, number, aulario, plates, value))
         elif rng.random() < 0.5:
             yield save(rng, aulario, rng.choice(SHARED_DAYS), plates, value)
