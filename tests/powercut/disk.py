@@ -39,7 +39,7 @@ class Record:
             start += SECTOR + data
 
     def entries_before(self, size):
-        """How many entries had begun when the log had this size: at least those complete by then."""
+        """How many entries had begun at this size of the log: all that were complete, at least."""
         return bisect.bisect_left(self.entries, size, key=lambda entry: entry.start)
 
     def apply(self, entry, image, sectors=None):

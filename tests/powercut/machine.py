@@ -11,7 +11,8 @@ import subprocess
 from pathlib import Path
 
 HERE = Path(__file__).parent
-PACKAGES = ("qemu-system-x86 linux-image-cloud-amd64 busybox-static strace e2fsprogs xfsprogs btrfs-progs").split()
+PACKAGES = ["qemu-system-x86", "linux-image-cloud-amd64", "busybox-static", "strace"]
+PACKAGES += ["e2fsprogs", "xfsprogs", "btrfs-progs"]
 MODULES = "crc32c_generic virtio_pci virtio_blk virtio_console ext4 xfs btrfs".split()
 
 # Ends the output of a command; followed by its exit status.
@@ -37,9 +38,9 @@ class Debian:
         debs = folder / "debs"
         (debs / "partial").mkdir(parents=True)
         # An empty status file: all they depend on, whatever is installed.
-        options = ["Dir::State::status=/dev/null", f"Dir::Cache::archives={debs}", "Debug::NoLocking=1"]
         command = ["apt-get", "install", "--download-only", "--no-install-recommends", "-yqq"]
-        command += [word for option in options for word in ("-o", option)] + PACKAGES
+        command += ["-o", "Dir::State::status=/dev/null", "-o", f"Dir::Cache::archives={debs}"]
+        command += ["-o", "Debug::NoLocking=1", *PACKAGES]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         self.root.mkdir()
         for deb in debs.glob("*.deb"):
@@ -89,10 +90,10 @@ class Debian:
         for number, module in enumerate(self.modules()):
             shutil.copy(module, folder / f"modules/{number:02}-{module.name}")
         shutil.copy(self.root / "usr/bin/strace", folder / "bin")
-        loader, *_, strace = self.program("strace")
+        loader, *option, strace = self.program("strace")
         shutil.copy(loader, folder / "lib64")
-        listing = subprocess.check_output([*self.program("strace")[:3], "--list", strace], text=True)
-        for line in listing.splitlines():
+        command = [loader, *option, "--list", strace]
+        for line in subprocess.check_output(command, text=True).splitlines():
             if " => /" in line and "ld-linux" not in line:
                 shutil.copy(line.split()[2], folder / "usr/lib")
         archive = folder.with_suffix(".cpio")
@@ -114,8 +115,8 @@ def accelerator():
 class Shell:
     """A shell in a machine."""
 
-    def __init__(self, end, hint):
-        self.socket, self.hint = end, hint
+    def __init__(self, end):
+        self.socket = end
         self.socket.settimeout(TIMEOUT)
         self.run(". /bin/request")
 
@@ -127,7 +128,7 @@ class Shell:
         while True:
             received = self.socket.recv(1 << 20)
             if not received:
-                raise EOFError(f"the shell ended; {self.hint}")
+                raise ConnectionError("the shell ended")
             output += received
             at = output.rfind(END, max(0, len(output) - 100))
             if at >= 0 and output.endswith(b"\n"):
@@ -135,9 +136,9 @@ class Shell:
 
 
 def file_node(prefix, path):
-    """Options of QEMU for a block device in a file, which it does not flush to this machine's disk."""
-    return ",".join(f"{prefix}{option}" for option in
-                    ("driver=file", f"filename={path}", "cache.no-flush=on", "locking=off"))
+    """QEMU's options for a block device in a file, which may stay in this machine's page cache."""
+    options = ["driver=file", f"filename={path}", "cache.no-flush=on", "locking=off"]
+    return ",".join(prefix + option for option in options)
 
 
 class Machine:
@@ -145,19 +146,24 @@ class Machine:
 
     disk = "/dev/vda"
 
-    def __init__(self, debian, initramfs, drive, shells, console):
+    def __init__(self, debian, initramfs, drive, shells, console, shell="sh"):
         share = debian.root / "usr/share"
         ours, theirs = zip(*(socket.socketpair() for _ in range(shells)))
         command = debian.program("qemu-system-x86_64")
         command += ["-L", f"{share}/qemu", "-L", f"{share}/seabios"]
         command += "-nodefaults -no-user-config -display none -nic none -machine q35 -m 768".split()
         command += accelerator()
-        command += ["-kernel", str(debian.root / f"boot/vmlinuz-{debian.version}"), "-initrd", str(initramfs)]
-        command += ["-append", "console=ttyS0 quiet panic=-1 mitigations=off", "-no-reboot"]
+        command += ["-kernel", f"{debian.root}/boot/vmlinuz-{debian.version}"]
+        command += ["-initrd", str(initramfs)]
+        # The timer check fails on a busy machine without KVM. PORT_SHELL is for init's environment.
+        kernel = "console=ttyS0 quiet panic=-1 mitigations=off no_timer_check"
+        kernel += f' PORT_SHELL="{shell}"'
+        command += ["-append", kernel, "-no-reboot"]
         command += ["-serial", f"file:{console}"]
         command += ["-blockdev", f"node-name=disk,{drive}"]
         # QEMU 7.2 does not log "write zeroes" reliably.
-        command += ["-device", "virtio-blk-pci,drive=disk,write-cache=on,discard=off,write-zeroes=off,num-queues=1"]
+        disk = "drive=disk,write-cache=on,discard=off,write-zeroes=off,num-queues=1"
+        command += ["-device", f"virtio-blk-pci,{disk}"]
         command += ["-device", "virtio-serial-pci"]
         for number, end in enumerate(theirs):
             command += ["-chardev", f"socket,id=port{number},fd={end.fileno()}"]
@@ -170,7 +176,7 @@ class Machine:
         )
         for end in theirs:
             end.close()
-        self.shells = [Shell(end, f"see {console}") for end in ours]
+        self.shells = [Shell(end) for end in ours]
 
     def __enter__(self):
         return self
@@ -188,12 +194,12 @@ class Host:
         self.disk = f"-o loop {image}"
         ours, theirs = socket.socketpair()
         # The mounts end with the namespace.
-        script = """cd "$1" && mkdir -p dev proc data && mount --rbind /dev dev && mount --rbind /proc proc
-            exec chroot . /bin/busybox sh /init shell"""
+        script = """cd "$1" && mkdir -p dev proc && mount --rbind /dev dev &&
+            mount --rbind /proc proc && exec chroot . /bin/busybox sh /init shell"""
         command = ["unshare", "--mount", "sh", "-c", script, "sh", str(folder)]
         self.process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs)
         theirs.close()
-        self.shells = [Shell(ours, "its mounts may need root")]
+        self.shells = [Shell(ours)]
 
     def __enter__(self):
         return self

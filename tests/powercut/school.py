@@ -11,10 +11,6 @@ WRITERS = 8
 SHARED_AULARIOS = ["aula1", "aula2"]
 SHARED_DAYS = ["2026-11-20", "2026-11-23", "2026-12-01"]
 TYPES = "Comedor-MenuTypes.json"
-# fsync, fdatasync and the like as successes that do nothing.
-FLUSHES = "fsync,fdatasync,sync,syncfs"
-NO_FLUSH = ["strace", "-f", "--seccomp-bpf", "-qq", "-o", "/dev/null", "-e", f"trace={FLUSHES}", "-e", f"inject={FLUSHES}:retval=0"]
-
 
 class Write:
     """A write: what the frontend does before it, the request, and what it changes.
@@ -28,11 +24,10 @@ class Write:
         # How many entries the log had at most when the answer had arrived.
         self.acknowledged = None
 
-    def command(self, program):
+    def command(self):
         """The shell command for it; its output has `"success":true` if it was stored."""
         body = shlex.quote(json.dumps(self.body))
-        request = f"request {self.action} {self.aulario} {body} {shlex.join(program)}"
-        return f"{self.frontend}\n{request}"
+        return f"{self.frontend}\nrequest {self.action} {self.aulario} {body}"
 
 
 def day_file(aulario, date):
@@ -48,8 +43,10 @@ def save(rng, aulario, date, plates, value, frontend=""):
     """Two plates of the same text: a menu in which they differ was torn."""
     text = value + " " + rng.choice("abcdefgh") * rng.choice([0, 10, 600, 1900])
     text = text.strip()
-    body = {"date": date, "menu_type": "basal", "plates": {plate: {"name": text} for plate in plates}}
-    return Write("save_menu", aulario, body, day_file(aulario, date), {p: text for p in plates}, frontend)
+    named = {plate: {"name": text} for plate in plates}
+    body = {"date": date, "menu_type": "basal", "plates": named}
+    cells = {plate: text for plate in plates}
+    return Write("save_menu", aulario, body, day_file(aulario, date), cells, frontend)
 
 
 def writes_of(writer, seed, count):
@@ -87,14 +84,15 @@ def new_day(rng, writer, number, aulario, plates, value):
 
 def change_types(rng, aulario, own, value):
     file = f"{aulario}/{TYPES}"
-    action = rng.choice(["rename_menu_type", "delete_menu_type"]) if len(own) > 1 else "add_menu_type"
-    if action == "add_menu_type":
+    if len(own) < 2:
         own.append(value)
-    type_id = rng.choice(own) if action != "add_menu_type" else value
-    if action == "delete_menu_type":
+        return Write("add_menu_type", aulario, {"id": value, "label": value}, file, {value: value})
+    type_id = rng.choice(own)
+    if rng.random() < 0.5:
         own.remove(type_id)
-        return Write(action, aulario, {"id": type_id}, file, {type_id: None})
-    return Write(action, aulario, {"id": type_id, "label": value}, file, {type_id: value})
+        return Write("delete_menu_type", aulario, {"id": type_id}, file, {type_id: None})
+    body = {"id": type_id, "label": value}
+    return Write("rename_menu_type", aulario, body, file, {type_id: value})
 
 
 def cells_of(file, content):
@@ -180,7 +178,8 @@ def next_write(file):
     aulario, *_ = file.split("/")
     frontend = add_aulario(aulario)  # It had not flushed that either.
     if file.endswith(TYPES):
-        return Write("rename_menu_type", aulario, {"id": "basal", "label": "next"}, file, {}, frontend)
+        body = {"id": "basal", "label": "next"}
+        return Write("rename_menu_type", aulario, body, file, {}, frontend)
     month, day = file.split("/")[2:4]
     body = {"date": f"{month}-{day}", "menu_type": "basal", "plates": {"next": {"name": "next"}}}
     return Write("save_menu", aulario, body, file, {}, frontend)
