@@ -14,6 +14,8 @@ from collections import namedtuple
 
 SECTOR = 512
 FLUSH, FUA, DISCARD = 1, 2, 4
+# Of Btrfs and ext4, neither of which mounts with a torn one: they rely on disks that write it whole.
+SUPERBLOCKS = (0, 128, 131072)
 Entry = namedtuple("Entry", "start sector count flags")
 # A state of the disk: all entries before `flushed`, and `rest`, a list of (entry, sectors of it).
 State = namedtuple("State", "number cut flushed rest kind")
@@ -66,10 +68,11 @@ class Record:
 
     def survivors(self, rng, entry):
         """Which sectors of a write after the last flush are on the disk."""
-        everything = range(entry.count)
+        whole = range(entry.count)
+        torn = [sector for sector in whole if rng.random() < 0.5]
         if entry.flags & FUA:
-            return everything
-        return rng.choice([everything, [], [s for s in everything if rng.random() < 0.5]])
+            return whole
+        return rng.choice([whole, [], whole if entry.sector in SUPERBLOCKS else torn])
 
 
 class Disk:

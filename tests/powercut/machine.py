@@ -35,16 +35,21 @@ class Debian:
 
     def unpack(self, folder):
         print(f"Downloading {', '.join(PACKAGES)}, about 100 MB, to {folder}", flush=True)
-        debs = folder / "debs"
-        (debs / "partial").mkdir(parents=True)
-        # An empty status file: all they depend on, whatever is installed.
-        command = ["apt-get", "install", "--download-only", "--no-install-recommends", "-yqq"]
-        command += ["-o", "Dir::State::status=/dev/null", "-o", f"Dir::Cache::archives={debs}"]
-        command += ["-o", "Debug::NoLocking=1", *PACKAGES]
+        lists, debs = folder / "lists", folder / "debs"
+        for cache in (lists, debs):
+            (cache / "partial").mkdir(parents=True)
+        # Lists of its own, and an empty status: all they depend on, whatever is installed.
+        apt = ["apt-get", "-qq", "-o", f"Dir::State::lists={lists}"]
+        apt += ["-o", "Dir::State::status=/dev/null", "-o", "Debug::NoLocking=1"]
+        apt += ["-o", f"Dir::Cache::archives={debs}"]
+        apt += ["-o", "Dir::Cache::pkgcache=", "-o", "Dir::Cache::srcpkgcache="]
+        subprocess.run([*apt, "update"], check=True)
+        command = [*apt, "install", "--download-only", "--no-install-recommends", "-y", *PACKAGES]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         self.root.mkdir()
         for deb in debs.glob("*.deb"):
             subprocess.run(["dpkg-deb", "--extract", deb, self.root], check=True)
+        shutil.rmtree(lists)
         shutil.rmtree(debs)
         (version,) = os.listdir(self.root / "lib/modules")
         subprocess.run([self.root / "bin/busybox", "depmod", "-b", self.root, version], check=True)

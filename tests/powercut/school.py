@@ -113,9 +113,6 @@ class Findings:
     def __init__(self):
         self.lost, self.torn, self.stuck = [], [], []
 
-    def __bool__(self):
-        return bool(self.lost or self.torn or self.stuck)
-
 
 def read_tar(data):
     """The files of a tar archive by their names."""
@@ -165,9 +162,9 @@ def judge_cells(file, changes, due, cells, findings):
     for cell, (values, least) in history.items():
         found = cells.get(cell)
         if found not in values:
-            findings.torn.append(f"{file}: {cell}: nobody wrote {found!r}")
+            findings.torn.append(f"{file}: {cell}: nobody wrote {found!r:.40}")
         elif found not in values[least:]:
-            findings.lost.append(f"{file}: {cell}: {found!r} instead of {values[least]!r}")
+            findings.lost.append(f"{file}: {cell}: {found!r:.40} instead of {values[least]!r:.40}")
     for write in changes:
         if len({cells.get(cell) for cell in write.cells}) > 1:
             findings.torn.append(f"{file}: {list(write.cells)} from different writes")
