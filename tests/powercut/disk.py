@@ -14,7 +14,7 @@ from collections import namedtuple
 
 SECTOR = 512
 FLUSH, FUA, DISCARD = 1, 2, 4
-# Of Btrfs and ext4, neither of which mounts with a torn one: they rely on disks that write it whole.
+# Of ext4 and Btrfs, which do not mount with a torn one: they rely on a disk that writes it whole.
 SUPERBLOCKS = (0, 128, 131072)
 Entry = namedtuple("Entry", "start sector count flags")
 # A state of the disk: all entries before `flushed`, and `rest`, a list of (entry, sectors of it).
