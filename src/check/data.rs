@@ -19,6 +19,9 @@ use crate::store::{self, TYPES};
 /// A writer may still use a temporary file younger than this: it waits at most 10 s for a lock.
 const WRITE_TIME: Duration = Duration::from_secs(60);
 
+const INVALID_ID: &str =
+    "is not a valid id (1 to 64 of A-Z a-z 0-9 . _ -, and not a dot at the start)";
+
 /// Walks the data folder and reports what it finds.
 pub fn check(data_dir: &Path, user: &User, report: &mut Report) {
     let mut survey = Survey { user, report, closed: Vec::new(), days: 0, aularios: 0 };
@@ -41,7 +44,7 @@ struct Survey<'r> {
 impl Survey<'_> {
     fn centre(&mut self, centre: &Path) {
         if Id::parse(&name(centre)).is_err() {
-            let text = "is not a valid id (1 to 64 of A-Z a-z 0-9 . _ -): no session can use it";
+            let text = format!("{INVALID_ID}: no session can use it");
             return self.add(Level::Warning, centre, text);
         }
         let aularios = centre.join("Aularios");
@@ -56,8 +59,7 @@ impl Survey<'_> {
         for path in files.iter().filter(|path| path.extension().is_some_and(|e| e == "json")) {
             let id = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
             if Id::parse(&id).is_err() {
-                let text =
-                    "is not a valid id (1 to 64 of A-Z a-z 0-9 . _ -): no request can use it";
+                let text = format!("{INVALID_ID}: no request can use it");
                 self.add(Level::Warning, path, text);
                 continue;
             }
@@ -83,7 +85,10 @@ impl Survey<'_> {
             check_write(&aularios, &consequence, self.user, self.report);
         }
         for folder in &folders {
-            if sources.contains_key(&*name(folder)) {
+            let name = name(folder);
+            if sharing.iter().any(|id| **id == name) {
+                // Its own data is not used.
+            } else if sources.contains_key(&*name) {
                 self.aulario(folder);
             } else {
                 let text = "belongs to no aulario: there is no configuration file of that name";
@@ -187,7 +192,7 @@ impl Survey<'_> {
         let closed = std::mem::take(&mut self.closed);
         let Some(first) = closed.first() else { return };
         let text = format!(
-            "{} may not change {} below, so menus cannot be saved; the first is {}",
+            "{} may not change {} here, so menus cannot be saved; the first is {}",
             self.user.name,
             counted(closed.len(), "path"),
             first.display()

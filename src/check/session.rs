@@ -1,7 +1,7 @@
 //! One session: whether it is found, its centre, aularios and permissions; nothing else of its
 //! content.
 
-use std::io::{self, BufRead, IsTerminal, Read};
+use std::io::{self, BufRead, IsTerminal, Read, Write};
 
 use super::report::{Level, Report};
 use super::user::User;
@@ -33,7 +33,7 @@ pub fn check(config: &Config, user: &User, report: &mut Report) {
             let text = format!(
                 "{}; the folder is {} (COMEDOR_SESSION_DIR), the format {} \
                  (COMEDOR_SESSION_FORMAT); phpinfo() shows PHP's settings",
-                reason(&error, user),
+                reason(&error, config, user),
                 save_path.folder.display(),
                 format.name()
             );
@@ -88,7 +88,7 @@ pub fn check(config: &Config, user: &User, report: &mut Report) {
 fn read_line(cookie: &str) -> io::Result<String> {
     let input = io::stdin().lock();
     if input.is_terminal() {
-        eprint!("Value of the cookie {cookie}: ");
+        _ = write!(io::stderr(), "Value of the cookie {cookie}: ");
     }
     let mut line = String::new();
     input.take(4096).read_line(&mut line)?;
@@ -96,13 +96,16 @@ fn read_line(cookie: &str) -> io::Result<String> {
 }
 
 /// Why there is no session, with the user's name: the log has the number.
-fn reason(error: &Error, user: &User) -> String {
+fn reason(error: &Error, config: &Config, user: &User) -> String {
     match (error.code, &error.cause) {
         (_, Some(cause)) => {
             cause.replace(&format!("user {}", user.ids.uid), &format!("user {}", user.name))
         }
         (Code::Busy, None) => "a PHP page has held the session for 5 seconds".to_owned(),
-        _ => "there is no such session, or it is older than COMEDOR_SESSION_MAX_AGE".to_owned(),
+        _ if config.session.max_age.is_some() => {
+            "there is no such session, or it is older than COMEDOR_SESSION_MAX_AGE".to_owned()
+        }
+        _ => "there is no such session".to_owned(),
     }
 }
 

@@ -103,6 +103,7 @@ fn problems_in_the_data_are_found_with_file_and_position() {
         ("aula1/Comedor/2026-11/23/_datos.json", ""),
         ("aula1/Comedor/2026-11/31/_datos.json", "{}"),
         ("aula2/Comedor-MenuTypes.json", "{"),
+        ("compartida/Comedor-MenuTypes.json", "{"),
     ] {
         school.write(path, content);
     }
@@ -136,7 +137,12 @@ fn problems_in_the_data_are_found_with_file_and_position() {
     ] {
         found(&findings, level, about, text);
     }
-    for finding in findings.iter().filter(|f| f["about"].as_str().unwrap().ends_with(".tmp")) {
+    let about = |is: fn(&str) -> bool| {
+        findings.iter().filter(move |finding| is(finding["about"].as_str().unwrap()))
+    };
+    // An aulario that shares does not use its own data.
+    assert_eq!(about(|path| path.contains("/compartida/")).count(), 0);
+    for finding in about(|path| path.ends_with(".tmp")) {
         fix(finding);
     }
     let is_temporary = |path: &String| path.ends_with(".tmp");
@@ -182,7 +188,7 @@ fn missing_permissions_are_found_with_a_command_that_fixes_them() {
     assert_eq!(status, 2);
     found(&findings, "ok", "user", "nobody");
     found(&findings, "error", "/Aularios", "nobody cannot write here");
-    found(&findings, "error", "/aula1", "nobody may not change 6 paths below");
+    found(&findings, "error", "/aula1", "nobody may not change 6 paths here");
     findings.iter().filter(|finding| finding["level"] == "error").for_each(fix);
     let (status, findings) = check(&school, AS_NOBODY, &[], "");
     assert_eq!(status, 1, "{findings:#?}");
@@ -193,7 +199,7 @@ fn missing_permissions_are_found_with_a_command_that_fixes_them() {
         open(school.path(path), 0o500);
         let (status, findings) = check(&school, AS_NOBODY, &[], "");
         assert_eq!(status, 2, "{path}");
-        found(&findings, "error", "/aula1", "may not change 1 path below");
+        found(&findings, "error", "/aula1", "may not change 1 path here");
         found(&findings, "error", "/aula1", path);
         fs::set_permissions(school.path(path), mode).unwrap();
     }
