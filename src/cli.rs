@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use comedor::check::{self, Report, Subject};
@@ -22,6 +22,8 @@ usage:
   comedor check             check settings, folders and data; run it as the web server's user
   comedor check --session   check a session; reads the value of its cookie from standard input
                 --json      print the findings as one JSON document
+                --socket SOCKET
+                            check this FastCGI socket instead of /run/comedor/comedor.sock
   comedor fastcgi SOCKET    create the Unix socket SOCKET and serve FastCGI on it
   comedor --help            print this text
   comedor --version         print the version
@@ -43,16 +45,7 @@ pub fn run() -> ExitCode {
     match words.as_slice() {
         ["--help"] | ["check", "--help"] => print(&help()),
         ["--version"] => print(concat!("comedor ", env!("CARGO_PKG_VERSION"), "\n")),
-        ["check", options @ ..] => {
-            if let Some(option) = options.iter().find(|o| !["--json", "--session"].contains(o)) {
-                return misused(&format!("unknown option `{option}` of `check`"));
-            }
-            let is_session = options.contains(&"--session");
-            let subject = if is_session { Subject::Session } else { Subject::Everything };
-            let mut report = Report::new(options.contains(&"--json"));
-            check::run(subject, &mut report);
-            ExitCode::from(report.finish())
-        }
+        ["check", options @ ..] => check(options),
         ["fastcgi", path] => match Socket::bind(Path::new(&arguments[1])) {
             Ok(socket) => serve_fastcgi(socket),
             Err(error) => fail(&format!("{path}: {error}")),
@@ -62,6 +55,26 @@ pub fn run() -> ExitCode {
         [command, ..] => misused(&format!("unknown command `{command}`")),
         [] => misused("missing command"),
     }
+}
+
+fn check(options: &[&str]) -> ExitCode {
+    let (mut as_json, mut is_session, mut socket) = (false, false, None);
+    let mut options = options.iter();
+    while let Some(&option) = options.next() {
+        match option {
+            "--json" => as_json = true,
+            "--session" => is_session = true,
+            "--socket" => match options.next() {
+                Some(path) => socket = Some(PathBuf::from(path)),
+                None => return misused("`--socket` needs an argument: SOCKET"),
+            },
+            _ => return misused(&format!("unknown option `{option}` of `check`")),
+        }
+    }
+    let subject = if is_session { Subject::Session } else { Subject::Everything { socket } };
+    let mut report = Report::new(as_json);
+    check::run(subject, &mut report);
+    ExitCode::from(report.finish())
 }
 
 fn misused(problem: &str) -> ExitCode {

@@ -18,14 +18,14 @@ const MAX_NESTING: usize = 64;
 pub struct Form(Vec<(String, String)>);
 
 impl Form {
-    /// Decodes a query string. PHP ignores the pairs after [`MAX_PAIRS`]; bytes that are not valid
+    /// Decodes a query string. PHP ignores the pairs after `MAX_PAIRS`; bytes that are not valid
     /// UTF-8 become U+FFFD.
     pub fn from_query(bytes: &[u8]) -> Form {
         let end = end_of_pairs(bytes).unwrap_or(bytes.len());
         Form::decode(&bytes[..end])
     }
 
-    /// Decodes a body. `None` if it has more than [`MAX_PAIRS`], or is not valid UTF-8.
+    /// Decodes a body. `None` if it has more than `MAX_PAIRS`, or is not valid UTF-8.
     pub fn from_body(bytes: &[u8]) -> Option<Form> {
         if end_of_pairs(bytes).is_some() {
             return None;
@@ -39,7 +39,7 @@ impl Form {
         Form(serde_urlencoded::from_bytes(bytes).expect("any bytes are a list of pairs"))
     }
 
-    /// Appends a pair. `None` if there are [`MAX_PAIRS`] already.
+    /// Appends a pair. `None` if there are `MAX_PAIRS` already.
     pub fn push(&mut self, name: String, value: String) -> Option<()> {
         (self.0.len() < MAX_PAIRS).then(|| self.0.push((name, value)))
     }
@@ -82,7 +82,7 @@ impl Form {
     }
 }
 
-/// Where the first pair after [`MAX_PAIRS`] starts.
+/// Where the first pair after `MAX_PAIRS` starts.
 fn end_of_pairs(bytes: &[u8]) -> Option<usize> {
     // Each pair before it has a character and a separator at least.
     bytes.get(MAX_PAIRS * 2)?;

@@ -5,21 +5,25 @@
 //! It changes nothing: a file that it writes as a test is removed again.
 
 mod data;
+mod fastcgi;
 mod folders;
 mod report;
 mod session;
 mod settings;
 mod user;
 
+use std::path::PathBuf;
+
 use crate::config::{Config, Settings};
 pub use report::Report;
 use user::User;
 
 /// What to check.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Subject {
-    /// Settings, folders and data
-    Everything,
+    /// Settings, folders and data, and the FastCGI socket at a path, else the one of
+    /// `comedor.socket` if it exists
+    Everything { socket: Option<PathBuf> },
     /// The session whose cookie is on standard input: an argument would be visible to other users.
     Session,
 }
@@ -27,7 +31,7 @@ pub enum Subject {
 /// Checks `subject` and adds the findings to `report`.
 pub fn run(subject: Subject, report: &mut Report) {
     let user = User::of_process();
-    settings::check_user(&user, subject, report);
+    settings::check_user(&user, &subject, report);
     let settings = match Settings::load() {
         Ok(settings) => settings,
         Err(error) => return settings::refused(&error, &user, report),
@@ -38,12 +42,14 @@ pub fn run(subject: Subject, report: &mut Report) {
     };
     match subject {
         Subject::Session => session::check(&config, &user, report),
-        Subject::Everything => {
+        Subject::Everything { socket } => {
             settings::check(&config, &settings, report);
             folders::check_sessions(&config, &user, report);
             if folders::check_data(&config, &settings, &user, report) {
                 data::check(&config.data_dir, &user, report);
             }
+            let socket = socket.unwrap_or_else(|| PathBuf::from(fastcgi::SOCKET));
+            fastcgi::check(&socket, &user, report);
         }
     }
 }

@@ -11,11 +11,11 @@ use crate::config::{self, Config, SETTINGS, SavePath, Settings};
 use crate::model::Date;
 
 /// Reports the user that runs the check.
-pub fn check_user(user: &User, subject: Subject, report: &mut Report) {
+pub fn check_user(user: &User, subject: &Subject, report: &mut Report) {
     if !user.ids.is_root() {
         return report.add(Level::Ok, "user", format!("the check runs as {}", user.name));
     }
-    let option = if subject == Subject::Session { " --session" } else { "" };
+    let option = if *subject == Subject::Session { " --session" } else { "" };
     report.add_with_fix(
         Level::Warning,
         "user",

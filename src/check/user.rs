@@ -19,8 +19,13 @@ pub struct User {
 impl User {
     pub fn of_process() -> User {
         let ids = access::User::of_process();
-        let (name, group) = (name_in("/etc/passwd", ids.uid), name_in("/etc/group", ids.gid));
+        let (name, group) = User::names(ids.uid, ids.gid);
         User { ids, name, group }
+    }
+
+    /// The names of a user and a group, else their numbers.
+    pub fn names(uid: u32, gid: u32) -> (String, String) {
+        (name_in("/etc/passwd", uid), name_in("/etc/group", gid))
     }
 
     /// A command that gives the user's group these permissions for `path`.

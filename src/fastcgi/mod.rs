@@ -9,6 +9,7 @@
 //! | `protocol` | the conversation on one connection | |
 //! | `connection` | what one connection waits for, and how it is closed | a socket |
 //! | `server` | threads, connections, timeouts, stopping | epoll |
+//! | `probe` | whether a process answers on a socket | a socket |
 //! | `socket` | the listening socket: inherited, or bound to a path | file system |
 //!
 //! Threads: all wait in `epoll_wait` on the same set of descriptors, each of which is armed for one
@@ -33,6 +34,7 @@
 //!   `CONTENT_LENGTH=-1`; that is for the handler.
 
 mod connection;
+mod probe;
 mod protocol;
 mod record;
 mod server;
@@ -40,6 +42,7 @@ mod socket;
 
 use std::time::Duration;
 
+pub use probe::probe;
 pub use record::Params;
 pub use server::serve;
 pub use socket::Socket;

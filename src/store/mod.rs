@@ -10,8 +10,8 @@
 //! | `<aulario>/.comedor.lock` | locked by a writer; never deleted or replaced |
 //!
 //! The frontend writes the same files, without a lock and truncating them in place. So a read may
-//! see a partial write and is repeated ([`file`]), and a write replaces the file atomically, unless
-//! the frontend modified it in the meantime ([`replace`]).
+//! see a partial write and is repeated ([`mod@file`]), and a write replaces the file atomically, unless
+//! the frontend modified it in the meantime ([`mod@replace`]).
 
 pub(crate) mod access;
 pub(crate) mod file;
@@ -157,7 +157,7 @@ impl Aulario {
     }
 
     /// Reads a document, applies `change` and stores it, with all other writers of the aulario
-    /// excluded, except PHP: see [`replace`]. When this returns `Ok` the change is on disk. A refusal by `change` creates
+    /// excluded, except PHP: see [`mod@replace`]. When this returns `Ok` the change is on disk. A refusal by `change` creates
     /// nothing. `change` may run again, on freshly read data.
     fn change<D: Document, T, E: From<Error>>(
         &self,

@@ -6,6 +6,7 @@ use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, SystemTime};
 
+use crate::support::fastcgi::Held;
 use crate::support::*;
 
 /// Runs `comedor check` under the command `wrapper`, with `input` on standard input.
@@ -415,4 +416,23 @@ fn invalid_setting_is_one_finding() {
             1
         );
     }
+}
+
+#[test]
+fn fastcgi_socket_is_checked_for_its_mode_and_an_answer() {
+    let (school, socket) = (School::new(), Held::new());
+    let path = socket.path.to_str().unwrap().to_owned();
+    let findings = || check(&school, &[], &["--socket", &path], "").1;
+    let mode = |mode| fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+    let process = socket.serve(&school);
+    mode(0o660);
+    let answered = findings();
+    found(&answered, "ok", &path, "the user root and the group root can connect");
+    found(&answered, "ok", &path, "a FastCGI process answers");
+    mode(0o666);
+    fix(found(&findings(), "error", &path, "every user of this machine can connect"));
+    found(&findings(), "ok", &path, "can connect");
+    process.stop();
+    drop(socket);
+    found(&findings(), "error", &path, "cannot be used");
 }
