@@ -1,4 +1,4 @@
-//! The dining-hall menu API of a PHP school application, as a CGI program.
+//! The dining-hall menu API of a PHP school application, for CGI and FastCGI.
 //!
 //! The way of a request. Each step is in the module named after it and uses the results of the
 //! steps before it:
@@ -16,6 +16,9 @@
 //! | today, if no date is sent | `clock` | clock, zone file |
 //! | response | [`cgi`] | |
 //! | exit under Apache | [`leave`] | a process |
+//!
+//! CGI starts a process for each request (`main.rs`); [`fastcgi`] brings many requests to one, and
+//! [`responder`] takes each the same way.
 
 mod api;
 mod caller;

@@ -108,7 +108,11 @@ pub fn read(path: &Path) -> Result<(Option<Value>, Option<Snapshot>), Error> {
 }
 
 /// Creates `folder`, and below it each of `inner` inside the one before, if they are missing, and
-/// flushes them: they may exist because a writer created them and was killed.
+/// flushes them: they may exist because a writer created them and was killed, or because PHP did.
+///
+/// On ext4, XFS and Btrfs the flush of the folder that holds a file brings along the new folders
+/// above it: simulated power cuts lost nothing without these flushes. fsync(2) does not promise it,
+/// and they are needed only for the first file in a folder.
 pub fn make_folders(folder: &Path, inner: &[&str]) -> Result<(), Error> {
     let mut folder = folder.to_owned();
     make_folder(&folder)?;
