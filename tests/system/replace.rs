@@ -108,6 +108,8 @@ fn no_save_of_a_php_page_is_lost_beside_writers() {
             $lost += ($day['counter'] ?? 0) !== $n - 1;
             $day['counter'] = $n;
             file_put_contents($argv[1], json_encode($day, JSON_PRETTY_PRINT | JSON_UNESCAPED_UNICODE));
+            // In between the writers get their turn; every second save follows at once.
+            if ($n % 2) usleep(mt_rand(0, 1000));
         }
         echo $lost;";
     let done = AtomicBool::new(false);
