@@ -2,7 +2,7 @@
 //! an administrator see it. Needs root, the web servers and PHP: `cargo test --test servers`.
 
 use std::fs::{self, File};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
@@ -10,8 +10,9 @@ use std::time::{Duration, SystemTime};
 mod support;
 
 use support::site::{
-    NOBODY, Php, Settings, Site, apache, apache_in_container, apache_with_suexec, files_in,
-    htaccess, lighttpd, nginx, wait_until,
+    NOBODY, Php, Settings, Site, apache, apache_in_container, apache_with_fastcgi,
+    apache_with_suexec, caddy, files_in, htaccess, lighttpd, lighttpd_with_fastcgi,
+    nginx_with_fastcgi, nginx_with_fcgiwrap, wait_until,
 };
 use support::{json, output};
 
@@ -108,12 +109,80 @@ fn lighttpd_writes_error_messages_of_the_program_to_the_breakagelog_of_the_examp
 
 #[test]
 fn nginx_with_php_fpm_and_fcgiwrap_and_server_settings() {
-    nginx(Settings::Server).exercise();
+    nginx_with_fcgiwrap(Settings::Server).exercise();
 }
 
 #[test]
 fn nginx_with_php_fpm_and_fcgiwrap() {
-    nginx(Settings::File).exercise();
+    nginx_with_fcgiwrap(Settings::File).exercise();
+}
+
+#[test]
+fn nginx_with_php_fpm_and_fastcgi() {
+    let mut site = nginx_with_fastcgi();
+    site.exercise();
+    site.restart("error.log");
+}
+
+#[test]
+fn apache_prefork_with_mod_php_and_fastcgi() {
+    let mut site = apache_with_fastcgi("prefork", Php::Module);
+    site.exercise();
+    site.restart("error.log");
+}
+
+#[test]
+fn apache_event_with_php_fpm_and_fastcgi() {
+    let mut site = apache_with_fastcgi("event", Php::Fpm);
+    site.exercise();
+    site.restart("error.log");
+}
+
+#[test]
+fn apache_event_with_php_fpm_by_proxy_pass_match_and_fastcgi() {
+    apache_with_fastcgi("event", Php::FpmByProxyPassMatch).exercise();
+}
+
+#[test]
+fn lighttpd_with_php_cgi_that_checks_for_files_and_fastcgi() {
+    let site = lighttpd_with_fastcgi("enable", Settings::File);
+    site.exercise();
+    site.logs_errors_in("error.log");
+}
+
+#[test]
+fn lighttpd_with_php_cgi_that_does_not_check_for_files_and_fastcgi() {
+    lighttpd_with_fastcgi("disable", Settings::Server).exercise();
+}
+
+#[test]
+fn lighttpd_starts_the_program_again_after_it_was_stopped() {
+    let site = lighttpd_with_fastcgi("enable", Settings::File);
+    let children = format!("/proc/{0}/task/{0}/children", site.server_process());
+    let children = fs::read_to_string(children).unwrap();
+    let is_program =
+        |pid: &&str| fs::read_to_string(format!("/proc/{pid}/comm")).unwrap() == "comedor\n";
+    let programs: Vec<&str> = children.split_whitespace().filter(is_program).collect();
+    let [program] = programs.as_slice() else { panic!("one process: {programs:?}") };
+    output(Command::new("sh").args(["-c", &format!("kill {program}")]), "dash");
+    let read = site.api("action=get_menu_types&aulario=aula1");
+    wait_until("the program", || site.curl(&[&read]).0 == 400);
+    assert_ne!(
+        fs::read_to_string(format!("/proc/{program}/comm")).ok().as_deref(),
+        Some("comedor\n")
+    );
+}
+
+#[test]
+fn caddy_with_php_fpm_and_a_socket_of_the_program() {
+    let mut site = caddy();
+    site.exercise();
+    site.stop_responder();
+    let read = site.api("action=get_menu_types&aulario=aula1");
+    assert_eq!(site.curl(&[&read]).0, 502);
+    site.start_responder_with_a_path();
+    let (status, answer) = site.curl(&[&read]);
+    assert!(status == 400 && answer.contains("INVALID_SESSION"), "{status} {answer}");
 }
 
 impl Site {
@@ -263,6 +332,35 @@ impl Site {
             assert_eq!(name(&format!("2026-05-{client:02}"), format!("p{round}")), "PHP");
             assert_eq!(name(&format!("2026-06-{client:02}"), format!("p{round}")), "PHP");
         }
+    }
+
+    /// With the socket open in another process, a request that comes while the program is not running
+    /// is answered once it is.
+    #[track_caller]
+    fn restart(&mut self, log: &str) {
+        self.logs_errors_in(log);
+        self.stop_responder();
+        let read = self.api("action=get_menu_types&aulario=aula1");
+        let mut curl = Command::new("curl");
+        let request = curl.args(["-s", "-m", "30", &read]).stdout(Stdio::piped()).spawn().unwrap();
+        self.start_responder();
+        let answer = request.wait_with_output().unwrap().stdout;
+        assert!(String::from_utf8_lossy(&answer).contains("INVALID_SESSION"), "{answer:?}");
+    }
+
+    /// An error that an administrator can fix is a line in the server's log.
+    #[track_caller]
+    fn logs_errors_in(&self, log: &str) {
+        let settings = self.path().join("cgi/comedor.conf");
+        let valid = fs::read(&settings).unwrap();
+        fs::write(&settings, "COMEDOR_UNKNOWN=1\n").unwrap();
+        let (status, answer) = self.curl(&[&self.api("action=get_menu_types&aulario=aula1")]);
+        assert!(status == 500 && answer.contains("INTERNAL_ERROR"), "{status} {answer}");
+        let log = self.path().join("log").join(log);
+        wait_until("the line in the log", || {
+            fs::read_to_string(&log).unwrap().contains("comedor.conf: line 1: unknown setting")
+        });
+        fs::write(settings, valid).unwrap();
     }
 
     #[track_caller]

@@ -2,6 +2,8 @@
 //! with the shipped configuration examples; only paths and ports are replaced.
 
 mod client;
+mod fastcgi;
+mod nginx;
 
 use std::fs::{self, File};
 use std::net::TcpListener;
@@ -14,6 +16,8 @@ use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
 use crate::support::*;
+pub use fastcgi::*;
+pub use nginx::*;
 use tempfile::TempDir;
 
 const MODULES: &str = "/usr/lib/apache2/modules";
@@ -94,8 +98,18 @@ pub fn lighttpd(check_local: &str, settings: Settings) -> Site {
 }
 
 /// lighttpd for an existing site, with the additional lines `more`.
-pub fn lighttpd_on(mut site: Site, check_local: &str, settings: Settings, more: &str) -> Site {
-    site.write("example.conf", &site.fill("lighttpd.conf.example", settings));
+pub fn lighttpd_on(site: Site, check_local: &str, settings: Settings, more: &str) -> Site {
+    lighttpd_with("lighttpd.conf.example", site, check_local, settings, more)
+}
+
+fn lighttpd_with(
+    example: &str,
+    mut site: Site,
+    check_local: &str,
+    settings: Settings,
+    more: &str,
+) -> Site {
+    site.write("example.conf", &site.fill(example, settings));
     let (folder, port) = (site.path().display(), site.port);
     let configuration = format!(
         r#"server.bind = "127.0.0.1"
@@ -121,51 +135,6 @@ pub fn lighttpd_on(mut site: Site, check_local: &str, settings: Settings, more: 
     site
 }
 
-pub fn nginx(settings: Settings) -> Site {
-    let mut site = Site::new();
-    let example = site.fill("nginx.conf.example", settings);
-    let socket = format!("{}/fcgiwrap.socket", site.path().display());
-    site.write("example.conf", &example.replace("/run/fcgiwrap.socket", &socket));
-    site.start_fpm("fpm.sock");
-    site.start(
-        "fcgiwrap",
-        "/usr/sbin/fcgiwrap",
-        &["-f", "-c", "4", "-s", &format!("unix:{socket}")],
-    );
-    let (folder, port) = (site.path().display(), site.port);
-    let configuration = format!(
-        "daemon off;
-        pid {folder}/nginx.pid;
-        error_log {folder}/log/error.log;
-        events {{ }}
-        http {{
-            access_log off;
-            client_body_temp_path {folder}/tmp/body;
-            fastcgi_temp_path {folder}/tmp/fastcgi;
-            proxy_temp_path {folder}/tmp/proxy;
-            uwsgi_temp_path {folder}/tmp/uwsgi;
-            scgi_temp_path {folder}/tmp/scgi;
-            server {{
-                listen 127.0.0.1:{port};
-                root {folder}/docroot;
-                location ~ \\.php$ {{
-                    include /etc/nginx/fastcgi_params;
-                    fastcgi_param SCRIPT_FILENAME $document_root$fastcgi_script_name;
-                    fastcgi_pass unix:{folder}/fpm.sock;
-                }}
-                include {folder}/example.conf;
-            }}
-        }}
-        "
-    );
-    site.write("nginx.conf", &configuration);
-    let error_log = format!("{folder}/log/error.log");
-    let configuration = format!("{folder}/nginx.conf");
-    site.start("nginx", "/usr/sbin/nginx", &["-e", &error_log, "-c", &configuration]);
-    site.wait();
-    site
-}
-
 /// A document root with a PHP frontend, the data, the sessions, the program and the running servers.
 pub struct Site {
     folder: TempDir,
@@ -174,6 +143,7 @@ pub struct Site {
     user: u32,
     is_container: bool,
     processes: Vec<Child>,
+    responder: Option<Responder>,
     pub has_file_in_docroot: bool,
 }
 
@@ -204,6 +174,7 @@ impl Site {
             user: WWW_DATA,
             is_container: false,
             processes: Vec::new(),
+            responder: None,
             has_file_in_docroot: false,
         }
     }
@@ -230,8 +201,16 @@ impl Site {
         let example = fs::read_to_string(Path::new(REPOSITORY).join(example)).unwrap();
         let lines = example.lines().map(|line| {
             let setting = line.trim_start().strip_prefix('#').unwrap_or("").trim_start();
-            let starts =
-                ["SetEnv", "fastcgi_param", "setenv.", "server.", "\"COMEDOR_", "\"TZ\"", ")"];
+            let starts = [
+                "SetEnv",
+                "fastcgi_param",
+                "setenv.",
+                "server.",
+                "\"bin-",
+                "\"COMEDOR_",
+                "\"TZ\"",
+                ")",
+            ];
             let is_setting = starts.iter().any(|start| setting.starts_with(start));
             if settings == Settings::Server && is_setting { setting } else { line }
         });
@@ -239,6 +218,8 @@ impl Site {
         example
             .replace("/usr/lib/cgi-bin", &format!("{folder}/cgi"))
             .replace("/DATA/service", &format!("{folder}/data"))
+            .replace("/run/comedor/", &format!("{folder}/"))
+            .replace("/run/lighttpd/", &format!("{folder}/"))
             .replace("/var/log/lighttpd", &format!("{folder}/log"))
             .replace("/var/lib/php/sessions", &format!("{folder}/sessions"))
     }
@@ -356,9 +337,15 @@ impl Site {
         self.start_as(WWW_DATA, name, program, arguments);
     }
 
-    /// Starts a server in its own process group.
     #[track_caller]
     fn start_as(&mut self, user: u32, name: &str, program: &str, arguments: &[&str]) {
+        let mut command = self.command(user, name, program, arguments);
+        self.processes.push(command.spawn().expect("setpriv and unshare, of Debian's util-linux"));
+    }
+
+    /// A server in its own process group.
+    #[track_caller]
+    fn command(&self, user: u32, name: &str, program: &str, arguments: &[&str]) -> Command {
         let everything = output(Command::new("find").arg(self.path()), "findutils");
         for path in String::from_utf8(everything).unwrap().lines() {
             let own = ["cgi", "data", "docroot", "sessions"].map(|folder| self.path().join(folder));
@@ -386,7 +373,7 @@ impl Site {
             .stderr(log)
             .process_group(0);
         assert!(Path::new(program).exists(), "{program} is missing; tests/run installs it");
-        self.processes.push(command.spawn().expect("setpriv and unshare, of Debian's util-linux"));
+        command
     }
 
     #[track_caller]
@@ -413,7 +400,8 @@ impl Site {
 
 impl Drop for Site {
     fn drop(&mut self) {
-        for process in self.processes.iter_mut().rev() {
+        let responder = self.responder.iter_mut().map(|responder| &mut responder.process);
+        for process in self.processes.iter_mut().rev().chain(responder) {
             // fcgiwrap does not terminate its child processes.
             let shell = |line: String| {
                 _ = Command::new("sh").args(["-c", &line]).stderr(Stdio::null()).status()

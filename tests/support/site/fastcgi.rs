@@ -1,0 +1,113 @@
+//! The program as a FastCGI responder, and web servers that connect to it.
+
+use std::fs::{self, Permissions};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixListener;
+use std::process::Child;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::{Php, Settings, Site, WWW_DATA, lighttpd_with, module, wait_until};
+
+/// The running program.
+pub(super) struct Responder {
+    pub(super) process: Child,
+    /// The socket if, as with systemd, it is open while the program is not running
+    listener: Option<UnixListener>,
+}
+
+/// Apache with mod_proxy_fcgi.
+pub fn apache_with_fastcgi(mpm: &str, php: Php) -> Site {
+    let mut site = Site::new();
+    let mut example = site.fill("apache-fastcgi.conf.example", Settings::File);
+    if php == Php::FpmByProxyPassMatch {
+        example = example.replace("#ProxyPass", "ProxyPass");
+    }
+    site.write("example.conf", &example);
+    site.start_responder();
+    let modules = if php == Php::Module {
+        ["proxy", "proxy_fcgi"].map(module).concat()
+    } else {
+        String::new()
+    };
+    let include = format!("{modules}Include {}/example.conf\n", site.path().display());
+    site.start_apache(mpm, php, "cgid", "None", &include);
+    site
+}
+
+/// lighttpd, which starts the program itself.
+pub fn lighttpd_with_fastcgi(check_local: &str, settings: Settings) -> Site {
+    lighttpd_with("lighttpd-fastcgi.conf.example", Site::new(), check_local, settings, "")
+}
+
+/// Caddy, and the program with a socket that it creates itself, as in a container.
+pub fn caddy() -> Site {
+    let mut site = Site::new();
+    let example = site.fill("Caddyfile.example", Settings::File);
+    site.write("comedor.caddyfile", &example);
+    site.start_fpm("fpm.sock");
+    site.start_responder_with_a_path();
+    let (folder, port) = (site.path().display(), site.port);
+    let configuration = format!(
+        "{{
+            admin off
+            storage file_system {folder}/tmp
+            auto_https off
+        }}
+        http://127.0.0.1:{port} {{
+            root * {folder}/docroot
+            php_fastcgi unix/{folder}/fpm.sock
+            import comedor.caddyfile
+        }}
+        "
+    );
+    site.write("Caddyfile", &configuration);
+    site.start(
+        "caddy",
+        "/usr/bin/caddy",
+        &["run", "--config", "Caddyfile", "--adapter", "caddyfile"],
+    );
+    site.wait();
+    site
+}
+
+impl Site {
+    /// Starts the program as comedor.socket and comedor.service do.
+    #[track_caller]
+    pub fn start_responder(&mut self) {
+        let listener = self.responder.take().and_then(|stopped| stopped.listener);
+        let listener = listener.unwrap_or_else(|| {
+            let path = self.path().join("comedor.sock");
+            let listener = UnixListener::bind(&path).unwrap();
+            fs::set_permissions(path, Permissions::from_mode(0o660)).unwrap();
+            listener
+        });
+        let program = self.path().join("cgi/comedor");
+        let mut command = self.command(WWW_DATA, "comedor", program.to_str().unwrap(), &[]);
+        let process = command.stdin(OwnedFd::from(listener.try_clone().unwrap())).spawn().unwrap();
+        self.responder = Some(Responder { process, listener: Some(listener) });
+    }
+
+    /// Starts `comedor fastcgi` with the path of the socket.
+    #[track_caller]
+    pub fn start_responder_with_a_path(&mut self) {
+        let (program, socket) = (self.path().join("cgi/comedor"), self.path().join("comedor.sock"));
+        let arguments = ["fastcgi", socket.to_str().unwrap()];
+        let process = self
+            .command(WWW_DATA, "comedor", program.to_str().unwrap(), &arguments)
+            .spawn()
+            .unwrap();
+        self.responder = Some(Responder { process, listener: None });
+        wait_until("the socket", || socket.exists());
+    }
+
+    /// Stops the program. It exits with status 0.
+    #[track_caller]
+    pub fn stop_responder(&mut self) {
+        let process = &mut self.responder.as_mut().expect("a responder").process;
+        kill_process(Pid::from_raw(process.id() as i32).unwrap(), Signal::TERM).unwrap();
+        let status = process.wait().unwrap();
+        assert!(status.success(), "{status}");
+    }
+}
