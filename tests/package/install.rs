@@ -16,10 +16,14 @@ const TARGET: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/target/install");
 const DOCUMENTS: &[&str] = &[
     "README.md",
     "openapi.yaml",
+    "examples/Caddyfile.example",
+    "examples/apache-fastcgi.conf.example",
     "examples/apache.conf.example",
     "examples/comedor.conf.example",
     "examples/htaccess.example",
+    "examples/lighttpd-fastcgi.conf.example",
     "examples/lighttpd.conf.example",
+    "examples/nginx-fcgiwrap.conf.example",
     "examples/nginx.conf.example",
 ];
 
@@ -119,6 +123,8 @@ fn the_script_installs_below_destdir_and_prefix() {
     assert_links_resolve(&documentation);
     for (file, text) in [
         ("share/doc/comedor/examples/apache.conf.example", "\"/opt/x/lib/cgi-bin/comedor\""),
+        ("lib/systemd/system/comedor.service", "ExecStart=/opt/x/lib/cgi-bin/comedor\n"),
+        ("lib/systemd/system/comedor.socket", "ListenStream=/run/comedor/comedor.sock\n"),
         ("share/man/man8/comedor.8", "Pa /opt/x/lib/cgi-bin/comedor\n"),
         ("share/man/man8/comedor.8", "Pa /opt/x/share/doc/comedor/examples/\n"),
     ] {
@@ -156,17 +162,20 @@ fn the_script_keeps_existing_settings() {
 #[test]
 fn purge_leaves_no_file_of_the_script() {
     let root = Root::installed();
-    for copy in [
-        "etc/apache2/conf-available/comedor.conf",
-        "etc/lighttpd/conf-available/90-comedor.conf",
-        "etc/nginx/snippets/comedor.conf",
+    let (program, socket) = ("\"/opt/x/lib/cgi-bin/comedor\"", "unix:/run/comedor/comedor.sock;");
+    for (copy, content) in [
+        ("etc/apache2/conf-available/comedor.conf", program),
+        ("etc/apache2/conf-available/comedor-fastcgi.conf", socket),
+        ("etc/caddy/comedor.caddyfile", socket),
+        ("etc/lighttpd/conf-available/90-comedor.conf", program),
+        ("etc/nginx/snippets/comedor.conf", socket),
     ] {
-        root.write(copy, "\"/opt/x/lib/cgi-bin/comedor\"");
+        root.write(copy, content);
     }
     let result = root.uninstall(&["--purge"]);
     assert!(result.status.success(), "{result:?}");
     assert_eq!(root.files(), Vec::<PathBuf>::new());
-    for folder in ["etc/comedor", "opt/x/lib/cgi-bin", "opt/x/share/doc/comedor"] {
+    for folder in ["etc/comedor", "opt/x/lib/cgi-bin", "opt/x/lib/systemd/system"] {
         assert!(!root.path(folder).exists(), "{folder}");
     }
 }
@@ -198,7 +207,10 @@ fn uninstall_removes_nothing_while_a_web_server_uses_the_program() {
         ("etc/apache2/conf-enabled/comedor.conf", "\"/opt/x/lib/cgi-bin/comedor\""),
         ("etc/apache2/sites-enabled/000-default.conf", "\"/opt/x/lib/cgi-bin/comedor\""),
         ("etc/lighttpd/conf-enabled/90-comedor.conf", "\"/opt/x/lib/cgi-bin/comedor\""),
+        ("etc/apache2/conf-enabled/comedor-fastcgi.conf", "unix:/run/comedor/comedor.sock|"),
+        ("etc/caddy/Caddyfile", "import comedor.caddyfile"),
         ("etc/nginx/sites-enabled/default", "include snippets/comedor.conf;"),
+        ("etc/systemd/system/sockets.target.wants/comedor.socket", ""),
     ] {
         let root = Root::installed();
         root.write(file, content);
@@ -244,6 +256,8 @@ fn the_debian_package_installs_and_enables_nothing() {
         "etc/apache2/conf-available/comedor.conf",
         "etc/comedor/comedor.conf",
         "usr/bin/comedor",
+        "usr/lib/systemd/system/comedor.service",
+        "usr/lib/systemd/system/comedor.socket",
         "usr/share/man/man8/comedor.8.gz",
     ] {
         assert!(root.join(path).exists(), "{path}");
@@ -254,6 +268,7 @@ fn the_debian_package_installs_and_enables_nothing() {
     }
     assert_links_resolve(&documentation);
     assert!(!root.join("etc/apache2/conf-enabled").exists());
+    assert!(!root.join("etc/systemd").exists());
 }
 
 #[test]

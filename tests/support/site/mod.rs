@@ -3,7 +3,6 @@
 
 mod client;
 mod fastcgi;
-mod nginx;
 
 use std::fs::{self, File};
 use std::net::TcpListener;
@@ -17,7 +16,6 @@ use std::time::{Duration, Instant};
 
 use crate::support::*;
 pub use fastcgi::*;
-pub use nginx::*;
 use tempfile::TempDir;
 
 const MODULES: &str = "/usr/lib/apache2/modules";
