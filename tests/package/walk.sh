@@ -41,7 +41,21 @@ stop() {
     kill "$pid"
     tail --pid="$pid" -f /dev/null
 }
+stop_comedor() { stop /run/comedor/pid && rm -f /run/comedor/pid; }
+start_comedor() {
+    mkdir -p /run/comedor
+    chown www-data: /run/comedor
+    setpriv --reuid=www-data --regid=www-data --clear-groups bash -c "exec $(cat /tmp/done/Containers.1)" &
+    echo $! > /run/comedor/pid
+    until [ -S /run/comedor/comedor.sock ]; do sleep 0.02; done
+}
 case "$*" in
+"enable --now comedor.socket") [ -e /run/comedor/pid ] || start_comedor ;;
+"try-restart comedor.service") stop_comedor && start_comedor ;;
+"disable --now comedor.socket comedor.service") stop_comedor ;;
+"daemon-reload") ;;
+"restart caddy") HOME=/var/lib/caddy setpriv --reuid=caddy --regid=caddy --init-groups caddy start --config /etc/caddy/Caddyfile ;;
+"stop caddy") caddy stop ;;
 "stop apache2" | "restart apache2") stop /run/apache2/apache2.pid ;;&
 "start apache2" | "restart apache2") apache2ctl start ;;
 "restart lighttpd") stop /run/lighttpd.pid && lighttpd -f /etc/lighttpd/lighttpd.conf ;;
@@ -101,8 +115,10 @@ log_in() { id=$(curl -si "http://localhost$1/login.php" | sed -n 's/^Set-Cookie:
 remains() { find /DATA /etc /opt /usr /var -xdev -name '*comedor*' ! -path '/var/www/*'; }
 
 rm -f target/debian/comedor_*.deb
-mkdir -p /tmp/done /run/www /run/lock /var/log/apache2 /var/log/lighttpd /var/log/nginx
-chown www-data /run/www
+mkdir -p /tmp/done /run/www /run/lighttpd /run/lock /var/log/apache2 /var/log/lighttpd /var/log/nginx
+chown www-data /run/www /run/lighttpd
+sysctl -q net.ipv4.ip_unprivileged_port_start=0
+mv /tmp/blocks/Containers.1 /tmp/done/
 application '' service
 remains > /tmp/before
 systemctl start apache2
@@ -123,6 +139,23 @@ for n in 1 2; do run "Start here.$n"; done
 run '500 with an HTML page.1'
 inline 'apache2ctl -t -D DUMP_INCLUDES' | grep conf-enabled/comedor.conf
 inline 'sudo tail /var/log/apache2/error.log'
+answers /api/comedor.php '"success":true'
+
+run 'The socket.1'
+mkdir /etc/systemd/system/comedor.service.d
+mv '/tmp/blocks/The socket.2' /etc/systemd/system/comedor.service.d/override.conf
+systemd-analyze verify --man=no comedor.service
+rm -r /etc/systemd/system/comedor.service.d
+inline 'sudo a2disconf comedor'
+run 'Apache with FastCGI.1'
+answers /api/comedor.php '"success":true'
+run 'Upgrade.2'
+answers /api/comedor.php '"success":true'
+inline 'sudo systemctl disable --now comedor.socket comedor.service'
+inline 'sudo a2disconf --purge comedor-fastcgi && sudo systemctl restart apache2'
+rm /etc/apache2/conf-available/comedor-fastcgi.conf
+answers /api/comedor.php 'OLD PHP SCRIPT'
+again 'Apache.2'
 answers /api/comedor.php '"success":true'
 
 day=/DATA/service/Centros/colegio/Aularios/aula1/Comedor/2026-11/20/_datos.json
@@ -153,12 +186,30 @@ systemctl stop apache2
 run 'lighttpd.1'
 answers /api/comedor.php '"success":true'
 inline 'sudo lighty-disable-mod comedor && sudo systemctl restart lighttpd'
+run 'lighttpd with FastCGI.1'
+answers /api/comedor.php '"success":true'
+inline 'sudo lighty-disable-mod comedor && sudo systemctl restart lighttpd'
 systemctl stop lighttpd
+again 'The socket.1'
 run 'nginx.1'
 sed -i 's#^\tserver_name _;#&\n\tinclude snippets/comedor.conf;#' /etc/nginx/sites-available/default
 run 'nginx.2'
 answers /api/comedor.php '"success":true'
 systemctl stop nginx
+inline 'sudo systemctl disable --now comedor.socket comedor.service'
+run 'nginx with fcgiwrap.1'
+again 'nginx.2'
+answers /api/comedor.php '"success":true'
+systemctl stop nginx
+again 'The socket.1'
+run 'Caddy.1'
+printf ':80 {\n\timport comedor.caddyfile\n}\n' > /etc/caddy/Caddyfile
+run 'Caddy.2'
+answers /api/comedor.php '"success":true'
+systemctl stop caddy
+inline 'sudo systemctl disable --now comedor.socket comedor.service'
+sed -i '/import comedor.caddyfile/d' /etc/caddy/Caddyfile
+rm /etc/caddy/comedor.caddyfile
 sed -i '/include snippets.comedor.conf;/d' /etc/nginx/sites-available/default
 rm /etc/lighttpd/conf-available/90-comedor.conf /etc/nginx/snippets/comedor.conf
 
