@@ -76,6 +76,8 @@ fn exchange(
             fs::rename(&temporary.path, path).map_err(Error::io("rename to", path))?;
             return flush(path);
         }
+        // The file was deleted, or its folder.
+        Err(Errno::NOENT) => return Ok(Outcome::Conflict),
         Err(error) => return Err(Error::io("exchange with the new file", path)(error.into())),
     }
     // An error in these looks counts as a conflict: the names can still be exchanged back.
@@ -84,6 +86,10 @@ fn exchange(
         && snapshot.is_unmodified().unwrap_or(false);
     let flushed = if is_ours { flush(path) } else { Ok(Outcome::Conflict) };
     if !is_ours || lease.is_breaking() {
+        // Another program has replaced or deleted the new file: that stays.
+        if lock.is_held() && !temporary.is_own(path) {
+            return Ok(Outcome::Conflict);
+        }
         renameat_with(CWD, &temporary.path, CWD, path, RenameFlags::EXCHANGE)
             .map_err(|error| Error::unflushed("exchange back", path)(error.into()))?;
         return Ok(Outcome::Conflict);

@@ -61,6 +61,31 @@ fn save_by_php_at_any_step_of_a_replacement_is_kept() {
 }
 
 #[test]
+fn file_that_another_program_replaces_or_deletes_at_any_step_is_no_error_and_keeps_its_content() {
+    let school = School::new();
+    school.save(save("old"));
+    let request = school.post("save_menu").json(&save("CGI"));
+    let (answer, trace) = request.trace(&[]);
+    answer.ok();
+    for call in ["statx", "fcntl", "renameat2", "fsync", "unlink"] {
+        let times = trace.lines().filter(|line| line.starts_with(&format!("{call}("))).count();
+        assert!(times > 0, "{call}: {trace}");
+        for time in 1..=times {
+            let at = format!("{call}:when={time}");
+            school.write(DAY, "{}");
+            let replace = |_: &str| {
+                school.write("new", BY_PHP);
+                fs::rename(school.path("new"), school.path(DAY)).unwrap();
+            };
+            request.stopped(&at, replace).ok();
+            let plates = &school.menu("basal")["menu"]["plates"];
+            assert_eq!(plates["cena"]["name"], "PHP", "replaced after {at}");
+            request.stopped(&at, |_| fs::remove_file(school.path(DAY)).unwrap()).ok();
+        }
+    }
+}
+
+#[test]
 fn file_that_php_keeps_open_for_writing_is_busy() {
     let school = School::new();
     school.save(save("old"));
