@@ -203,15 +203,12 @@ impl<'l> Protocol<'l> {
             }
             (kind::PARAMS, id, Some(incoming)) if incoming.id == id && !incoming.params_ended => {
                 incoming.params_ended = record.content.is_empty();
-                // One byte over the limit is kept as the sign that it was passed.
-                let room = self.limits.params + 1 - incoming.params.len();
-                let content = record.content;
-                incoming.params.extend_from_slice(content.get(..room).unwrap_or(content));
+                extend(&mut incoming.params, record.content, self.limits.params);
                 self.complete();
             }
             (kind::STDIN, id, Some(incoming)) if incoming.id == id && !incoming.body_ended => {
                 incoming.body_ended = record.content.is_empty();
-                incoming.body.extend_from_slice(record.content);
+                extend(&mut incoming.body, record.content, self.limits.body);
                 self.complete();
             }
             _ => {}
@@ -290,6 +287,13 @@ impl<'l> Protocol<'l> {
         }
         record::push(&mut self.replies, kind::GET_VALUES_RESULT, 0, &pairs);
     }
+}
+
+/// Appends to what a stream has brought so far. One byte over the limit is kept, as the sign that it
+/// was passed.
+fn extend(stream: &mut Vec<u8>, content: &[u8], limit: usize) {
+    let room = limit + 1 - stream.len();
+    stream.extend_from_slice(content.get(..room).unwrap_or(content));
 }
 
 /// END_REQUEST (§5.5): application status (4), protocol status, reserved (3).
