@@ -51,7 +51,6 @@ function shown(array $menu): array
 }
 
 session_start([
-    'save_path' => $_SERVER['DOCUMENT_ROOT'] . '/../sessions',
     'cache_limiter' => '',
     'read_and_close' => true,
 ]);

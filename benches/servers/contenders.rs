@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::{Duration, SystemTime};
 
 use crate::client::{CLIENTS, Client, DATE, MENU, Work};
-use crate::support::site::{Php, Settings, Site, apache_on, lighttpd_on, module};
+use crate::support::site::{Php, Settings, Site, apache_on, files_in, lighttpd_on, module};
 use crate::support::{ADMIN, Value, json, output, session};
 
 pub const FLOOR: &str = "floor";
@@ -156,8 +156,7 @@ fn site() -> Site {
     for folder in ["php-cgi", "php-fpm", "mod_php"] {
         let folder = site.path().join("docroot").join(folder);
         fs::create_dir(&folder).unwrap();
-        let script = folder.join("comedor.php");
-        fs::write(&script, include_str!("../comedor.php")).unwrap();
+        let script = php_script(&folder);
         // opcache does not cache files younger than two seconds (opcache.file_update_protection).
         let old = SystemTime::now() - Duration::from_secs(3600);
         File::options().append(true).open(&script).unwrap().set_modified(old).unwrap();
@@ -165,7 +164,21 @@ fn site() -> Site {
             echo $cache['scripts'][__DIR__ . '/comedor.php']['hits'] ?? 0;";
         fs::write(folder.join("hits.php"), hits).unwrap();
     }
+    sessions_of_php_cgi(&site.path().join("docroot/php-cgi"), &site.path().join("sessions"));
     site
+}
+
+/// Writes the script to a folder.
+pub fn php_script(folder: &Path) -> PathBuf {
+    let script = folder.join("comedor.php");
+    fs::write(&script, include_str!("../comedor.php")).unwrap();
+    script
+}
+
+/// Sets the session folder for php-cgi. PHP-FPM and mod_php have it in their configuration.
+pub fn sessions_of_php_cgi(folder: &Path, sessions: &Path) {
+    let setting = format!("session.save_path = \"{}\"\n", sessions.display());
+    fs::write(folder.join(".user.ini"), setting).unwrap();
 }
 
 /// The target of Debian's symbolic link.
@@ -224,5 +237,15 @@ impl Server {
         self.contenders = contenders;
         self.missing.extend(without_opcache);
         self
+    }
+
+    /// Checks that PHP logged nothing: a message per request would make it slower.
+    pub fn assert_no_php_messages(&self) {
+        for log in files_in(&self.site.path().join("log")) {
+            let text = fs::read(&log).unwrap();
+            let text = String::from_utf8_lossy(&text);
+            let message = text.lines().find(|line| line.contains("PHP "));
+            assert_eq!(message, None, "{}", log.display());
+        }
     }
 }

@@ -49,6 +49,7 @@ fn main() {
                 rows: measure(&server, saves, rounds, span),
             });
         }
+        server.assert_no_php_messages();
         let left_out = server.missing.iter();
         missing.extend(left_out.map(|(what, why)| (format!("{name}: {what}"), why.clone())));
     }

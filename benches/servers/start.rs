@@ -6,7 +6,7 @@ use std::process::Stdio;
 use std::time::Instant;
 
 use crate::client::{DATE, MENU};
-use crate::contenders::{COMEDOR, FLOOR, PHP_CGI, floor, php_cgi};
+use crate::contenders::{COMEDOR, FLOOR, PHP_CGI, floor, php_cgi, php_script, sessions_of_php_cgi};
 use crate::load::Figures;
 use crate::support::{School, Value, json};
 
@@ -25,8 +25,9 @@ pub fn measure(rounds: usize) -> Result<Vec<(&'static str, Figures)>, String> {
     floor(expected.to_string().len(), &nothing)?;
     let mut contenders = vec![(FLOOR, read.clone().program(&nothing)), (COMEDOR, read.clone())];
     if let Ok(php) = php_cgi() {
-        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/comedor.php");
-        let php = read.program(&php).set("REDIRECT_STATUS", "200").set("SCRIPT_FILENAME", script);
+        sessions_of_php_cgi(&document_root, &school.sessions());
+        let php = read.program(&php).set("REDIRECT_STATUS", "200");
+        let php = php.set("SCRIPT_FILENAME", php_script(&document_root));
         contenders.push((PHP_CGI, php.set("DOCUMENT_ROOT", document_root)));
     }
     let mut figures: Vec<_> =
@@ -38,6 +39,7 @@ pub fn measure(rounds: usize) -> Result<Vec<(&'static str, Figures)>, String> {
             let output =
                 command.stdin(Stdio::null()).output().unwrap_or_else(|e| panic!("{name}: {e}"));
             figures.times.push(started.elapsed());
+            assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{name}");
             let text = String::from_utf8(output.stdout).unwrap();
             let (_, body) = text.split_once("\r\n\r\n").expect("headers");
             if *name != FLOOR {
