@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::contenders::COMEDOR;
+use crate::contenders::FASTCGI;
 use crate::report::{Row, Section, digits};
 
 const PANEL: usize = 530;
@@ -14,7 +14,7 @@ const LINE: usize = 21;
 const TOP: usize = 90;
 
 const LEGEND: [&str; 3] = [
-    "floor: a minimal C program. It, comedor and php-cgi are started for each request; PHP-FPM and mod_php stay in memory.",
+    "floor: a minimal C program. CGI and php-cgi: a process for each request. FastCGI, PHP-FPM and mod_php: stay in memory.",
     "flushed: PHP calls fsync() before it answers, as comedor does for every save.",
     "LEAVE_EARLY=off: if Apache finds the process alive at end-of-file, it waits 10 ms (mod_cgid) or 47 ms (mod_cgi).",
 ];
@@ -45,7 +45,7 @@ pub fn svg(sections: &[Section]) -> String {
     let (width, height) = (2 * PANEL + MARGIN, bottom + 16 + MARGIN);
     format!(
         r##"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" font-family="system-ui, Helvetica, Arial, sans-serif" font-size="13" fill="#24292f">
-<title>Requests per second of one client under Apache and lighttpd: comedor, a minimal C program and PHP</title>
+<title>Requests per second of one client under Apache, lighttpd and nginx: comedor, a minimal C program and PHP</title>
 <rect width="{width}" height="{height}" rx="8" fill="#ffffff"/>
 <text x="{MARGIN}" y="36" font-size="19" font-weight="bold">Requests per second, one client</text>
 <text x="{MARGIN}" y="57" fill="#57606a">Longer is faster; all bars have the same scale. Beside each bar: requests per second, and the median time of a request.</text>
@@ -67,12 +67,12 @@ fn rate(row: &Row) -> f64 {
 fn bar(svg: &mut String, row: &Row, (x, y): (usize, usize), share: f64) {
     let name = &row.name;
     let color = match name.as_str() {
-        _ if name.starts_with(COMEDOR) => "#0d6efd",
+        _ if name.starts_with("comedor") => "#0d6efd",
         _ if name.starts_with("floor") => "#8c959f",
         _ if name.ends_with("flushed") => "#6f5499",
         _ => "#a991d4",
     };
-    let weight = if name == COMEDOR { "bold" } else { "normal" };
+    let weight = if name == FASTCGI { "bold" } else { "normal" };
     let (start, top) = (x + LABEL, y - 12);
     let length = share * BAR as f64;
     let end = start as f64 + length + 6.0;

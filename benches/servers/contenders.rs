@@ -7,13 +7,16 @@ use std::process::Command;
 use std::time::{Duration, SystemTime};
 
 use crate::client::{CLIENTS, Client, DATE, MENU, Work};
+use crate::fastcgi::{Responder, apache_location, start_nginx};
 use crate::support::site::{Php, Settings, Site, apache_on, files_in, lighttpd_on, module};
-use crate::support::{ADMIN, Value, json, output, session};
+use crate::support::{ADMIN, REPOSITORY, Value, json, output, session};
 
-pub const FLOOR: &str = "floor";
+pub const FLOOR: &str = "floor, CGI";
 pub const FLOOR_NOT_EARLY: &str = "floor, LEAVE_EARLY=off";
-pub const COMEDOR: &str = "comedor";
+pub const FLOOR_FASTCGI: &str = "floor, FastCGI";
+pub const COMEDOR: &str = "comedor, CGI";
 pub const COMEDOR_NOT_EARLY: &str = "comedor, LEAVE_EARLY=off";
+pub const FASTCGI: &str = "comedor, FastCGI";
 pub const PHP_CGI: &str = "php-cgi";
 pub const PHP_FPM: &str = "PHP-FPM + opcache";
 pub const MOD_PHP: &str = "mod_php + opcache";
@@ -25,6 +28,7 @@ pub const PAGE: &str = "api/comedor.php";
 /// reason.
 pub struct Server {
     pub site: Site,
+    responders: Vec<Responder>,
     pub contenders: Vec<(&'static str, &'static str)>,
     pub missing: Vec<(&'static str, String)>,
 }
@@ -32,10 +36,11 @@ pub struct Server {
 type Start = fn() -> Server;
 
 /// Each server and the function that starts it, which panics if a part is not installed.
-pub const SERVERS: [(&str, Start); 3] = [
+pub const SERVERS: [(&str, Start); 4] = [
     ("Apache, prefork and mod_cgi", || apache("prefork", Php::Module, "cgi")),
     ("Apache, event and mod_cgid", || apache("event", Php::Fpm, "cgid")),
     ("lighttpd", lighttpd),
+    ("nginx", nginx),
 ];
 
 /// The result of `start`, or the message of its panic.
@@ -68,6 +73,8 @@ fn apache(mpm: &str, php: Php, cgi: &str) -> Server {
         ",
         module("actions")
     );
+    more += &apache_location(&site, "fastcgi", "comedor.sock");
+    more += &apache_location(&site, "floor-fastcgi", "floor-fastcgi.sock");
     match php_cgi() {
         Ok(program) => {
             more += &format!(
@@ -88,33 +95,29 @@ fn apache(mpm: &str, php: Php, cgi: &str) -> Server {
         Err(why) => missing.push((PHP_CGI, why)),
     }
     if php == Php::Module {
+        more += &["proxy", "proxy_fcgi"].map(module).concat();
+        more += "php_admin_value opcache.validate_timestamps 0\n";
         match attempt(|| site.start_fpm("fpm.sock")) {
-            Ok(()) => {
-                more += &format!(
-                    "{}{}<Location /php-fpm>
-                        SetHandler \"proxy:unix:{folder}/fpm.sock|fcgi://localhost\"
-                    </Location>
-                    ",
-                    module("proxy"),
-                    module("proxy_fcgi")
-                );
-            }
+            Ok(()) => more += &apache_location(&site, "php-fpm", "fpm.sock"),
             Err(why) => missing.push((PHP_FPM, why)),
         }
     }
     let site = apache_on(site, mpm, php, cgi, Settings::File, &more);
+    let responders = vec![Responder::start(&site, "comedor")];
     let mut contenders = vec![
         (FLOOR, "floor"),
         (FLOOR_NOT_EARLY, "floor-not-early"),
+        (FLOOR_FASTCGI, "floor-fastcgi"),
         (COMEDOR, PAGE),
         (COMEDOR_NOT_EARLY, "not-early"),
+        (FASTCGI, "fastcgi"),
         (PHP_CGI, "php-cgi/comedor.php"),
         (PHP_FPM, "php-fpm/comedor.php"),
     ];
     if php == Php::Module {
         contenders.push((MOD_PHP, "mod_php/comedor.php"));
     }
-    Server { site, contenders, missing }
+    Server { site, responders, contenders, missing }
 }
 
 fn lighttpd() -> Server {
@@ -125,7 +128,7 @@ fn lighttpd() -> Server {
     }
     let more = format!(
         r#"server.max-keep-alive-requests = 65535
-        $HTTP["url"] =~ "^/floor" {{
+        $HTTP["url"] =~ "^/floor$" {{
             alias.url = ( "/floor" => "{folder}/cgi/floor" )
             cgi.assign = ( "" => "" )
         }}
@@ -135,21 +138,54 @@ fn lighttpd() -> Server {
         }}
         $HTTP["url"] =~ "^/php-fpm/" {{
             fastcgi.server = ( ".php" => (( "socket" => "{folder}/fpm.sock" )) )
+        }}
+        $HTTP["url"] =~ "^/fastcgi" {{
+            fastcgi.server = ( "/fastcgi" => ((
+                "bin-path" => "{folder}/cgi/comedor",
+                "socket" => "{folder}/comedor.sock",
+                "max-procs" => 1,
+                "check-local" => "disable",
+            )) )
+        }}
+        $HTTP["url"] =~ "^/floor-fastcgi" {{
+            fastcgi.server = ( "/floor-fastcgi" => ((
+                "socket" => "{folder}/floor-fastcgi.sock",
+                "check-local" => "disable",
+            )) )
         }}"#
     );
     let site = lighttpd_on(site, "enable", Settings::File, &more);
     let contenders = vec![
         (FLOOR, "floor"),
+        (FLOOR_FASTCGI, "floor-fastcgi"),
         (COMEDOR, PAGE),
+        (FASTCGI, "fastcgi"),
         (PHP_CGI, "php-cgi/comedor.php"),
         (PHP_FPM, "php-fpm/comedor.php"),
     ];
-    Server { site, contenders, missing }
+    Server { site, responders: Vec::new(), contenders, missing }
+}
+
+fn nginx() -> Server {
+    let (mut site, mut missing) = (site(), Vec::new());
+    if let Err(why) = attempt(|| site.start_fpm("fpm.sock")) {
+        missing.push((PHP_FPM, why));
+    }
+    let folder = site.path().display();
+    let settings =
+        format!("COMEDOR_DATA_DIR={folder}/data\nCOMEDOR_SESSION_DIR={folder}/sessions\n");
+    fs::write(site.path().join("cgi/comedor.conf"), settings).unwrap();
+    start_nginx(&mut site);
+    let responders = vec![Responder::start(&site, "comedor")];
+    let contenders =
+        vec![(FLOOR_FASTCGI, "floor-fastcgi"), (FASTCGI, PAGE), (PHP_FPM, "php-fpm/comedor.php")];
+    Server { site, responders, contenders, missing }
 }
 
 /// A site with a session for each client, and a copy of the script for each kind of PHP.
 fn site() -> Site {
-    let site = Site::new();
+    let mut site = Site::new();
+    site.fpm_settings = "php_admin_value[opcache.validate_timestamps] = 0";
     for client in 1..=CLIENTS[1] {
         fs::write(site.path().join(format!("sessions/sess_{client}")), session(ADMIN)).unwrap();
     }
@@ -161,7 +197,8 @@ fn site() -> Site {
         let old = SystemTime::now() - Duration::from_secs(3600);
         File::options().append(true).open(&script).unwrap().set_modified(old).unwrap();
         let hits = "<?php $cache = opcache_get_status();
-            echo $cache['scripts'][__DIR__ . '/comedor.php']['hits'] ?? 0;";
+            echo ini_get('opcache.validate_timestamps') ? 'timestamps are checked' :
+                $cache['scripts'][__DIR__ . '/comedor.php']['hits'] ?? 0;";
         fs::write(folder.join("hits.php"), hits).unwrap();
     }
     sessions_of_php_cgi(&site.path().join("docroot/php-cgi"), &site.path().join("sessions"));
@@ -186,13 +223,16 @@ pub fn php_cgi() -> Result<PathBuf, String> {
     fs::canonicalize("/usr/bin/php-cgi").map_err(|error| format!("/usr/bin/php-cgi: {error}"))
 }
 
-/// Compiles the program that only answers with `size` bytes.
-pub fn floor(size: usize, to: &Path) -> Result<(), String> {
+/// Compiles the program that only answers with `size` bytes: `floor` or `floor-fastcgi`.
+pub fn floor(name: &str, size: usize, to: &Path) -> Result<(), String> {
     attempt(|| {
-        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/floor.c");
+        let source = format!("{REPOSITORY}/benches/{name}.c");
         let mut compiler = Command::new("cc");
         compiler.args(["-O2", "-static", &format!("-DSIZE={size}"), "-o"]).arg(to).arg(source);
-        output(&mut compiler, "gcc libc6-dev");
+        if name == "floor-fastcgi" {
+            compiler.arg("-lfcgi");
+        }
+        output(&mut compiler, "gcc libc6-dev libfcgi-dev");
     })
 }
 
@@ -210,15 +250,24 @@ impl Server {
         let answer = |page| Client::new(&self.site, page, Work::Read, 1).request("");
         let expected = answer(PAGE);
 
-        if let Err(why) = floor(expected.len(), &self.site.path().join("cgi/floor")) {
-            let floors = self.contenders.iter().filter(|(name, _)| name.starts_with(FLOOR));
-            self.missing.extend(floors.map(|(name, _)| (*name, why.clone())));
+        for program in ["floor", "floor-fastcgi"] {
+            let is_fastcgi = program == "floor-fastcgi";
+            match floor(program, expected.len(), &self.site.path().join("cgi").join(program)) {
+                Ok(()) if is_fastcgi => self.responders.push(Responder::start(&self.site, program)),
+                Ok(()) => (),
+                Err(why) => {
+                    let floors = self.contenders.iter().filter(|(name, _)| {
+                        is_floor(name) && (*name == FLOOR_FASTCGI) == is_fastcgi
+                    });
+                    self.missing.extend(floors.map(|(name, _)| (*name, why.clone())));
+                }
+            }
         }
         let is_missing = |name: &str| self.missing.iter().any(|(missing, _)| *missing == name);
         let (mut contenders, mut without_opcache) = (Vec::new(), Vec::new());
         for &(name, page) in self.contenders.iter().filter(|(name, _)| !is_missing(name)) {
             let found = answer(page);
-            if name.starts_with(FLOOR) {
+            if is_floor(name) {
                 assert_eq!(found.len(), expected.len(), "{name}");
             } else {
                 let value = |text| serde_json::from_str::<Value>(text).expect("JSON");
@@ -248,4 +297,8 @@ impl Server {
             assert_eq!(message, None, "{}", log.display());
         }
     }
+}
+
+fn is_floor(name: &str) -> bool {
+    name.starts_with("floor")
 }

@@ -4,6 +4,7 @@
 mod chart;
 mod client;
 mod contenders;
+mod fastcgi;
 mod load;
 mod report;
 mod start;
@@ -29,7 +30,7 @@ fn main() {
     let (rounds, span, starts) = if is_quick {
         (2, Duration::from_millis(40), 20)
     } else {
-        (10, Duration::from_millis(400), 300)
+        (10, Duration::from_millis(350), 300)
     };
 
     let (mut sections, mut missing) = (Vec::new(), Vec::new());

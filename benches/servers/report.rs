@@ -5,7 +5,7 @@ use std::fs;
 use std::process::Command;
 
 use crate::client::CLIENTS;
-use crate::contenders::{COMEDOR, FLOOR, MOD_PHP, PHP_CGI, PHP_FPM};
+use crate::contenders::{COMEDOR, FASTCGI, FLOOR, FLOOR_FASTCGI, MOD_PHP, PHP_CGI, PHP_FPM};
 use crate::load::Figures;
 use crate::start;
 
@@ -28,11 +28,14 @@ const HEAD: &str = "\
 Measured and written by `benches/run`. Clients and servers share the processor cores. Each client has a persistent connection and sends its next request when it has the answer to the last one. Every
 contender is measured in every round. Medians and p99 are those of the requests of all rounds; requests per second are the median of the rounds.
 
-- **floor**: a static C program that reads the body and answers with as many bytes as comedor (`benches/floor.c`). It is the cost of the server and of a new process.
-- **comedor**: as shipped, with a settings file. Under Apache, comedor and the floor exit before end-of-file. With **LEAVE_EARLY=off** neither does; if Apache then finds the process alive, it waits 47 ms
-  (mod_cgi) or 10 ms (mod_cgid).
+- **comedor**: as shipped, with a settings file. With **FastCGI** it stays in memory; with **CGI** it is started for each request, and under Apache exits before end-of-file. With **LEAVE_EARLY=off** it does
+  not; if Apache then finds the process alive, it waits 47 ms (mod_cgi) or 10 ms (mod_cgid).
+- **floor, CGI**: a static C program that reads the body and answers with as many bytes as comedor (`benches/floor.c`), and exits as comedor does. It is the cost of the server and of a new process.
+- **floor, FastCGI**: the same answer by libfcgi (`benches/floor-fastcgi.c`). It is the cost of the server and of FastCGI.
 - **php-cgi**, **PHP-FPM**, **mod_php**: a script that does the same work (`benches/comedor.php`), with Debian's settings. php-cgi is started for each request, and Apache waits for it too. PHP-FPM and mod_php
-  stay in memory and use opcache.
+  stay in memory and use opcache, which does not check the script's time of change (`opcache.validate_timestamps=0`). PHP logged nothing: a message per request would make it slower.
+- **Limits**: PHP-FPM has 8 processes (`pm = static`), the FastCGI floor 8 too, Apache with mod_php at least 16. comedor has one process and starts a thread when a request finds none idle, so with 8 clients
+  it runs at most 8 requests at once; its own limit is 64. No contender makes a client wait for a process or thread. Servers connect to PHP-FPM, comedor and the floor on a Unix socket, anew for each request.
 - **Reads** are `get_menu` of a saved menu. Before the measurement, every contender except the floor gave the same JSON.
 - **Saves** are `save_menu`. Each client saves its own day; its first and last save of each round were found in the file. comedor flushes the file and its folder before it answers, and takes one save per aulario
   at a time, so the 8 clients wait for each other. PHP writes in place, without a lock or a flush, as the application's pages do. **flushed** is PHP with a temporary file, `fsync()` and `rename()`, but without a
@@ -46,7 +49,14 @@ pub fn markdown(
     missing: &[(String, String)],
 ) -> String {
     let mut text = format!("{HEAD}\n{}", machine());
-    ratios(&mut text, sections);
+    text.push_str(
+        "\n## Ratios of medians\n\ncomedor divided by each other. Below 1, comedor is faster.\n",
+    );
+    let php = [PHP_FPM, MOD_PHP].map(|php| [php.to_owned(), format!("{php}, flushed")]).concat();
+    let by_fastcgi = [vec![FLOOR_FASTCGI.to_owned()], php.clone(), vec![COMEDOR.to_owned()]];
+    ratios(&mut text, sections, FASTCGI, &by_fastcgi.concat());
+    let by_cgi = [FLOOR.to_owned(), PHP_CGI.to_owned(), format!("{PHP_CGI}, flushed")];
+    ratios(&mut text, sections, COMEDOR, &[by_cgi.to_vec(), php].concat());
     for section in sections {
         writeln!(text, "\n## {}\n", title(section)).unwrap();
         let columns = CLIENTS
@@ -84,21 +94,17 @@ pub fn markdown(
     text
 }
 
-/// The median of comedor divided by that of each other contender.
-fn ratios(text: &mut String, sections: &[Section]) {
-    let php = [PHP_CGI, PHP_FPM, MOD_PHP].map(|php| [php.to_owned(), format!("{php}, flushed")]);
-    let others = [vec![FLOOR.to_owned()], php.concat()].concat();
-    text.push_str(
-        "\n## Ratios of medians\n\ncomedor divided by each other. Below 1, comedor is faster.\n\n",
-    );
-    writeln!(text, "| | {} |\n|---|{}", others.join(" | "), "--:|".repeat(others.len())).unwrap();
+/// The median of `name` divided by that of each of `others`.
+fn ratios(text: &mut String, sections: &[Section], name: &str, others: &[String]) {
+    let rule = "--:|".repeat(others.len());
+    writeln!(text, "\n| {name} ÷ | {} |\n|---|{rule}", others.join(" | ")).unwrap();
     for section in sections {
         for (at, clients) in CLIENTS.into_iter().enumerate() {
             let median = |name: &str| {
                 let row = section.rows.iter().find(|row| row.name == name);
                 row.map(|row| row.figures[at].quantile(0.5))
             };
-            let Some(own) = median(COMEDOR) else { continue };
+            let Some(own) = median(name) else { continue };
             let ratio = |other: &String| median(other).map_or(String::new(), |m| digits(own / m));
             let cells: Vec<String> = others.iter().map(ratio).collect();
             let (what, clients) = (title(section), count(clients));
@@ -126,6 +132,7 @@ fn machine() -> String {
     let versions = [
         first_line("/usr/sbin/apache2", &["-v"]).replace("Server version: ", ""),
         first_line("/usr/sbin/lighttpd", &["-v"]),
+        first_line("/usr/sbin/nginx", &["-v"]).replace("nginx version: ", ""),
         first_line("/usr/bin/php-cgi", &["-v"]),
     ];
     format!(
@@ -140,7 +147,9 @@ fn machine() -> String {
 
 fn first_line(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).output();
-    let output = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+    // nginx prints its version to standard error.
+    let output = output.map(|output| [output.stdout, output.stderr].concat());
+    let output = output.map(|output| String::from_utf8_lossy(&output).into_owned());
     let line = output.unwrap_or_default().lines().next().unwrap_or_default().trim().to_owned();
     if line.is_empty() { format!("{program} is not installed") } else { line }
 }

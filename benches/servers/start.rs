@@ -22,7 +22,7 @@ pub fn measure(rounds: usize) -> Result<Vec<(&'static str, Figures)>, String> {
     let expected = read.run().ok();
 
     let nothing = school.data().with_file_name("floor");
-    floor(expected.to_string().len(), &nothing)?;
+    floor("floor", expected.to_string().len(), &nothing)?;
     let mut contenders = vec![(FLOOR, read.clone().program(&nothing)), (COMEDOR, read.clone())];
     if let Ok(php) = php_cgi() {
         sessions_of_php_cgi(&document_root, &school.sessions());

@@ -20,7 +20,7 @@ use tempfile::TempDir;
 
 const MODULES: &str = "/usr/lib/apache2/modules";
 /// Debian's user of web servers.
-const WWW_DATA: u32 = 33;
+pub const WWW_DATA: u32 = 33;
 pub const NOBODY: u32 = 65534;
 
 /// How Apache reaches PHP.
@@ -139,6 +139,8 @@ pub struct Site {
     pub port: u16,
     /// The owner of all files and the user of PHP-FPM: by default the web server's user.
     user: u32,
+    /// More lines of the pool of PHP-FPM.
+    pub fpm_settings: &'static str,
     is_container: bool,
     processes: Vec<Child>,
     responder: Option<Responder>,
@@ -170,6 +172,7 @@ impl Site {
             folder,
             port,
             user: WWW_DATA,
+            fpm_settings: "",
             is_container: false,
             processes: Vec::new(),
             responder: None,
@@ -317,8 +320,10 @@ impl Site {
             pm = static
             pm.max_children = 8
             php_admin_value[session.save_path] = {folder}/sessions
+            {more}
             ",
-            user = self.user
+            user = self.user,
+            more = self.fpm_settings,
         );
         let lines = configuration.lines().map(|line| format!("{}\n", line.trim_start()));
         self.write("fpm.conf", &lines.collect::<String>());
@@ -331,7 +336,7 @@ impl Site {
         });
     }
 
-    fn start(&mut self, name: &str, program: &str, arguments: &[&str]) {
+    pub fn start(&mut self, name: &str, program: &str, arguments: &[&str]) {
         self.start_as(WWW_DATA, name, program, arguments);
     }
 
@@ -375,7 +380,7 @@ impl Site {
     }
 
     #[track_caller]
-    fn wait(&self) {
+    pub fn wait(&self) {
         let url = self.url("login.php");
         wait_until("the server", || {
             let status = ["-s", "-o", "/dev/null", "-w", "%{http_code}", &url];
