@@ -27,6 +27,7 @@ fn main() {
         eprintln!("usage: benches/run [--quick]");
         std::process::exit(2);
     }
+    let is_other = option_env!("COMEDOR_PROGRAM").is_some();
     let (rounds, span, starts) = if is_quick {
         (2, Duration::from_millis(40), 20)
     } else {
@@ -68,10 +69,14 @@ fn main() {
     if is_quick {
         text.insert_str(0, "From --quick: too few requests for reliable figures.\n\n");
     }
+    if is_other {
+        text.insert_str(0, "Of the program that COMEDOR_PROGRAM named.\n\n");
+    }
     print!("{text}");
-    // --quick does not overwrite the published results.
+    // The published results are overwritten only by a whole run of this program.
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches");
-    let folder = if is_quick { Path::new(env!("CARGO_TARGET_TMPDIR")) } else { &folder };
+    let folder =
+        if is_quick || is_other { Path::new(env!("CARGO_TARGET_TMPDIR")) } else { &folder };
     fs::write(folder.join("results.md"), text).unwrap();
     fs::write(folder.join("results.svg"), chart::svg(&sections)).unwrap();
     eprintln!("written: {}", folder.join("results.{md,svg}").display());
