@@ -32,8 +32,8 @@ Exit status of a check: 0 no problem, 1 warnings, 2 errors.
 ";
 
 const SETTINGS_INTRO: &str = "
-Settings are lines NAME=value in comedor.conf beside the program, else in
-/etc/comedor/comedor.conf; an environment variable of the same name wins:
+Settings are lines NAME=value in comedor.conf in the folder of the program, else in
+/etc/comedor/comedor.conf. An environment variable of the same name takes precedence:
 
 ";
 
@@ -92,7 +92,7 @@ fn help() -> String {
     text
 }
 
-/// A closed standard output is not an error.
+/// Ignores that standard output is closed.
 fn print(text: &str) -> ExitCode {
     _ = io::stdout().write_all(text.as_bytes());
     ExitCode::SUCCESS

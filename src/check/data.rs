@@ -1,4 +1,4 @@
-//! Every centre, aulario, menu type and day in the data folder.
+//! Checks every centre, aulario, menu type and day in the data folder.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -22,7 +22,7 @@ const WRITE_TIME: Duration = Duration::from_secs(60);
 const INVALID_ID: &str =
     "is not a valid id (1 to 64 of A-Z a-z 0-9 . _ -, and not a dot at the start)";
 
-/// Walks the data folder and reports what it finds.
+/// Reads the whole data folder and adds the findings to `report`.
 pub fn check(data_dir: &Path, user: &User, report: &mut Report) {
     let mut survey = Survey { user, report, closed: Vec::new(), days: 0, aularios: 0 };
     for centre in survey.folders(&data_dir.join("Centros")) {
@@ -97,8 +97,8 @@ impl Survey<'_> {
         }
     }
 
-    /// Reports what is wrong with `shared_comedor_from`; returns the aularios that show another's
-    /// menus.
+    /// Reports invalid values of `shared_comedor_from`. Returns the aularios that show the menus of
+    /// another one.
     fn sharing<'s>(
         &mut self,
         aularios: &Path,
@@ -114,7 +114,7 @@ impl Survey<'_> {
                 if next.as_ref().is_none_or(|next| next == source) {
                     continue;
                 }
-                "shares in turn; only one step is followed"
+                "has shared_comedor_from too; that setting is ignored here"
             } else {
                 "does not exist; the aulario shows its own menus"
             };
@@ -187,7 +187,7 @@ impl Survey<'_> {
         entries.into_iter().filter(|path| path.is_dir()).collect()
     }
 
-    /// One finding with one command for all that is closed in an aulario
+    /// One finding with one command for all files and folders of an aulario without access
     fn closed_to_user(&mut self, folder: &Path) {
         let closed = std::mem::take(&mut self.closed);
         let Some(first) = closed.first() else { return };
@@ -238,7 +238,8 @@ impl Survey<'_> {
         day.map(|day| day.ids().map(str::to_owned).collect()).unwrap_or_default()
     }
 
-    /// Reads a data file; an absent one is an empty one. `absence` says what happens without it.
+    /// Reads a data file; an absent file is an empty document. `absence` is the effect of its
+    /// absence.
     fn document<D: Document>(&mut self, path: &Path, absence: &str) -> Option<D> {
         let (value, snapshot) = match store::file::read(path) {
             Ok(read) => read,
@@ -277,14 +278,14 @@ impl Survey<'_> {
         for path in paths {
             let name = name(path);
             if name.starts_with('.') && name.ends_with(".tmp") && !is_new(path) {
-                let text = "is left from a writer that was killed, and of no use";
+                let text = "was left by a process that was killed, and can be removed";
                 let fix = format!("sudo rm {}", quoted(path));
                 self.report.add_with_fix(Level::Warning, path.display(), text, fix);
             }
         }
     }
 
-    /// What `folder` contains, sorted; nothing if it does not exist, `None` if it cannot be listed.
+    /// The entries of `folder`, sorted. Empty if it does not exist, `None` if it cannot be listed.
     fn list(&mut self, folder: &Path) -> Option<Vec<PathBuf>> {
         match fs::read_dir(folder) {
             Ok(entries) => {
@@ -312,13 +313,13 @@ impl Survey<'_> {
         }
         let text = format!("{text}; restore it from a backup, or move it away: then {absence}");
         let from = quoted(path);
-        // A file that was moved away earlier is kept.
+        // `--backup` keeps a file that was moved away earlier.
         let fix = format!("sudo mv --backup=numbered {from} {from}.broken");
         self.report.add_with_fix(Level::Error, path.display(), text, fix);
     }
 
-    /// A configuration that cannot be used. It is not to be moved away: an aulario without one does
-    /// not exist.
+    /// A configuration that cannot be used. The advice is never to move it away: without it the
+    /// aulario would not exist.
     fn configuration_fault(&mut self, path: &Path, error: &store::Error) {
         let text = format!("{}, so requests for this aulario fail", reason(error));
         if is_denied(error) {
@@ -343,7 +344,7 @@ fn is_denied(error: &store::Error) -> bool {
         if source.kind() == Some(ErrorKind::PermissionDenied))
 }
 
-/// Whether the content is the problem, not the access to it.
+/// Whether the content of the file is the problem, not access to the file.
 fn is_damaged(error: &store::Error) -> bool {
     let is_unusable = matches!(error, store::Error::Unusable { .. });
     is_unusable

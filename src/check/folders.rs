@@ -1,4 +1,4 @@
-//! The folders that the settings name, and whether the user can enter them and write there.
+//! Checks that the user can enter the folders of the settings and write to them.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -80,15 +80,15 @@ fn near(data_dir: &Path) -> Vec<PathBuf> {
     folders
 }
 
-/// The first part of a path that is missing, not a folder or closed to the user
+/// The first part of a path that is missing, not a folder or not accessible to the user
 struct Obstacle<'p> {
     path: &'p Path,
     error: io::Error,
 }
 
 impl Obstacle<'_> {
-    /// Reports that `what`, named by `setting`, cannot be reached. A folder outside of the
-    /// application may be closed for a reason, so there is no command that opens it.
+    /// Reports that `what`, the folder of `setting`, cannot be reached. A folder outside of the
+    /// data may be closed on purpose, so no command is suggested.
     fn report(&self, what: &str, setting: &str, user: &User, report: &mut Report) {
         let text = match self.error.kind() {
             ErrorKind::NotFound => format!("does not exist; {setting} must name {what}"),
@@ -120,7 +120,7 @@ fn enter(folder: &Path) -> Result<(), Obstacle<'_>> {
     Ok(())
 }
 
-/// Checks that this user can create files in `folder`; if not, `consequence` follows.
+/// Checks that this user can create files in `folder`. `consequence` is the effect if not.
 pub fn check_write(folder: &Path, consequence: &str, user: &User, report: &mut Report) {
     let name = &user.name;
     match try_to_write(folder) {
@@ -132,8 +132,8 @@ pub fn check_write(folder: &Path, consequence: &str, user: &User, report: &mut R
     }
 }
 
-/// Creates a file and removes it. Its name is that of a temporary file, which a later check reports
-/// if this one is killed.
+/// Creates a file and removes it. It is named like a temporary file, so that a later check reports it
+/// if this check is killed.
 fn try_to_write(folder: &Path) -> io::Result<()> {
     let path = folder.join(format!(".comedor.check.{}.tmp", std::process::id()));
     let mut file = OpenOptions::new().write(true).create_new(true).open(&path)?;

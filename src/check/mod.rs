@@ -1,6 +1,6 @@
-//! `comedor check`: the administrator's self-check, run as the web server's user. It checks
-//! everything that a request needs; a finding says what is wrong and why it matters, with a command
-//! that fixes it if there is a safe one.
+//! `comedor check`: checks everything that a request needs. The administrator runs it as the web
+//! server's user. A finding says what is wrong and what the effect is, with a command that fixes it
+//! if there is a safe one.
 //!
 //! It changes nothing: a file that it writes as a test is removed again.
 

@@ -1,4 +1,4 @@
-//! The findings of a check: one line each as they are found, or one JSON document at the end.
+//! The findings of a check: one line for each, printed immediately, or one JSON document at the end.
 
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
@@ -9,9 +9,9 @@ use crate::log::printable;
 /// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// As it should be
+    /// Correct
     Ok,
-    /// Worth knowing
+    /// For information
     Hint,
     /// Possibly wrong
     Warning,
@@ -159,7 +159,7 @@ pub fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
-/// A closed standard output is not an error.
+/// Ignores that standard output is closed.
 fn print(text: &str) {
     _ = io::stdout().write_all(text.as_bytes());
 }

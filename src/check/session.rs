@@ -1,5 +1,5 @@
-//! One session: whether it is found, its centre, aularios and permissions; nothing else of its
-//! content.
+//! Checks one session: whether it is found, its centre, aularios and permissions. Prints no other
+//! content of it.
 
 use std::io::{self, BufRead, IsTerminal, Read, Write};
 
@@ -58,7 +58,7 @@ pub fn check(config: &Config, user: &User, report: &mut Report) {
     match caller.aulas() {
         None => report.add(Level::Ok, ABOUT, "the user may use every aulario of the centre"),
         Some(ids) if ids.is_empty() => {
-            report.add(Level::Warning, ABOUT, "the user may use no aulario");
+            report.add(Level::Warning, ABOUT, "the user has no access to any aulario");
         }
         Some(ids) => {
             report.add(
@@ -73,13 +73,13 @@ pub fn check(config: &Config, user: &User, report: &mut Report) {
     } else {
         let service = config.service.as_str();
         let text =
-            format!("the permission {service}:docente is missing: the user may not read menus");
+            format!("the permission {service}:docente is missing: the user cannot read menus");
         report.add(Level::Warning, ABOUT, text);
     }
     if caller.may_write().is_ok() {
         report.add(Level::Ok, ABOUT, "the user may change menus");
     } else {
-        let text = "the permission sysadmin:access is missing: the user may not change menus";
+        let text = "the permission sysadmin:access is missing: the user cannot change menus";
         report.add(Level::Hint, ABOUT, text);
     }
 }
@@ -95,7 +95,7 @@ fn read_line(cookie: &str) -> io::Result<String> {
     Ok(line)
 }
 
-/// Why there is no session, with the user's name: the log has the number.
+/// Why the session was not found. Has the name of the user where the log line has the number.
 fn reason(error: &Error, config: &Config, user: &User) -> String {
     match (error.code, &error.cause) {
         (_, Some(cause)) => {
@@ -109,7 +109,7 @@ fn reason(error: &Error, config: &Config, user: &User) -> String {
     }
 }
 
-/// Why a session is not one of a user with a centro.
+/// Why a session has no logged-in user or no centre.
 fn not_a_caller(session: &Session, config: &Config) -> String {
     if !caller::is_logged_in(session) {
         return "the user is not logged in: $_SESSION['auth_ok'] is not true".to_owned();

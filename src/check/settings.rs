@@ -1,4 +1,4 @@
-//! The user, the settings and where each was set, compared with those of the installed PHP.
+//! Reports the user, the settings and where each was set, compared with those of the installed PHP.
 
 use std::io::ErrorKind;
 use std::process::Command;
@@ -19,7 +19,7 @@ pub fn check_user(user: &User, subject: &Subject, report: &mut Report) {
     report.add_with_fix(
         Level::Warning,
         "user",
-        "the check runs as root, who can access everything; run it as the web server's user",
+        "the check runs as root, which can access everything; run it as the web server's user",
         format!("sudo -u www-data comedor check{option}"),
     );
 }
@@ -96,7 +96,7 @@ fn compare_php(config: &Config, report: &mut Report) {
     let mut values = values.split('\n');
     let mut compare = |name, is_ours: &dyn Fn(&str) -> bool| {
         if let Some(php) = values.next().filter(|php| !php.is_empty() && !is_ours(php)) {
-            let text = format!("the php command has {php}; PHP's pages may have that too");
+            let text = format!("the php command uses {php}; PHP's pages may use it too");
             report.add(Level::Hint, name, text);
         }
     };

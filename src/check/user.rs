@@ -1,4 +1,4 @@
-//! The user that runs the check, and commands that give them access.
+//! The user that runs the check, and commands that give this user access.
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -46,7 +46,7 @@ fn name_in(file: &str, id: u32) -> String {
     name.unwrap_or_else(|| id.to_string())
 }
 
-/// `path` as a word of a shell. Control characters and invalid UTF-8 need the form `$'…'`.
+/// `path` quoted for a shell. Control characters and invalid UTF-8 need the form `$'…'`.
 pub fn quoted(path: &Path) -> String {
     let bytes = path.as_os_str().as_bytes();
     match path.to_str() {

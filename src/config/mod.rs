@@ -1,8 +1,8 @@
 //! The settings: from the environment of the process, else from a file, each with a default.
 //!
-//! They are read for each request, before the request is looked at, and never from the request's
-//! own variables. An invalid setting is an error that names it; it is never replaced by a default.
-//! Whether a configured folder exists is not checked here.
+//! They are read for each request, before the request is parsed, and never from the variables of the
+//! request. An invalid setting is an error that names it; it is never replaced by a default. Whether
+//! a configured folder exists is not checked here.
 
 mod file;
 mod settings;
@@ -46,7 +46,7 @@ pub const SETTINGS: [Setting; 9] = [
         "/var/lib/php/sessions",
         "PHP's session.save_path: a folder, N;folder or N;MODE;folder",
     ),
-    setting("COMEDOR_SESSION_NAME", "PHPSESSID", "PHP's session.name: the cookie"),
+    setting("COMEDOR_SESSION_NAME", "PHPSESSID", "PHP's session.name: the name of the cookie"),
     setting(
         "COMEDOR_SESSION_FORMAT",
         "php",
@@ -55,7 +55,7 @@ pub const SETTINGS: [Setting; 9] = [
     setting(
         "COMEDOR_SESSION_MAX_AGE",
         "",
-        "seconds after its last use when a session is refused; none: never, as in PHP",
+        "seconds since its last use after which a session is rejected; none: no limit, as in PHP",
     ),
     setting(
         "COMEDOR_TRUSTED_ORIGINS",
@@ -87,14 +87,14 @@ pub struct Config {
     pub(crate) zone: Option<String>,
 }
 
-/// PHP's own settings of its sessions, as far as a reader needs them.
+/// PHP's session settings that are needed to read a session.
 #[derive(Debug)]
 pub(crate) struct SessionConfig {
     pub save_path: SavePath,
-    /// `session.name`: the cookie
+    /// `session.name`: the name of the cookie
     pub name: String,
     pub format: Format,
-    /// The age of a session, counted from its last use, above which it is refused.
+    /// The time since its last use after which a session is rejected.
     pub max_age: Option<Duration>,
 }
 
@@ -137,8 +137,8 @@ impl From<&Error> for crate::error::Error {
 }
 
 impl Config {
-    /// Reads the environment of the process and the settings file. Refuses the first setting that
-    /// is invalid.
+    /// Reads the environment of the process and the settings file. The error names the first invalid
+    /// setting.
     pub fn load() -> Result<Config, Error> {
         Config::from_settings(&Settings::load()?)
     }
@@ -200,8 +200,8 @@ pub(crate) fn invalid(name: &'static str, problem: &'static str) -> Error {
 }
 
 impl SavePath {
-    /// Parses PHP's setting. A relative folder is refused: for PHP it would be relative to the
-    /// page's folder.
+    /// Parses PHP's setting. A relative folder is invalid, because for PHP it is relative to the
+    /// folder of the page.
     pub fn parse(value: &[u8]) -> Option<SavePath> {
         let mut parts = value.splitn(3, |&byte| byte == b';');
         let (depth, mode, folder) = match (parts.next(), parts.next(), parts.next()) {
@@ -238,7 +238,7 @@ impl Format {
     }
 }
 
-/// PHP refuses a number as a name, and characters that a cookie's name cannot contain
+/// PHP rejects a number as the name, and characters that are invalid in the name of a cookie
 /// (ext/session/session.c, `OnUpdateName`).
 fn session_name(text: &str) -> Option<String> {
     let refused = |c| matches!(c, '=' | ',' | ';' | '.' | '[' | ' ' | '\t'..='\r');
