@@ -1,4 +1,4 @@
-//! The caller and their permissions, from the session. Pure: the session has been read.
+//! The caller and their permissions, from the session. Does no I/O.
 
 use crate::config::Config;
 use crate::error::Error;
@@ -13,7 +13,7 @@ pub struct Caller<'s> {
     is_docente: bool,
     /// Whether the session has `sysadmin:access`
     is_sysadmin: bool,
-    /// The aularios the user may use; `None` is every one of the centre.
+    /// The aularios that the user may use; `None` means all aularios of the centre.
     aulas: Option<PhpValue<'s>>,
 }
 
@@ -21,7 +21,7 @@ impl<'s> Caller<'s> {
     /// Refuses with INVALID_SESSION a session that is not logged in or has no centre.
     ///
     /// In PHP terms: `$_SESSION['auth_ok'] === true`, `$_SESSION['auth_data'][<service>]['centro']`,
-    /// beside it `aulas`, and `$_SESSION['auth_data']['permissions']`.
+    /// `$_SESSION['auth_data'][<service>]['aulas']`, and `$_SESSION['auth_data']['permissions']`.
     pub fn identify(session: &'s Session, config: &Config) -> Result<Caller<'s>, Error> {
         if !is_logged_in(session) {
             return Err(Error::not_logged_in());
@@ -45,7 +45,7 @@ impl<'s> Caller<'s> {
         })
     }
 
-    /// The ids of the aularios the user may use; `None` is every one of the centre.
+    /// The ids of the aularios that the user may use; `None` means all aularios of the centre.
     pub fn aulas(&self) -> Option<Vec<String>> {
         let ids = array(self.aulas?).into_iter().flat_map(PhpArray::values);
         Some(ids.filter_map(|id| id.to_text(MAX_ID)).collect())
@@ -67,7 +67,7 @@ impl<'s> Caller<'s> {
         Err(Error::forbidden("Your user lacks the permission to change dining-hall menus."))
     }
 
-    /// FORBIDDEN if `aulario` is not one of the user's.
+    /// FORBIDDEN if the user has no access to `aulario`.
     pub fn may_use(&self, aulario: &Id) -> Result<(), Error> {
         let Some(aulas) = self.aulas else { return Ok(()) };
         if array(aulas).is_some_and(|ids| ids.values().any(|id| id.is(aulario.as_str()))) {

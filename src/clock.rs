@@ -8,7 +8,7 @@ use tz::TimeZone;
 use crate::config::{self, invalid};
 use crate::model::Date;
 
-/// Today in `zone` as `TZ` names it, else in the system's zone. Refuses an unknown zone.
+/// Today in `zone` (a value of `TZ`), else in the system's time zone. Rejects an unknown zone.
 pub fn today(zone: Option<&str>) -> Result<Date, config::Error> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Ok(day_at(&time_zone(zone)?, now.as_secs() as i64).into())
@@ -16,9 +16,9 @@ pub fn today(zone: Option<&str>) -> Result<Date, config::Error> {
 
 fn time_zone(zone: Option<&str>) -> Result<TimeZone, config::Error> {
     match zone {
-        // A system without a zone of its own is on UTC.
+        // A system without a configured time zone uses UTC.
         None => Ok(TimeZone::local().unwrap_or_else(|_| TimeZone::utc())),
-        // The one name that needs no file.
+        // This name needs no zone file.
         Some("UTC") => Ok(TimeZone::utc()),
         Some(name) => TimeZone::from_posix_tz(name).map_err(|_| {
             invalid(

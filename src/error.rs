@@ -1,15 +1,15 @@
-//! What can go wrong with a request: for the client a code, a status and a sentence; for the server's
-//! log the cause.
+//! The errors of a request: for the client a code, a status and a sentence; for the server's log the
+//! cause.
 //!
-//! Which to use: [`Error::internal`] for a fault on the server, [`Error::busy`] for what passes with
-//! time, the others for what the client can act on.
+//! Which to use: [`Error::internal`] for a fault on the server, [`Error::busy`] if a retry can
+//! succeed, the others if the client can correct the request.
 
 use std::borrow::Cow;
 
-/// The codes of the contract.
+/// The error codes of the API.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Code {
-    /// A missing permission, an aulario of other users, or a write from another site
+    /// A missing permission, no access to the aulario, or a write from another site
     Forbidden,
     /// Not logged in, or a session without a centre
     InvalidSession,
@@ -69,7 +69,7 @@ impl Code {
 #[error("{}: {sentence}", code.name())]
 pub struct Error {
     pub(crate) code: Code,
-    /// What was wrong and what is expected, for the client. Never contains what was sent.
+    /// What was wrong and what is expected, for the client. Never contains input of the client.
     pub(crate) sentence: Cow<'static, str>,
     /// The accepted methods, if the method was wrong
     pub(crate) allow: Option<&'static str>,
@@ -162,7 +162,7 @@ impl Error {
         )
     }
 
-    /// 500. The client learns nothing of `cause`.
+    /// 500. `cause` is written to the log only.
     pub(crate) fn internal(cause: impl Into<String>) -> Error {
         Error {
             cause: Some(cause.into()),

@@ -1,4 +1,4 @@
-//! The system calls that neither the standard library nor rustix has; the only `unsafe` code.
+//! System calls that neither the standard library nor rustix has. The only `unsafe` code.
 #![allow(unsafe_code)]
 
 use std::fs::File;
@@ -31,9 +31,9 @@ pub fn ignore_file_size_signal() {
     unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
 }
 
-/// Blocks SIGTERM, which stops a service, and SIGUSR1, which web servers send to restart one, and
-/// returns a descriptor that is readable after one has arrived (signalfd(2)). Threads inherit the
-/// mask, so this must come before the first is started.
+/// Blocks SIGTERM, which stops a service, and SIGUSR1, which web servers send to restart one. Returns
+/// a file descriptor that is readable after one of them has arrived (signalfd(2)). Threads inherit
+/// the mask, so this must be called before the first thread is started.
 pub fn block_stop_signals() -> io::Result<OwnedFd> {
     let mut signals = MaybeUninit::uninit();
     // SAFETY: sigemptyset initialises the set before it is used, and none of these keeps a pointer to

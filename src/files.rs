@@ -1,5 +1,4 @@
-//! Files that other programs write too: how they are opened, read and locked. Sessions, settings
-//! and data all go through here.
+//! Opening, reading and locking files that other programs write too: sessions, settings and data.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Read};
@@ -11,8 +10,8 @@ use std::time::{Duration, Instant};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
-/// The largest file that is read. A day or a list of types has a few KiB; a PHP page with a
-/// session of about this size runs into its memory_limit (128 MiB).
+/// The maximum size of a file that is read. A day or a list of types has a few KiB; a PHP page with a
+/// session of about this size exceeds its memory_limit (128 MiB).
 pub const MAX_SIZE: u64 = 16 * 1024 * 1024;
 
 /// The pause between two attempts to take a lock. `flock` can wait by itself, but without a timeout.
@@ -46,7 +45,8 @@ impl Fault {
     }
 }
 
-/// Opens `path` with `options`. Refuses a symbolic link in its last part; a fifo does not block.
+/// Opens `path` with `options`. Rejects a symbolic link in the last part of `path`. Does not block
+/// on a FIFO.
 pub fn open(options: &mut OpenOptions, path: &Path) -> Result<File, Fault> {
     open_with(options, path, OFlags::NOFOLLOW)
 }
@@ -68,8 +68,7 @@ fn open_with(options: &mut OpenOptions, path: &Path, flags: OFlags) -> Result<Fi
     })
 }
 
-/// The content of `file` and its attributes. Refuses what is not a regular file of at most
-/// [`MAX_SIZE`].
+/// The content of `file` and its attributes. The file must be regular, of at most [`MAX_SIZE`].
 pub fn read(file: &File) -> Result<(Vec<u8>, Metadata), Fault> {
     let metadata = file.metadata()?;
     if !metadata.is_file() {
@@ -79,7 +78,7 @@ pub fn read(file: &File) -> Result<(Vec<u8>, Metadata), Fault> {
         return Err(Fault::TooLarge);
     }
     let mut bytes = Vec::with_capacity(metadata.len() as usize + 1);
-    // It may grow while it is read.
+    // The file may grow during the read.
     file.take(MAX_SIZE).read_to_end(&mut bytes)?;
     Ok((bytes, metadata))
 }

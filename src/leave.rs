@@ -1,15 +1,15 @@
 //! Keeping standard output open until exit, for Apache.
 //!
-//! Apache takes the response of a CGI program as complete at end of file, which the kernel delivers
-//! a moment before the process has ended. If Apache finds the process still alive, it sends SIGTERM and
+//! For Apache the response of a CGI program is complete at end of file, which the kernel delivers
+//! shortly before the process has exited. If the process still exists then, Apache sends SIGTERM and
 //! sleeps: 46.9 ms in mod_cgi (APR's `TIMEOUT_INTERVAL` in `free_proc_chain`), 10 ms in mod_cgid
-//! (`dead_yet`). A process that keeps standard output and standard error open until the program
-//! has ended saves every request that wait: here a forked child, which waits on a pidfd of
-//! its parent (pidfd_open(2), Linux 5.3) and exits.
+//! (`dead_yet`). To avoid this wait, a forked child keeps standard output and standard error open
+//! until its parent has exited: it waits on a pidfd of the parent (pidfd_open(2), Linux 5.3) and
+//! exits.
 //!
-//! It is the last step of a request: the response is written, every file and lock is released.
-//! If it fails, only the time is lost. The child outlives its parent by a moment and is adopted by
-//! the system's first process; in a container where that is Apache, Apache reaps it.
+//! This is the last step of a request: the response is written, and all files and locks are released.
+//! If the fork fails, the only effect is the wait. The child exits shortly after its parent and is
+//! adopted by the system's first process. In a container this can be Apache, which then reaps it.
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
@@ -25,9 +25,9 @@ pub fn is_wanted(config: &Config, variables: &Variables) -> bool {
     config.leave_early && variables.is_apache()
 }
 
-/// Keeps standard output open until this process has ended, which should be its next step.
+/// Keeps standard output open until this process has exited. The caller should exit next.
 pub fn hold_end_of_file() {
-    // Opened before the fork: the child must wait for this process and no other.
+    // Opened before the fork: afterwards, the process id could belong to another process.
     let Ok(parent) = pidfd_open(getpid(), PidfdFlags::empty()) else { return };
     // This process has one thread.
     if let Ok(Fork::Child) = fork() {

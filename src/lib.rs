@@ -1,7 +1,6 @@
 //! The dining-hall menu API of a PHP school application, for CGI and FastCGI.
 //!
-//! The way of a request. Each step is in the module named after it and uses the results of the
-//! steps before it:
+//! The steps of a request. Each step uses the results of the steps before it:
 //!
 //! | step | module | touches the system |
 //! |---|---|---|
@@ -11,7 +10,7 @@
 //! | caller from the session | `caller` | |
 //! | action from the query | `api` | |
 //! | aulario, types and days | `store` | data files |
-//! | body, once a write is allowed | [`cgi`] | standard input |
+//! | body, after the checks of a write | [`cgi`] | standard input |
 //! | types, menus and plates, changed or shown | `model` | |
 //! | today, if no date is sent | `clock` | clock, zone file |
 //! | response | [`cgi`] | |
@@ -50,7 +49,7 @@ use error::Error;
 pub use ffi::{block_stop_signals, ignore_file_size_signal};
 use store::Aulario;
 
-/// What the differential tests compare with PHP.
+/// For the differential tests, which compare these with PHP.
 #[doc(hidden)]
 pub mod differential {
     pub use crate::cgi::form::Form;

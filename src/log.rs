@@ -2,10 +2,10 @@
 
 use std::io::{self, Write};
 
-/// The maximum number of characters in a line; a longer one carries data from outside.
+/// The maximum number of characters in a line. Only input from outside can make a line longer.
 const MAX_LINE: usize = 2000;
 
-/// Writes one line. A closed standard error is not an error.
+/// Writes one line. Ignores that standard error is closed.
 pub fn log(cause: &str) {
     _ = io::stderr().write_all(line(cause).as_bytes());
 }

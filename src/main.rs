@@ -1,4 +1,4 @@
-//! The edges of the process: environment, standard input, standard output, standard error.
+//! The process: environment, standard input, standard output, standard error.
 
 mod cli;
 
@@ -63,7 +63,7 @@ fn answer_cgi(variables: &Variables) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// A server that has gone away is not an error: what was stored stays stored.
+/// Ignores that the server has closed the pipe: a change that was stored stays stored.
 fn respond(output: &Output) {
     if !output.stderr.is_empty() {
         _ = io::stderr().write_all(&output.stderr);

@@ -1,7 +1,8 @@
-//! The API behind FastCGI: what a process that stays in memory does for each request.
+//! The API as a FastCGI handler, in a process that stays in memory.
 //!
-//! A request means the same as under CGI. Its parameters are never settings: whoever can connect to
-//! the socket could otherwise choose the data folder. The settings file is read for each request.
+//! A request has the same result as under CGI. Its parameters are never settings; otherwise every
+//! process that can connect to the socket could choose the data folder. The settings file is read for
+//! each request.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -46,8 +47,8 @@ impl Handler for Responder {
 }
 
 impl Responder {
-    /// A web server's configuration for CGI may set variables that have no effect here. One is
-    /// reported, once per process.
+    /// Logs once per process that a parameter with the name of a setting has no effect: the web
+    /// server's configuration may have been written for CGI.
     fn report_settings(&self, params: &Params, output: &mut Output) {
         let setting = SETTINGS.iter().find(|setting| params.get(setting.name).is_some());
         if let Some(setting) = setting

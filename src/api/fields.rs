@@ -10,7 +10,7 @@ use crate::model::{Color, Label, MAX_PLATES, PlateKey, PlateName, Refusal, trim}
 pub struct Fields(Map);
 
 impl Fields {
-    /// The body `map`, in which PHP's lists stand for the maps they mean.
+    /// The fields of a body. A list of plates, which is how PHP writes some maps, becomes a map.
     pub fn new(mut map: Map) -> Fields {
         if let Some(plates) = map.get_mut("plates") {
             plates.as_php_map();
@@ -83,7 +83,7 @@ fn plate_name(plate: &Value) -> Result<Option<PlateName<'_>>, Error> {
     let plate = match plate {
         Value::Map(plate) => plate,
         Value::Null => return Ok(None),
-        // An empty map, as PHP writes it. Elements of a list would have lost their names.
+        // An empty map, as PHP writes it. Another list is rejected: it has no field `name`.
         Value::List(list) if list.is_empty() => return Ok(None),
         _ => return Err(Error::invalid_format("A plate must be an object with a name.")),
     };

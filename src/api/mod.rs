@@ -16,7 +16,7 @@ use crate::store::Aulario;
 pub struct Action {
     name: &'static str,
     pub kind: Kind,
-    /// Performs it; gives the fields of the response.
+    /// Performs the action and returns the fields of the response.
     pub run: fn(&Call) -> Result<Map, Error>,
 }
 
@@ -29,7 +29,7 @@ pub enum Kind {
     Write,
 }
 
-/// What an action works with.
+/// The input of an action.
 #[derive(Debug)]
 pub struct Call<'c> {
     /// An aulario that exists and that the caller may use
@@ -63,7 +63,7 @@ impl Action {
         })
     }
 
-    /// INVALID_ACTION if it does not accept `method`.
+    /// INVALID_ACTION if the action does not accept `method`.
     pub fn accepts(&self, method: Method) -> Result<(), Error> {
         match (self.kind, method) {
             (Kind::Read, Method::Get | Method::Head | Method::Post) => Ok(()),
@@ -81,7 +81,7 @@ pub fn aulario(request: &Request) -> Result<Id, Error> {
     Id::parse(text).map_err(refused("aulario"))
 }
 
-/// The action and the aulario of a request, for the log; nothing else of what was sent.
+/// The action and the aulario of a request, for the log. No other input of the client is logged.
 pub fn describe(request: &Request) -> Option<String> {
     let action = Action::find(request).ok()?;
     let aulario = aulario(request).ok()?;
@@ -117,7 +117,7 @@ fn save_menu(call: &Call) -> Result<Map, Error> {
     let menu_type = fields.text("menu_type")?.unwrap_or_default();
     let plates = fields.plates()?;
 
-    // A type that is deleted from here on keeps its saved menus, including this one.
+    // If the type is deleted after this check, its saved menus stay in their files, as does this one.
     let types = call.aulario.menu_types()?;
     let id = types.find(menu_type).map_err(refused("menu_type"))?;
     let menu = call

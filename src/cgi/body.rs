@@ -6,9 +6,9 @@ use super::multipart;
 use crate::error::Error;
 use crate::json::{Map, Value};
 
-/// The body as a map of its fields. An empty body has none.
+/// The body as a map of its fields. An empty body has no fields.
 ///
-/// Refuses another media type, and a body that is malformed or not valid UTF-8 (INVALID_FORMAT).
+/// INVALID_FORMAT for any other media type, and for a body that is malformed or not valid UTF-8.
 pub fn parse(request: &Request, body: &[u8]) -> Result<Map, Error> {
     if body.is_empty() {
         return Ok(Map::new());
@@ -16,7 +16,7 @@ pub fn parse(request: &Request, body: &[u8]) -> Result<Map, Error> {
     let content_type = request.content_type.unwrap_or_default();
     let media_type = content_type.split(|&byte| byte == b';').next().unwrap_or_default();
     let is = |name: &str| media_type.trim_ascii().eq_ignore_ascii_case(name.as_bytes());
-    // curl and fetch label a JSON string as a form or as text by default.
+    // By default curl sends JSON with the media type of a form, and fetch with that of text.
     if body.starts_with(b"{") || is("application/json") {
         return match Value::parse(body) {
             Ok(Value::Map(map)) => Ok(map),

@@ -7,13 +7,14 @@ use percent_encoding::percent_decode;
 
 use crate::json::{Map, Value};
 
-/// PHP's `max_input_vars`: the most pairs that a query or form, or cookies that a header, can have.
+/// PHP's `max_input_vars`: the maximum number of pairs in a query or form, and of cookies in a
+/// header.
 pub const MAX_PAIRS: usize = 1000;
 
-/// PHP's `max_input_nesting_level`: the most brackets that a name can have.
+/// PHP's `max_input_nesting_level`: the maximum number of brackets in a name.
 const MAX_NESTING: usize = 64;
 
-/// The decoded name-value pairs of a query or form, in their order.
+/// The decoded name-value pairs of a query or form, in the order sent.
 #[derive(Debug, Default, PartialEq)]
 pub struct Form(Vec<(String, String)>);
 
@@ -30,7 +31,7 @@ impl Form {
         if end_of_pairs(bytes).is_some() {
             return None;
         }
-        // Pairs are separated by ASCII characters, so checking all bytes at once is the same.
+        // Pairs are separated by ASCII characters, so one check of all bytes is equivalent.
         percent_decode(bytes).decode_utf8().ok()?;
         Some(Form::decode(bytes))
     }
@@ -44,7 +45,7 @@ impl Form {
         (self.0.len() < MAX_PAIRS).then(|| self.0.push((name, value)))
     }
 
-    /// The last value of `name`. With brackets it is another name.
+    /// The last value of `name`. A name with brackets is another name.
     pub fn last(&self, name: &str) -> Option<&str> {
         let last = self.0.iter().rfind(|(key, _)| {
             let (base, path) = php_name(key);
@@ -53,8 +54,8 @@ impl Form {
         last.map(|(_, value)| value.as_str())
     }
 
-    /// The pairs as `$_POST` has them: `plates[primero][name]=x` nests, and the last pair of a name
-    /// counts.
+    /// The pairs as in `$_POST`: `plates[primero][name]=x` makes nested maps, and the last pair of a
+    /// name counts.
     pub fn nested(self) -> Map {
         let mut map = Map::new();
         for (name, value) in self.0 {
@@ -62,7 +63,7 @@ impl Form {
             if base.is_empty() {
                 continue;
             }
-            // A name with too many brackets removes what has its base.
+            // A name with too many brackets removes the value of its base.
             if path.len() > MAX_NESTING {
                 map.remove(&base);
                 continue;
@@ -84,7 +85,7 @@ impl Form {
 
 /// Where the first pair after `MAX_PAIRS` starts.
 fn end_of_pairs(bytes: &[u8]) -> Option<usize> {
-    // Each pair before it has a character and a separator at least.
+    // Each pair before it has at least one character and a separator.
     bytes.get(MAX_PAIRS * 2)?;
     let mut before = b'&';
     let mut starts = bytes.iter().enumerate().filter(|(_, byte)| {
@@ -104,8 +105,8 @@ fn next_index(map: &Map) -> Option<String> {
 
 /// The base of a name, empty if PHP ignores it, and the keys in its brackets
 /// (`php_register_variable_ex`). The name ends at a NUL; leading spaces are dropped; a space, a
-/// dot and an unclosed first bracket become `_`; what follows a closed bracket and is not a
-/// bracket is dropped. Cookies have the same names.
+/// dot and an unclosed first bracket become `_`; text after a closed bracket is dropped, unless it
+/// is another bracket. The same rules apply to names of cookies.
 pub fn php_name(name: &str) -> (Cow<'_, str>, Vec<&str>) {
     if name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
         return (name.into(), Vec::new());
@@ -120,7 +121,7 @@ pub fn php_name(name: &str) -> (Cow<'_, str>, Vec<&str>) {
     };
     let mut path = Vec::new();
     while let Some((key, after)) = rest.split_once(']') {
-        // A blank index is an empty one.
+        // A blank index is the same as an empty one.
         path.push(if matches!(key, " " | "\t" | "\n" | "\r" | "\x0b" | "\x0c") { "" } else { key });
         match after.strip_prefix('[') {
             Some(next) => rest = next,
@@ -133,8 +134,8 @@ pub fn php_name(name: &str) -> (Cow<'_, str>, Vec<&str>) {
     (plain(base), path)
 }
 
-/// A name without brackets. Empty if only the replacement gives it one of the prefixes with which
-/// a browser vouches for a cookie (RFC 6265bis §4.1.3).
+/// A name without brackets. Empty if the name starts with a security prefix of cookies (`__Host-`,
+/// `__Secure-`, RFC 6265bis §4.1.3) only because of the replacement.
 fn plain(name: &str) -> Cow<'_, str> {
     if !name.contains([' ', '.', '[']) {
         return name.into();

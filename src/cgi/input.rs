@@ -1,4 +1,4 @@
-//! The body's way in: how much of standard input belongs to it, and reading it.
+//! Reading the body: how much of standard input belongs to it, and the rest of the input.
 
 use std::io::{Read, Take};
 use std::time::{Duration, Instant};
@@ -12,8 +12,8 @@ use super::{ContentLength, Method, Variables};
 use crate::error::Error;
 
 /// Standard input up to the end of the request's body: at most `CONTENT_LENGTH` bytes
-/// (RFC 3875 §4.2). Without a length, a GET or HEAD has no body, and any other body ends with the
-/// input, as with a chunked upload.
+/// (RFC 3875 §4.2). Without a length, a GET or HEAD has no body; the body of any other request, such
+/// as a chunked upload, ends at end of file.
 pub fn limited<R: Read>(variables: &Variables, stdin: R) -> Take<R> {
     let limit = match (variables.content_length(), variables.method()) {
         (ContentLength::Bytes(length), _) => length,
@@ -25,7 +25,7 @@ pub fn limited<R: Read>(variables: &Variables, stdin: R) -> Take<R> {
 
 /// Reads a body of `length`, else to the end of `input`.
 ///
-/// Refuses a body longer than [`MAX_BODY`] (TOO_LARGE) or shorter than declared (INVALID_FORMAT).
+/// TOO_LARGE for a body longer than [`MAX_BODY`], INVALID_FORMAT for one shorter than `length`.
 pub(crate) fn read(length: Option<usize>, input: impl Read) -> Result<Vec<u8>, Error> {
     let limit = length.unwrap_or(MAX_BODY + 1);
     let mut body = Vec::with_capacity(length.unwrap_or_default());
@@ -39,16 +39,16 @@ pub(crate) fn read(length: Option<usize>, input: impl Read) -> Result<Vec<u8>, E
     }
 }
 
-/// How long to keep reading a body that is not needed.
+/// The maximum time to read a body that is not needed.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How long to wait for its next part.
+/// The timeout for the next part of such a body.
 const DRAIN_IDLE_TIMEOUT: Timespec = Timespec { tv_sec: 5, tv_nsec: 0 };
 
 /// Reads the rest of `input`, which is standard input, until a timeout.
 ///
-/// Apache's mod_cgid and fcgiwrap talk to the program over a socket. If the program ends with a
-/// part of the body unread, the response is lost with the connection.
+/// Apache's mod_cgid and fcgiwrap connect to the program through a socket. If the program exits
+/// before it has read the whole body, the connection is reset and the response is lost.
 pub fn drain(input: &mut Take<impl Read>) {
     let started = Instant::now();
     while input.limit() > 0 && started.elapsed() < DRAIN_TIMEOUT {

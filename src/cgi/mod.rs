@@ -1,6 +1,4 @@
-//! CGI/1.1 (RFC 3875): what the web server passes in, and what goes back to it.
-//!
-//! Nothing here knows about sessions or menus.
+//! CGI/1.1 (RFC 3875): requests and responses. Independent of sessions and menus.
 
 pub(crate) mod body;
 pub(crate) mod form;

@@ -21,7 +21,7 @@ pub fn parse(content_type: &[u8], body: &[u8]) -> Option<Form> {
         if !padding.iter().all(|byte| matches!(byte, b' ' | b'\t')) {
             return None;
         }
-        // Without headers, the blank line follows at once.
+        // Without headers, the blank line follows immediately.
         let (headers, part) = match part.strip_prefix(b"\r\n") {
             Some(part) => (b"".as_slice(), part),
             None => split_at(part, b"\r\n\r\n")?,
@@ -76,8 +76,8 @@ fn parameter(header: &[u8], name: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// The text up to the closing quote, and the rest. Browsers do not escape a backslash, so one
-/// before the last quote belongs to the text.
+/// The text up to the closing quote, and the rest. Browsers do not escape a backslash, so a backslash
+/// before the last quote is part of the text.
 fn unquoted(quoted: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     let mut text = Vec::new();
     let mut rest = quoted;

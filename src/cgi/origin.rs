@@ -1,13 +1,13 @@
-//! The site that a write comes from: the Fetch standard's `Origin`, Fetch Metadata's
-//! `Sec-Fetch-Site`. A browser adds the session's cookie to what another site makes it post; a page
+//! The site that a write comes from: the headers `Origin` (Fetch standard) and `Sec-Fetch-Site`
+//! (Fetch Metadata). A browser sends the session cookie also with a form of another site; a page
 //! cannot forge these headers.
 
 use crate::cgi::Request;
 
 /// Whether the request comes from a page of another site that is not among `trusted`.
 ///
-/// Browsers send `Sec-Fetch-Site` only over HTTPS and to localhost; without it `Origin` must be the
-/// requested host. A request without both does not come from a browser, and is accepted.
+/// Browsers send `Sec-Fetch-Site` only over HTTPS and to localhost; without it `Origin` must match
+/// the requested host. A request with neither header does not come from a browser and is accepted.
 pub fn is_another_site(request: &Request, trusted: &[String]) -> bool {
     let origin = request.origin.and_then(|origin| normal(str::from_utf8(origin).ok()?));
     if origin.as_ref().is_some_and(|origin| trusted.contains(origin)) {
@@ -20,15 +20,15 @@ pub fn is_another_site(request: &Request, trusted: &[String]) -> bool {
     }
 }
 
-/// Whether `origin` is the requested host. Its scheme is not compared: after a proxy that
-/// terminates TLS the host's own is unknown, so either default port is.
+/// Whether `origin` matches the requested host. The scheme is not compared, because a proxy may
+/// terminate TLS; for the same reason the default port may be 80 or 443.
 fn is_own(origin: &str, request: &Request) -> bool {
     let host = str::from_utf8(request.host.unwrap_or_default()).unwrap_or_default();
     let site = origin.split_once("://").map(|(_, site)| site);
     site.is_some() && ["", "80", "443"].iter().any(|port| authority(host, port).as_deref() == site)
 }
 
-/// An origin in lower case and without its scheme's default port, so that equal ones are equal
+/// An origin in lower case and without its scheme's default port, so that equal origins are equal
 /// strings. `None` if it is malformed, or `null`.
 pub fn normal(origin: &str) -> Option<String> {
     let (scheme, site) = origin.split_once("://")?;
@@ -44,7 +44,7 @@ pub fn normal(origin: &str) -> Option<String> {
 /// `host` or `host:port` in lower case and without the `default` port. `None` if it is malformed.
 fn authority(text: &str, default: &str) -> Option<String> {
     let (host, port) = match text.rsplit_once(':') {
-        // The colons in brackets are those of an IPv6 address.
+        // Colons in brackets belong to an IPv6 address.
         Some((host, port)) if !port.ends_with(']') => (host, Some(port)),
         _ => (text, None),
     };

@@ -1,10 +1,10 @@
-//! A request as the meta-variables describe it, before its body is read.
+//! A request from the meta-variables, before its body is read.
 
 use super::form::Form;
 use super::{ContentLength, Method, Variables};
 use crate::error::Error;
 
-/// The longest accepted body. The largest menu, 64 plates with names of 2000 characters, has about
+/// The maximum length of a body. The largest menu, 64 plates with names of 2000 characters, has about
 /// half of it.
 pub const MAX_BODY: usize = 1024 * 1024;
 
@@ -25,8 +25,8 @@ pub struct Request<'v> {
 }
 
 impl<'v> Request<'v> {
-    /// Refuses a `CONTENT_LENGTH` that is not a number (INVALID_FORMAT) or larger than [`MAX_BODY`]
-    /// (TOO_LARGE).
+    /// INVALID_FORMAT for a `CONTENT_LENGTH` that is not a number, TOO_LARGE for one larger than
+    /// [`MAX_BODY`].
     pub fn from_variables(variables: &'v Variables) -> Result<Request<'v>, Error> {
         let content_length = match variables.content_length() {
             ContentLength::Unknown => None,

@@ -5,7 +5,7 @@ use crate::error::{Code, Error};
 use crate::json::{Map, Value};
 use crate::log;
 
-/// What a request leads to.
+/// The output for a request.
 #[derive(Debug)]
 pub struct Output {
     /// The response
@@ -50,7 +50,7 @@ impl Response {
     }
 
     /// The bytes for standard output; for HEAD the same headers without the body
-    /// (RFC 9110 §9.3.2). Nothing that a client sent reaches a header.
+    /// (RFC 9110 §9.3.2). Headers never contain input of the client.
     fn to_bytes(&self, is_head: bool) -> Vec<u8> {
         let length = self.body.len().to_string();
         let headers = [

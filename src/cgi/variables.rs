@@ -22,7 +22,7 @@ const NAMES: [&str; 11] = [
 #[derive(Debug)]
 pub struct Variables(Vec<(&'static str, Vec<u8>)>);
 
-/// `REQUEST_METHOD`; case counts (RFC 9110 §9.1).
+/// `REQUEST_METHOD`, which is case-sensitive (RFC 9110 §9.1).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Method {
     Get,
@@ -34,7 +34,7 @@ pub enum Method {
 /// `CONTENT_LENGTH` (RFC 3875 §4.1.2).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum ContentLength {
-    /// Not set: there is no body, or the server does not know its length (a chunked one).
+    /// Not set: there is no body, or the server does not know its length (a chunked body).
     Unknown,
     Bytes(u64),
     /// Not a number
@@ -56,7 +56,8 @@ impl Variables {
             let Some(name) = NAMES.into_iter().find(|known| known.as_bytes() == name) else {
                 continue;
             };
-            // Caddy sends a chunked body with this length; FastCGI has its own end of the body.
+            // Caddy sends this length for a chunked body; in FastCGI a record marks the end of the
+            // body.
             if name == "CONTENT_LENGTH" && value == b"-1" {
                 continue;
             }

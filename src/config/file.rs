@@ -1,8 +1,9 @@
-//! The settings file: `comedor.conf` beside the executable, else `/etc/comedor/comedor.conf`.
+//! The settings file: `comedor.conf` in the folder of the executable, else
+//! `/etc/comedor/comedor.conf`.
 //!
-//! It reaches the program where variables of the web server do not: suEXEC drops those that are
-//! not on its list (Apache's support/suexec.c), rewrite rules rename them to `REDIRECT_…`, and a
-//! shell never sees them.
+//! The file also works if the program does not get the variables of the web server: suEXEC drops
+//! those that are not on its list (Apache's support/suexec.c), rewrite rules rename them to
+//! `REDIRECT_…`, and a shell does not have them.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -18,8 +19,8 @@ pub struct SettingsFile {
 }
 
 impl SettingsFile {
-    /// Reads the first of the two files that exists. Refuses a file that is unreadable or has an
-    /// invalid line.
+    /// Reads the first of the two files that exists. Fails if it is unreadable or has an invalid
+    /// line.
     pub fn find() -> Result<Option<SettingsFile>, Error> {
         let beside = std::env::current_exe().ok().map(|exe| exe.with_file_name("comedor.conf"));
         for path in beside.into_iter().chain([PathBuf::from("/etc/comedor/comedor.conf")]) {
@@ -78,7 +79,7 @@ fn parse_line<'l>(
     Ok((known.name, value))
 }
 
-/// The administrator's own file may be a symbolic link.
+/// Symbolic links are followed: only the administrator can create the settings file.
 fn read(path: &Path) -> Result<Vec<u8>, Fault> {
     Ok(files::read(&files::open_followed(path)?)?.0)
 }

@@ -1,4 +1,4 @@
-//! The values of the settings as they were set, and where.
+//! The values of the settings before they are parsed, and their sources.
 
 use std::env;
 use std::fmt;
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use super::file::SettingsFile;
 use super::{Error, SETTINGS, invalid};
 
-/// The values that are set: those of the environment win over those of the file.
+/// The values that are set. The environment takes precedence over the file.
 #[derive(Debug)]
 pub struct Settings {
     environment: Vec<(&'static str, Vec<u8>)>,
@@ -57,8 +57,8 @@ impl Settings {
         }
     }
 
-    /// Parses the value of `name`, else its default; `problem` says what is wrong with a value that
-    /// does not parse.
+    /// Parses the value of `name`, else its default. `problem` is the error text for an invalid
+    /// value.
     pub fn parse<T>(
         &self,
         name: &'static str,

@@ -8,11 +8,11 @@ use super::Value;
 /// A key: from a file, or a constant of this program.
 pub type Key = Cow<'static, str>;
 
-/// The entries of a JSON object in their order; every key is unique.
+/// The entries of a JSON object in order, with unique keys.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Map(Vec<(Key, Value)>);
 
-/// Above this many entries, duplicate keys are found by sorting instead of by comparing pairs.
+/// With more entries than this, duplicate keys are found by sorting instead of comparing all pairs.
 const FEW: usize = 16;
 
 impl Map {
@@ -20,8 +20,8 @@ impl Map {
         Map(Vec::new())
     }
 
-    /// A map of `entries`, which may hold duplicate keys: as in a PHP array the last value counts,
-    /// at the place of the first.
+    /// A map of `entries`, which may have duplicate keys. As in a PHP array, the last value counts,
+    /// at the position of the first.
     pub fn from_entries(entries: Vec<(Key, Value)>) -> Map {
         if entries.len() > FEW {
             return Map(merge_duplicates(entries));
@@ -51,7 +51,7 @@ impl Map {
         self.0.iter_mut().find(|(known, _)| known == key).map(|(_, value)| value)
     }
 
-    /// The value of `key` alone.
+    /// Takes the value of `key` and drops the other entries.
     pub fn into_value(self, key: &str) -> Option<Value> {
         self.0.into_iter().find(|(known, _)| known == key).map(|(_, value)| value)
     }
@@ -97,8 +97,8 @@ impl Map {
         self.0.into_iter().map(|(_, value)| value)
     }
 
-    /// Whether the keys are exactly 0, 1, 2 … in order, which PHP writes as a list; an empty map is
-    /// one too.
+    /// Whether PHP writes this map as a list: the keys are exactly 0, 1, 2 … in order, or it is
+    /// empty.
     pub fn is_list(&self) -> bool {
         self.0.iter().enumerate().all(|(index, (key, _))| {
             key.starts_with(|c: char| c.is_ascii_digit()) && *key == index.to_string()
@@ -112,7 +112,7 @@ impl<const N: usize> From<[(&'static str, Value); N]> for Map {
     }
 }
 
-/// The keys 0, 1, 2 …, as PHP sees a list where a map is meant.
+/// A map with the keys 0, 1, 2 …: PHP does not distinguish it from a list.
 impl From<Vec<Value>> for Map {
     fn from(list: Vec<Value>) -> Map {
         let keyed = list.into_iter().enumerate();

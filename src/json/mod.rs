@@ -1,12 +1,11 @@
 //! JSON as PHP reads and writes it.
 //!
-//! The data files belong to a PHP application, so what is written here must be, byte for
-//! byte, what `json_encode(…, JSON_PRETTY_PRINT | JSON_UNESCAPED_UNICODE)` would have
-//! written for what `json_decode(…, true)` read. serde_json parses and prints; this module adds
-//! where PHP differs. One difference remains: the integer `-0`, which PHP never writes, is read as
-//! a float.
+//! The data files belong to a PHP application. After `json_decode(…, true)` of the same input,
+//! `json_encode(…, JSON_PRETTY_PRINT | JSON_UNESCAPED_UNICODE)` would write the same bytes as this
+//! module. serde_json parses and prints; this module adds what PHP does differently. One difference
+//! from PHP remains: the integer `-0`, which PHP never writes, is read as a float.
 //!
-//! It knows nothing of files or menus.
+//! Independent of files and menus.
 
 mod map;
 mod php;
@@ -19,7 +18,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 pub use map::Map;
 use php::PhpFormatter;
 
-/// The deepest nesting that `json_decode` and `json_encode` accept with their default depth
+/// The maximum nesting that `json_decode` and `json_encode` accept with their default depth
 /// of 512.
 const MAX_DEPTH: usize = 511;
 
@@ -39,7 +38,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// Parses one JSON document. Refuses what PHP refuses: invalid UTF-8, a byte order mark,
+    /// Parses one JSON document. Fails in the same cases as PHP: invalid UTF-8, a byte order mark,
     /// lone surrogates, trailing characters, nesting over 511.
     pub fn parse(bytes: &[u8]) -> Result<Value, serde_json::Error> {
         let text = str::from_utf8(bytes).map_err(serde::de::Error::custom)?;
@@ -50,7 +49,7 @@ impl Value {
         Ok(value)
     }
 
-    /// The bytes that PHP would have written.
+    /// The bytes that PHP would write.
     pub fn to_php(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(1024);
         let mut serializer =
@@ -68,8 +67,8 @@ impl Value {
         bytes
     }
 
-    /// The map this value stands for: PHP writes an empty map, and one with the keys 0, 1, 2 …, as
-    /// a list, so a list becomes a map here. `None` for any other value.
+    /// This value as a map. A list becomes a map, because PHP writes an empty map, and a map with the
+    /// keys 0, 1, 2 …, as a list. `None` for any other value.
     pub fn as_php_map(&mut self) -> Option<&mut Map> {
         if let Value::List(list) = self {
             *self = Value::Map(std::mem::take(list).into());
@@ -113,8 +112,8 @@ impl Value {
         }
     }
 
-    /// A scalar as PHP's `(string)` gives it: `true` is "1", `false` and null are empty. `None` for
-    /// lists and maps.
+    /// A scalar as PHP's `(string)` converts it: `true` is "1", `false` and null are empty. `None`
+    /// for lists and maps.
     pub fn into_text(self) -> Option<String> {
         match self {
             Value::Null | Value::Bool(false) => Some(String::new()),
@@ -201,7 +200,7 @@ impl<'de> Visitor<'de> for Nested {
 }
 
 impl Serialize for Value {
-    /// PHP has one type for lists and maps, so a map that looks like a list is written as one.
+    /// PHP has one type for lists and maps, so a map with the keys of a list is written as a list.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Value::Null => serializer.serialize_unit(),

@@ -1,4 +1,4 @@
-//! What PHP's encoder does that serde_json's does not: layout, escapes, floats.
+//! The differences of PHP's encoder from serde_json's: layout, escapes, floats.
 
 use std::io;
 
@@ -14,7 +14,7 @@ impl PhpFormatter {
     }
 }
 
-/// Passes the named calls on to the pretty formatter.
+/// Forwards the named methods to the pretty formatter.
 macro_rules! delegate_to_pretty {
     ($($method:ident($($argument:ident: $kind:ty),*);)*) => {
         $(fn $method<W: ?Sized + io::Write>(&mut self, w: &mut W, $($argument: $kind),*) -> io::Result<()> {
@@ -61,9 +61,9 @@ impl Formatter for PhpFormatter {
     }
 }
 
-/// A float as `json_encode` prints it (`serialize_precision` −1): the shortest digits that read back
-/// the same. The digits are serde_json's: of several equally short ones it takes the nearest, as PHP
-/// does and Rust's own formatting does not.
+/// A float as `json_encode` prints it (`serialize_precision` −1): the shortest digits that give the
+/// same float when parsed. The digits are from serde_json: of several equally short candidates it
+/// takes the nearest, as PHP does and Rust's own formatting does not.
 pub fn encoded_float(float: f64) -> String {
     let shortest = serde_json::to_string(&float).expect("a float has a JSON form");
     php_gcvt(&shortest, 17, 'e')
@@ -77,7 +77,7 @@ pub fn float_to_string(float: f64) -> String {
     php_gcvt(&format!("{float:.13e}"), 14, 'E')
 }
 
-/// The layout of `php_gcvt` (main/snprintf.c) for the decimal `number`: exponent form below 1e-4 and
+/// The format of `php_gcvt` (main/snprintf.c) for the decimal `number`: exponent form below 1e-4 and
 /// for more than `precision` digits before the point.
 fn php_gcvt(number: &str, precision: i32, exponent_sign: char) -> String {
     let (sign, number) = number.strip_prefix('-').map_or(("", number), |rest| ("-", rest));

@@ -11,7 +11,7 @@ pub const MAX_PLATES: usize = 64;
 /// The plates that every menu shows.
 const PLATES: [&str; 3] = ["primero", "segundo", "postre"];
 
-/// The map in the file of a day, with all else it holds.
+/// The map in the file of a day, including unknown entries.
 #[derive(Debug)]
 pub struct Day(Map);
 
@@ -33,7 +33,7 @@ impl Document for Day {
     }
 }
 
-/// Turns `value` into the map it stands for. Null stands for no map and is accepted.
+/// Converts `value` to a map: a list becomes a map, null is accepted as absent.
 fn map_at<'v>(value: &'v mut Value, path: &[&str]) -> Result<Option<&'v mut Map>, Malformed> {
     match value {
         Value::Null => Ok(None),
@@ -41,7 +41,7 @@ fn map_at<'v>(value: &'v mut Value, path: &[&str]) -> Result<Option<&'v mut Map>
     }
 }
 
-/// The entries of the map under `key`, likewise.
+/// The entries of the map under `key`, converted in the same way.
 fn entries_at<'m>(
     map: &'m mut Map,
     key: &str,
@@ -52,7 +52,7 @@ fn entries_at<'m>(
 }
 
 impl Day {
-    /// The ids of the types it has menus of.
+    /// The ids of the types that have a menu on this day.
     pub fn ids(&self) -> impl Iterator<Item = &str> {
         let menus = self.0.get("menus").and_then(Value::as_map);
         menus.into_iter().flat_map(Map::iter).map(|(id, _)| id)
@@ -64,9 +64,9 @@ impl Day {
         shown_menu(menus.into_value(id).unwrap_or_default())
     }
 
-    /// Changes the names of `plates` in the menu of the type `id`; gives the menu as a response
-    /// shows it. The first save of a menu stores the three plates that every menu shows. Refuses
-    /// to add plates beyond [`MAX_PLATES`].
+    /// Changes the names of `plates` in the menu of the type `id`; returns the menu as a response
+    /// shows it. The first save of a menu stores the three plates that every menu shows. Fails if
+    /// plates are added beyond [`MAX_PLATES`].
     pub fn save(
         &mut self,
         date: &Date,

@@ -3,14 +3,14 @@
 use super::{Color, Document, Label, Malformed, Refusal, TypeId, with_strings_first};
 use crate::json::{Map, Value};
 
-/// The types of an aulario that has stored none.
+/// The types of an aulario without stored types.
 const DEFAULTS: [(&str, &str, &str); 3] = [
     ("basal", "Menú basal", "#0d6efd"),
     ("vegetariano", "Menú vegetariano", "#198754"),
     ("alergias", "Menú alergias", "#dc3545"),
 ];
 
-/// The list of types in the file, with all else it holds.
+/// The list of types in the file, including unusable entries.
 #[derive(Debug)]
 pub struct MenuTypes(Vec<Value>);
 
@@ -69,13 +69,13 @@ impl MenuTypes {
         self.ids().next().ok_or(Refusal::UnknownType)
     }
 
-    /// The id of the type that `text` names: as sent, else cleaned.
+    /// The id of the type `text`: looked up as sent, else cleaned.
     pub fn find(&self, text: &str) -> Result<&str, Refusal> {
         let exact = |id: &str| self.ids().find(|known| *known == id);
         exact(text).or_else(|| exact(&TypeId::clean(text))).ok_or(Refusal::UnknownType)
     }
 
-    /// Appends a type; gives it as a response shows it.
+    /// Appends a type; returns it as a response shows it.
     pub fn add(&mut self, id: &TypeId, label: Label, color: Color) -> Result<Value, Refusal> {
         if self.ids().any(|known| known == id.as_str()) {
             return Err(Refusal::DuplicateType);
@@ -85,8 +85,7 @@ impl MenuTypes {
         Ok(added)
     }
 
-    /// Changes the label, the colour or both of the type that `text` names; gives it as a response
-    /// shows it.
+    /// Changes the label, the colour or both of the type `text`; returns it as a response shows it.
     pub fn rename(
         &mut self,
         text: &str,
@@ -106,7 +105,7 @@ impl MenuTypes {
         shown_type(entry.clone()).ok_or(Refusal::UnknownType)
     }
 
-    /// Removes every entry with the id that `text` names.
+    /// Removes all entries of the type `text`.
     pub fn delete(&mut self, text: &str) -> Result<(), Refusal> {
         let id = self.find(text)?.to_owned();
         self.0.retain(|entry| id_of(entry) != Some(&id));

@@ -1,7 +1,7 @@
 //! The domain: ids, dates, colours, menu types, menus and plates.
 //!
-//! Pure: text and JSON values in, JSON values out. Whatever a file holds beyond what this program
-//! knows stays in it, in its place.
+//! No I/O: text and JSON values in, JSON values out. Unknown content of a file is preserved, in the
+//! same position.
 
 mod day;
 mod menu_types;
@@ -16,9 +16,9 @@ use crate::json::{Map, Value};
 /// Why a value or a change is refused.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Refusal {
-    /// The value must be what the text says.
+    /// The value does not have the expected form, which the text describes.
     Format(&'static str),
-    /// Nothing remains of a new id once it is cleaned.
+    /// A new id is empty after cleaning.
     EmptyId,
     UnknownType,
     DuplicateType,

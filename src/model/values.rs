@@ -1,5 +1,5 @@
-//! Values that are checked once, when they are parsed. What may become part of a path or a key of a
-//! file has a type here.
+//! Values that are validated once, by their parser. Every value that becomes part of a path or a key
+//! in a file has a type here.
 
 use chrono::NaiveDate;
 
@@ -33,8 +33,8 @@ fn is_id_char(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-')
 }
 
-/// The id of a new menu type: trimmed, in lower case, PHP's `basename` of it, without the
-/// characters that no id has.
+/// The id of a new menu type: trimmed, in lower case, reduced by PHP's `basename`, without characters
+/// that are invalid in an id.
 #[derive(Debug)]
 pub struct TypeId(String);
 
@@ -48,7 +48,7 @@ impl TypeId {
         }
     }
 
-    /// The same for an id to look up, which keeps its case.
+    /// The same for the lookup of an existing id, without the conversion to lower case.
     pub fn clean(text: &str) -> String {
         let path = trim(text).trim_end_matches('/');
         let name = path.rsplit('/').next().unwrap_or_default();
@@ -60,7 +60,7 @@ impl TypeId {
     }
 }
 
-/// A calendar day as `YYYY-MM-DD`. As for PHP's `checkdate`, there is no year 0.
+/// A calendar day as `YYYY-MM-DD`. As in PHP's `checkdate`, the year 0 is invalid.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Date(String);
 
@@ -104,12 +104,12 @@ fn number(digits: &[u8]) -> Option<u32> {
     })
 }
 
-/// `#` and six hexadecimal digits, in the case they were sent.
+/// `#` and six hexadecimal digits, in upper or lower case as sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Color<'t>(&'t str);
 
 impl<'t> Color<'t> {
-    /// The colour of a type without one.
+    /// The colour of a type without a colour.
     pub const DEFAULT: Color<'static> = Color("#0d6efd");
 
     pub fn parse(text: &'t str) -> Result<Color<'t>, Refusal> {

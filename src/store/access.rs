@@ -1,4 +1,4 @@
-//! Whether a file can be replaced so that everyone who could use it still can.
+//! Whether a file can be replaced without taking access away from other users.
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
@@ -49,13 +49,13 @@ impl From<&Metadata> for Access {
     }
 }
 
-/// The access of a file that `user` creates in `folder` to replace `old`, or `None` if replacing it
-/// would lock others out.
+/// The access of a file that `user` creates in `folder` to replace `old`, or `None` if other users
+/// would lose access.
 ///
-/// Group and mode are always kept. The owner is kept if possible (chown(2): only root can give a file
-/// away); otherwise the group must be able to write, or the old owner, usually PHP, could no longer
-/// save. The group can be given if `user` is a member of it, or if a new file in `folder` gets it
-/// anyway (a setgid folder, inode(7)).
+/// Group and mode are always kept. The owner is kept if possible (chown(2): only root can change
+/// the owner); otherwise the group must be able to write, because the old owner, usually PHP, could
+/// no longer save. The group can be kept if `user` is a member of it, or if a new file in `folder`
+/// gets this group (a setgid folder, inode(7)).
 pub fn of_replacement(old: Access, folder: Access, user: &User) -> Option<Access> {
     const SETGID: u32 = 0o2000;
     const GROUP_WRITE: u32 = 0o020;

@@ -1,4 +1,4 @@
-//! One data file, read as a whole; and the folders that hold it.
+//! Reading one data file, and creating its folders.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind};
@@ -12,16 +12,16 @@ use super::access::Access;
 use crate::files;
 use crate::json::Value;
 
-/// PHP truncates a file and then writes it. A file that does not parse is read this many times,
-/// with this pause: over 200 ms in all.
+/// PHP truncates a file and then writes it. A file that does not parse is read this many times, with
+/// this pause: within 200 ms.
 const READINGS: usize = 5;
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// How long an empty file may still be one that PHP is about to write. A time further than this in
-/// the future is from a wrong clock.
+/// For this time after its last modification, an empty file counts as one that PHP is writing. A time
+/// further than this in the future is from a wrong clock.
 const WRITE_TIME: Duration = Duration::from_secs(10);
 
-/// A file as it was when it was read, kept open.
+/// An open file, with its content and attributes at the time of reading.
 #[derive(Debug)]
 pub struct Snapshot {
     pub(super) file: File,
@@ -42,7 +42,7 @@ impl Snapshot {
         }
     }
 
-    /// Whether the file is empty and so new that a writer may be about to fill it.
+    /// Whether the file is empty and so new that PHP may be writing it.
     pub fn is_being_written(&self) -> bool {
         self.bytes.is_empty()
             && self.metadata.modified().is_ok_and(|modified| {
@@ -56,8 +56,8 @@ impl Snapshot {
         (&self.metadata).into()
     }
 
-    /// Whether `path` is this file. It is opened, because a network file system may answer a stat
-    /// from its cache.
+    /// Whether `path` is this file. The path is opened, because a network file system may answer a
+    /// stat from its cache.
     pub fn is_at(&self, path: &Path) -> Result<bool, Error> {
         let found =
             files::open(OpenOptions::new().read(true), path).and_then(|file| Ok(file.metadata()?));
@@ -68,7 +68,8 @@ impl Snapshot {
         }
     }
 
-    /// Whether the content is what was read. Times are not compared: they can be coarse.
+    /// Whether the content is unchanged. Times are not compared, because their resolution can be
+    /// coarse.
     pub fn is_unmodified(&self) -> io::Result<bool> {
         if self.file.metadata()?.len() != self.bytes.len() as u64 {
             return Ok(false);
@@ -82,15 +83,16 @@ impl Snapshot {
     }
 }
 
-/// Whether both are the attributes of one file.
+/// Whether `a` and `b` are attributes of the same file.
 pub fn is_same(a: &Metadata, b: &Metadata) -> bool {
     (a.dev(), a.ino()) == (b.dev(), b.ino())
 }
 
-/// Reads the JSON of a file. Without a value the file is empty; without a snapshot there is none.
+/// Reads the JSON of a file. The value is `None` if the file is empty, the snapshot is `None` if the
+/// file does not exist.
 ///
-/// Refuses a file that is not regular (symbolic links are not followed), larger than 16 MiB, or still
-/// malformed after several readings.
+/// Fails if the file is not regular (symbolic links are not followed), larger than 16 MiB, or still
+/// malformed after several attempts.
 pub fn read(path: &Path) -> Result<(Option<Value>, Option<Snapshot>), Error> {
     let mut readings = 1;
     loop {
@@ -107,12 +109,12 @@ pub fn read(path: &Path) -> Result<(Option<Value>, Option<Snapshot>), Error> {
     }
 }
 
-/// Creates `folder`, and below it each of `inner` inside the one before, if they are missing, and
-/// flushes them: they may exist because a writer created them and was killed, or because PHP did.
+/// Creates `folder` and the nested folders `inner` in it, if they are missing. Flushes existing
+/// folders too: PHP may have created them, or a writer that was killed before the flush.
 ///
-/// On ext4, XFS and Btrfs the flush of the folder that holds a file brings along the new folders
-/// above it: simulated power cuts lost nothing without these flushes. fsync(2) does not promise it,
-/// and they are needed only for the first file in a folder.
+/// On ext4, XFS and Btrfs the flush of a file's folder also makes the new folders above it durable:
+/// simulated power cuts lost nothing without the flushes here. fsync(2) does not guarantee it, and
+/// the flushes are needed only for the first file in a folder.
 pub fn make_folders(folder: &Path, inner: &[&str]) -> Result<(), Error> {
     let mut folder = folder.to_owned();
     make_folder(&folder)?;
@@ -126,7 +128,7 @@ pub fn make_folders(folder: &Path, inner: &[&str]) -> Result<(), Error> {
 fn make_folder(folder: &Path) -> Result<(), Error> {
     let is_new = create_folder(folder)?;
     match flush_parent(folder) {
-        // This user may lack access to the parent of a folder that they have not created.
+        // If another user created the folder, this user may lack access to its parent.
         Err(error) if !is_new && error.kind() == ErrorKind::PermissionDenied => Ok(()),
         flushed => flushed.map_err(Error::io("flush the parent of folder", folder)),
     }

@@ -1,9 +1,9 @@
 //! A read lease on a data file (fcntl(2), F_SETLEASE).
 //!
-//! PHP takes no lock, but it has to open a file to save it. A read lease is granted only if no
+//! PHP takes no lock, but it must open a file to save it. Linux grants a read lease only if no
 //! process has the file open for writing; from then on, a process that opens it for writing
-//! waits in open(2) until the lease is released. Readers are not affected. The kernel ends a lease
-//! by force after `/proc/sys/fs/lease-break-time` (45 s), far longer than a replacement takes.
+//! waits in open(2) until the lease is released. Readers are not affected. The kernel breaks a lease
+//! after `/proc/sys/fs/lease-break-time` (45 s), far longer than a replacement takes.
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -14,11 +14,11 @@ use rustix::fs::{NFS_SUPER_MAGIC, fstatfs};
 
 use crate::ffi;
 
-/// How long to wait until another process has closed the file.
+/// The timeout for another process to close the file.
 const WRITER_TIMEOUT: Duration = Duration::from_millis(200);
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// A lease, or the knowledge that the file system or the owner of the file allows none.
+/// A lease, or a placeholder if the file system or the owner of the file does not allow one.
 #[derive(Debug)]
 pub struct Lease<'f> {
     /// The file, if it has a lease
@@ -53,7 +53,8 @@ impl Drop for Lease<'_> {
     }
 }
 
-/// EAGAIN means a writer, but on NFS that the server has granted no delegation.
+/// EAGAIN means that a process has the file open for writing. On NFS it means that the server has not
+/// granted a delegation.
 fn is_being_written(file: &File, error: &io::Error) -> bool {
     error.kind() == ErrorKind::WouldBlock
         && fstatfs(file).is_ok_and(|system| system.f_type != NFS_SUPER_MAGIC)

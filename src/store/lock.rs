@@ -1,4 +1,4 @@
-//! The lock that keeps the writers of an aulario apart.
+//! The lock that only one writer of an aulario can hold.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
@@ -9,16 +9,16 @@ use super::Error;
 use super::file::{create_folder, is_same};
 use crate::files::{self, Lock};
 
-/// How long a writer waits for the other writers of its aulario.
+/// The timeout of a writer that waits for other writers of the same aulario.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How often the lock is taken again because its file was deleted or replaced.
+/// The maximum number of retries if the lock file was deleted or replaced.
 const RETRIES: usize = 3;
 
 /// The exclusive lock (`flock`) on the lock file of an aulario; released when dropped.
 #[derive(Debug)]
 pub struct WriteLock {
-    /// Open, which keeps the lock
+    /// Keeps the lock as long as it is open
     _file: File,
     metadata: Metadata,
     path: PathBuf,
@@ -44,8 +44,7 @@ impl WriteLock {
         Err(Error::Busy)
     }
 
-    /// Whether the locked file is still the one that other writers lock. It is not if the file was
-    /// deleted or replaced.
+    /// Whether other writers still lock the same file. `false` if it was deleted or replaced.
     pub fn is_held(&self) -> bool {
         fs::symlink_metadata(&self.path).is_ok_and(|found| is_same(&found, &self.metadata))
     }
@@ -56,7 +55,7 @@ fn open(path: &Path, folder: &Path) -> Result<File, Error> {
     options.read(true).write(true).mode(0o660);
     match files::open(&mut options, path) {
         Err(fault) if fault.is_absent() => {
-            // It is flushed with the first file in it.
+            // The new folder is flushed together with the first file in it.
             create_folder(folder)?;
             files::open(options.create(true), path)
         }

@@ -1,4 +1,4 @@
-//! Where the data of the dining halls is, and how it is read and changed.
+//! The data files of the dining halls: their paths, reading and writing.
 //!
 //! Below the data folder, in `Centros/<centro>/Aularios`:
 //!
@@ -9,9 +9,9 @@
 //! | `<aulario>/Comedor/<YYYY-MM>/<DD>/_datos.json` | the menus of a day |
 //! | `<aulario>/.comedor.lock` | locked by a writer; never deleted or replaced |
 //!
-//! The frontend writes the same files, without a lock and truncating them in place. So a read may
-//! see a partial write and is repeated ([`mod@file`]), and a write replaces the file atomically, unless
-//! the frontend modified it in the meantime ([`mod@replace`]).
+//! The PHP application writes the same files, truncating them in place, without a lock. So a read may
+//! see a partial write and is repeated ([`mod@file`]). A write replaces the file atomically, unless the
+//! application modified it in the meantime ([`mod@replace`]).
 
 pub(crate) mod access;
 pub(crate) mod file;
@@ -29,7 +29,7 @@ use file::Snapshot;
 use lock::WriteLock;
 use replace::Outcome;
 
-/// How often a change is repeated because another writer was there in the meantime.
+/// The maximum number of retries of a change if the file was modified in the meantime.
 const RETRIES: usize = 3;
 
 /// The file of an aulario's menu types.
@@ -39,15 +39,15 @@ pub(crate) const DAY: &str = "_datos.json";
 /// The file that writers lock.
 pub(crate) const LOCK: &str = ".comedor.lock";
 
-/// Why something could not be read or stored. The path is for the log.
+/// The error of a read or write. The path is for the log.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("{}: {operation}: {source}", path.display())]
     Fault { operation: &'static str, path: PathBuf, source: Fault },
-    /// The file cannot be used as it is, and is left so.
+    /// The file cannot be used. It is not changed.
     #[error("{}: {why}", path.display())]
     Unusable { path: PathBuf, why: String },
-    /// The change is in place, but the last step failed.
+    /// The file was replaced, but a later step failed.
     #[error("{}: {operation}, after the replacement: {source}", path.display())]
     Unflushed { operation: &'static str, path: PathBuf, source: std::io::Error },
     /// Another process is writing.
@@ -88,7 +88,7 @@ impl From<Error> for crate::error::Error {
 /// An existing aulario.
 #[derive(Debug)]
 pub struct Aulario {
-    /// The folder of its data: its own, or that of the aulario it shares with.
+    /// The folder of its data: its own, or that of the aulario in `shared_comedor_from`.
     folder: PathBuf,
     is_shared: bool,
 }
@@ -99,7 +99,7 @@ impl Aulario {
         let aularios = folder_of(data_dir, centro);
         let configuration = |id: &Id| aularios.join([id.as_str(), ".json"].concat());
         let Some(source) = shared_with(&configuration(id))? else {
-            // Without the data folder no aulario exists at all.
+            // If the data folder is missing, this is an error of the server, not an unknown aulario.
             fs::metadata(data_dir).map_err(Error::io("stat the data folder", data_dir))?;
             return Ok(None);
         };
@@ -156,9 +156,9 @@ impl Aulario {
         document(&path, value)
     }
 
-    /// Reads a document, applies `change` and stores it, with all other writers of the aulario
-    /// excluded, except PHP: see [`mod@replace`]. When this returns `Ok` the change is on disk. A refusal by `change` creates
-    /// nothing. `change` may run again, on freshly read data.
+    /// Reads a document, applies `change` and stores it, with the lock of the aulario. PHP does not
+    /// take this lock: see [`mod@replace`]. After `Ok` the change is on disk. If `change` fails, no
+    /// file is created. `change` may run again, with new data from the file.
     fn change<D: Document, T, E: From<Error>>(
         &self,
         folders: &[&str],
@@ -166,7 +166,8 @@ impl Aulario {
         change: impl Fn(&mut D) -> Result<T, E>,
     ) -> Result<T, E> {
         let path = self.path(folders, name);
-        // Without the lock first: what is refused, or has to be read again, holds up no writer.
+        // First without the lock: a change that is refused, or a file that must be read again, does
+        // not delay other writers.
         change(&mut read_to_change(&path)?.0)?;
         for _ in 0..=RETRIES {
             let lock = WriteLock::take(&self.folder, LOCK)?;
@@ -198,7 +199,7 @@ fn day_folders(date: &Date) -> [&str; 3] {
     ["Comedor", date.month(), date.day()]
 }
 
-/// Reads a document that is to be changed, unless a writer may be about to fill it.
+/// Reads a document for a change. Busy if PHP may be writing it.
 fn read_to_change<D: Document>(path: &Path) -> Result<(D, Option<Snapshot>), Error> {
     let (value, snapshot) = file::read(path)?;
     if snapshot.as_ref().is_some_and(Snapshot::is_being_written) {

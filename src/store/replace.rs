@@ -1,15 +1,15 @@
-//! Replacing a data file atomically, beside other writers of this program and beside PHP, which
-//! takes no lock.
+//! Replacing a data file atomically, while other processes of this program, and PHP, which takes no
+//! lock, write the same file.
 //!
-//! The new content is written to `.<name>.tmp` beside the file and flushed. Then, holding the
+//! The new content is written to `.<name>.tmp` in the same folder and flushed. Then, holding the
 //! aulario's lock:
 //!
 //! 1. A read lease keeps PHP from opening the old file for writing ([`Lease`]).
-//! 2. The file must still be the one that was read, with the same bytes.
-//! 3. The two files exchange their names, so that the old one is never without a name.
-//! 4. The folder is flushed. A PHP page that had looked the path up before the exchange now waits for
-//!    the lease: then the names are exchanged back and the change is repeated on what the page
-//!    writes.
+//! 2. The file must still be the one that was read, with the same content.
+//! 3. The two files exchange their names, so that the old file always has a name.
+//! 4. The folder is flushed. If a PHP page looked the path up before the exchange, it now waits for
+//!    the lease: then the names are exchanged back, and the change is repeated after the page has
+//!    saved.
 //! 5. The old file, under the temporary name, is removed.
 //!
 //! A crash at any point leaves the old or the new file in place, complete. If the file system has no
@@ -29,17 +29,17 @@ use super::file::{Snapshot, flush_parent, is_same, parent};
 use super::lease::Lease;
 use super::lock::WriteLock;
 
-/// What came of an attempt to replace a file.
+/// The result of an attempt to replace a file.
 #[derive(Debug, PartialEq)]
 pub enum Outcome {
-    /// The content is in place and on disk.
+    /// The file is replaced, and the change is on disk.
     Replaced,
-    /// Another writer was there in the meantime; nothing was done.
+    /// The file was modified in the meantime; it was not replaced.
     Conflict,
 }
 
-/// Replaces the file at `path`, which was read as `snapshot`, by one with `content`; without a
-/// snapshot, creates it. The folder must exist.
+/// Replaces the file at `path`, which was read as `snapshot`, with `content`; without a snapshot,
+/// creates it. The folder must exist.
 pub fn replace(
     path: &Path,
     content: &[u8],
@@ -80,7 +80,7 @@ fn exchange(
         Err(Errno::NOENT) => return Ok(Outcome::Conflict),
         Err(error) => return Err(Error::io("exchange with the new file", path)(error.into())),
     }
-    // An error in these looks counts as a conflict: the names can still be exchanged back.
+    // An error in these checks counts as a conflict: the names can still be exchanged back.
     let is_ours = temporary.is_own(path)
         && snapshot.is_at(&temporary.path).unwrap_or(false)
         && snapshot.is_unmodified().unwrap_or(false);
@@ -116,14 +116,14 @@ fn put_new(path: &Path, temporary: &Temporary, lock: &WriteLock) -> Result<Outco
     }
 }
 
-/// Makes a replacement at `path` survive a power cut.
+/// Flushes the folder of `path`, so that a replacement survives a power cut.
 fn flush(path: &Path) -> Result<Outcome, Error> {
     flush_parent(path).map_err(Error::unflushed("flush the folder", path))?;
     Ok(Outcome::Replaced)
 }
 
-/// The new file under its temporary name: on the same file system as the file it replaces, and the
-/// same for every writer, so that leftovers never accumulate. Removed when dropped.
+/// The new file under its temporary name. It is on the same file system as the file that it replaces.
+/// Every writer uses the same name, so that leftovers do not accumulate. Removed when dropped.
 struct Temporary {
     path: PathBuf,
     file: File,
@@ -131,12 +131,12 @@ struct Temporary {
 }
 
 impl Temporary {
-    /// Creates it with the access rights of the file of `snapshot`. The caller holds the lock, so an
-    /// existing one is from a writer that was killed.
+    /// Creates it with the owner, group and mode of the file of `snapshot`. The caller holds the
+    /// lock, so an existing temporary file is from a writer that was killed.
     fn create(path: &Path, snapshot: Option<&Snapshot>) -> Result<Temporary, Error> {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let temporary = path.with_file_name(format!(".{name}.tmp"));
-        // A file that replaces another gets its mode once it has its owner.
+        // The mode of the old file is set after the owner.
         let mode = if snapshot.is_some() { 0o600 } else { 0o666 };
         let create = || OpenOptions::new().write(true).create_new(true).mode(mode).open(&temporary);
         let created = match create() {
@@ -154,7 +154,7 @@ impl Temporary {
         Ok(temporary)
     }
 
-    /// Gives it the access of the `old` file at `path`, see [`access::of_replacement`].
+    /// Sets the owner, group and mode of the `old` file at `path`, see [`access::of_replacement`].
     fn keep_access(&self, old: Access, path: &Path) -> Result<(), Error> {
         let folder = fs::metadata(parent(path)).map_err(Error::io("stat the folder of", path))?;
         let user = User::of_process();
