@@ -117,7 +117,11 @@ fn problems_in_the_data_are_found_with_file_and_position() {
     for (level, about, text) in [
         ("warning", "self.json", "shared_comedor_from is `self`, which is the aulario itself"),
         ("warning", "nowhere.json", "shared_comedor_from is `missing`, which does not exist"),
-        ("warning", "chain.json", "shared_comedor_from is `compartida`, which has shared_comedor_from too"),
+        (
+            "warning",
+            "chain.json",
+            "shared_comedor_from is `compartida`, which has shared_comedor_from too",
+        ),
         ("warning", "two words.json", "not a valid id"),
         ("error", "broken.json", "is damaged (invalid JSON: EOF"),
         ("hint", "orphan", "belongs to no aulario"),
