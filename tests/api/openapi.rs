@@ -7,7 +7,7 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::thread;
 
-use crate::support::site::{Settings, Site, lighttpd};
+use crate::support::site::{Settings, Site, lighttpd, lighttpd_with_fastcgi};
 use crate::support::*;
 
 /// Where the tools and what belongs to them lie.
@@ -55,9 +55,8 @@ fn a_linter_finds_nothing_and_the_document_has_the_program_s_version() {
 /// How often each kind of request got each kind of answer.
 type Seen = BTreeMap<String, usize>;
 
-/// Runs schemathesis with all its checks against the program under lighttpd; it must find nothing.
-fn attack(user: &str, action: &str, media_type: &str) -> Seen {
-    let site = lighttpd("enable", Settings::File);
+/// Runs schemathesis with all its checks against the program on `site`; it must find nothing.
+fn attack(site: &Site, user: &str, action: &str, media_type: &str) -> Seen {
     site.log_in("teacher", &session(TEACHER));
     site.log_in("admin", &session(ADMIN));
     let seen = tempfile::NamedTempFile::new().unwrap();
@@ -83,7 +82,16 @@ fn attack(user: &str, action: &str, media_type: &str) -> Seen {
 /// The document as it is, and narrowed to each action: then each answer must be that action's. A
 /// teacher's writes are refused before their body is looked at.
 #[test]
-fn schemathesis_finds_nothing() {
+fn schemathesis_finds_nothing_by_cgi() {
+    attack_all(|| lighttpd("enable", Settings::File));
+}
+
+#[test]
+fn schemathesis_finds_nothing_by_fastcgi() {
+    attack_all(|| lighttpd_with_fastcgi("enable", Settings::File));
+}
+
+fn attack_all(site: impl Fn() -> Site + Sync) {
     let mut runs = vec![("teacher", "", ""), ("admin", "", "")];
     runs.extend(READS.map(|action| ("admin", action, "")));
     for action in WRITES {
@@ -96,7 +104,7 @@ fn schemathesis_finds_nothing() {
         for _ in 0..thread::available_parallelism().unwrap().get() {
             scope.spawn(|| {
                 while let Some((user, action, media_type)) = next() {
-                    let seen = attack(user, action, media_type);
+                    let seen = attack(&site(), user, action, media_type);
                     let expected = match user == "teacher" && WRITES.contains(&action) {
                         true => "POST positive 403 FORBIDDEN",
                         false => "POST positive 200",
