@@ -9,9 +9,9 @@
 //! | `<aulario>/Comedor/<YYYY-MM>/<DD>/_datos.json` | the menus of a day |
 //! | `<aulario>/.comedor.lock` | locked by a writer; never deleted or replaced |
 //!
-//! The PHP application writes the same files, truncating them in place, without a lock. So a read may
-//! see a partial write and is repeated ([`mod@file`]). A write replaces the file atomically, unless the
-//! application modified it in the meantime ([`mod@replace`]).
+//! The PHP application writes the same files, truncating them in place, without a lock. So a read
+//! may see a partial write and is repeated ([`mod@file`]). A write replaces the file atomically,
+//! unless the application modified it in the meantime ([`mod@replace`]).
 
 pub(crate) mod access;
 pub(crate) mod file;
