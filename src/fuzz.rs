@@ -1,6 +1,6 @@
-//! Property tests of every parser of untrusted input: pieces of its format, joined at random, must
-//! not make it panic, hang or lose data. Unlike a coverage-guided fuzzer they run wherever the other
-//! tests do; `PROPTEST_CASES` sets their number.
+//! Property tests of every parser of untrusted input. The input is made of random pieces of the
+//! format; the parser must not panic, hang or lose data. Unlike a coverage-guided fuzzer, these tests
+//! need no other tools than the unit tests. `PROPTEST_CASES` sets the number of cases.
 
 use std::path::PathBuf;
 

@@ -16,8 +16,8 @@
 //! | response | [`cgi`] | |
 //! | exit under Apache | [`leave`] | a process |
 //!
-//! CGI starts a process for each request (`main.rs`); [`fastcgi`] brings many requests to one, and
-//! [`responder`] takes each the same way.
+//! With CGI a process answers one request (`main.rs`). With FastCGI it answers many: [`fastcgi`]
+//! receives them, and [`responder`] passes each to the same function, [`answer`].
 
 mod api;
 mod caller;

@@ -12,7 +12,7 @@ use crate::fastcgi::probe;
 /// The socket of the unit `comedor.socket`.
 pub const SOCKET: &str = "/run/comedor/comedor.sock";
 
-/// Checks the socket at `path`. A missing [`SOCKET`] is no finding: CGI needs none.
+/// Checks the socket at `path`. A missing [`SOCKET`] is not reported: CGI does not need it.
 pub fn check(path: &Path, user: &User, report: &mut Report) {
     let about = path.display();
     let metadata = match fs::metadata(path) {

@@ -1,4 +1,4 @@
-//! One connection: what it waits for, and how it is closed. Never blocks.
+//! One connection: reading, sending, deadlines and closing. Never blocks.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::Shutdown;
@@ -12,14 +12,14 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use super::Limits;
 use super::protocol::{Protocol, Request};
 
-/// Bytes of replies to management records that wait for a peer which does not read. A web server
-/// sends one such record, if any.
+/// The maximum size of unsent replies to management records, in bytes. A web server sends at most one
+/// such record.
 const MAX_UNSENT_REPLIES: usize = 64 * 1024;
 
-/// Whether a connection goes on.
+/// What to do with a connection next.
 #[derive(Debug, PartialEq)]
 pub enum Next {
-    /// It waits for [`Connection::interest`]
+    /// Wait for the events of [`Connection::interest`]
     Wait,
     Close,
 }
@@ -31,9 +31,9 @@ enum Phase {
     Idle,
     /// The rest of a request
     Receiving,
-    /// The peer, to read
+    /// The peer reads the answer
     Sending,
-    /// The peer, to close
+    /// The peer closes the connection
     Draining,
 }
 
@@ -42,16 +42,16 @@ enum Phase {
 pub struct Connection<'l> {
     pub stream: UnixStream,
     pub deadline: Instant,
-    /// The server's epoll knows it
+    /// It was added to the server's epoll instance
     pub is_watched: bool,
     protocol: Protocol<'l>,
     out: Vec<u8>,
     sent: usize,
-    /// The phase that `deadline` is for
+    /// The phase to which `deadline` applies
     phase: Option<Phase>,
     /// A request was answered on it
     is_kept: bool,
-    /// The peer sends no more
+    /// The peer has ended sending
     is_at_end: bool,
     is_shut_down: bool,
 }
@@ -73,9 +73,10 @@ impl<'l> Connection<'l> {
         }
     }
 
-    /// Reads at most once, so that a peer that sends without pause cannot hold a thread; answers
-    /// the requests that are complete; sends what the peer takes. `answer` makes the records that
-    /// answer a request, or `None`; it says too whether the connection may be kept.
+    /// Reads at most once, so that a peer that sends without pause cannot occupy a thread; answers
+    /// the complete requests; sends as much as the peer accepts. `answer` returns the records that
+    /// answer a request, or `None` to close the connection without an answer. `may_keep` returns
+    /// whether the connection may stay open after the answer.
     pub fn turn(
         &mut self,
         buffer: &mut [u8],
@@ -119,13 +120,13 @@ impl<'l> Connection<'l> {
         }
     }
 
-    /// Sends what waits to be sent, as far as the peer takes it; whether that was all.
+    /// Sends as much of `out` as the peer accepts. Returns whether everything was sent.
     fn send(&mut self) -> io::Result<bool> {
         while self.sent < self.out.len() {
             match self.stream.write(&self.out[self.sent..]) {
                 Ok(length) => {
                     self.sent += length;
-                    // The time without progress starts again.
+                    // Progress: the send timeout starts again.
                     self.phase = None;
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
@@ -137,7 +138,7 @@ impl<'l> Connection<'l> {
         Ok(true)
     }
 
-    /// The events that bring it further.
+    /// The epoll events that it waits for.
     pub fn interest(&self) -> EventFlags {
         let mut interest = EventFlags::ONESHOT;
         if !self.is_at_end && self.protocol.wants_input() {
@@ -149,7 +150,7 @@ impl<'l> Connection<'l> {
         interest
     }
 
-    /// Sets the deadline of what it waits for now.
+    /// Sets the deadline of the current phase.
     pub fn set_deadline(&mut self, limits: &Limits) {
         let phase = self.phase_now();
         if self.phase != Some(phase) {
@@ -175,20 +176,21 @@ impl<'l> Connection<'l> {
         }
     }
 
-    /// It waits for a request, and no byte of one has arrived, read or not.
+    /// Whether it waits for a request and no byte of one has arrived, not even in the socket's
+    /// buffer.
     pub fn is_idle(&self) -> bool {
         let mut input = [PollFd::new(&self.stream, PollFlags::IN)];
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
         self.phase_now() == Phase::Idle && poll(&mut input, Some(&now)) == Ok(0)
     }
 
-    /// Its deadline may be enforced: it is not idle with a request that arrives in this very
-    /// moment.
+    /// Whether it may be closed at its deadline. `false` if a request has just arrived on an idle
+    /// connection.
     pub fn may_be_closed(&self) -> bool {
         self.phase_now() != Phase::Idle || self.is_idle()
     }
 
-    /// It is idle and had a request before.
+    /// Whether it is idle and had a request before.
     pub fn is_idle_and_kept(&self) -> bool {
         self.is_kept && self.is_idle()
     }

@@ -1,28 +1,26 @@
-//! The conversation on one connection, as a state machine: bytes in; requests and replies out. It
-//! does no I/O, so every split of the same bytes gives the same requests.
+//! The protocol on one connection, as a state machine: bytes in, requests and replies out. It does no
+//! I/O. The result does not depend on how the bytes are split.
 //!
 //! - One request at a time (FCGI_MPXS_CONNS is 0). A BEGIN_REQUEST with another id while one is
-//!   being received is rejected with CANT_MPX_CONN (§5.5); one with the same id replaces it: Apache
-//!   reuses a connection like that.
-//! - A request is complete when its PARAMS and STDIN streams have ended. It is also taken as
-//!   complete when its body has passed [`Limits::body`], or when its parameters cannot be used: the
-//!   answer need not wait for the rest.
-//! - Records of an id that is not active are ignored (§3.3). After an early answer this is the rest
-//!   of its body.
-//! - The end of the connection is not the end of a body: what is incomplete then is never a
-//!   request.
+//!   being received is rejected with CANT_MPX_CONN (§5.5); one with the same id replaces it, because
+//!   Apache reuses connections in this way.
+//! - A request is complete when its PARAMS and STDIN streams have ended. It also counts as complete
+//!   when its body is longer than [`Limits::body`], or its parameters cannot be used: the answer does
+//!   not depend on the rest.
+//! - Records of an inactive id are ignored (§3.3): after an early answer, the rest of the body.
+//! - The end of the connection does not end a body: an incomplete request is discarded.
 
 use super::record::{self, NotFastCgi, Pairs, Params, Record, kind};
 use super::{Limits, Refusal};
 
-/// FCGI_RESPONDER, the one role that is served
+/// FCGI_RESPONDER, the only supported role
 const RESPONDER: u16 = 1;
 
 /// FCGI_KEEP_CONN
 const KEEP_CONNECTION: u8 = 1;
 
 /// The protocol status of an END_REQUEST record (§5.5). FCGI_OVERLOADED (2) is never sent: Apache's
-/// mod_proxy_fcgi makes an empty 200 of it.
+/// mod_proxy_fcgi turns it into an empty 200.
 #[derive(Clone, Copy)]
 enum Status {
     RequestComplete = 0,
@@ -30,7 +28,7 @@ enum Status {
     UnknownRole = 3,
 }
 
-/// A request, received.
+/// A received request.
 #[derive(Debug, PartialEq)]
 pub struct Request {
     pub id: u16,
@@ -38,12 +36,12 @@ pub struct Request {
     pub keep: bool,
     pub params: Result<Params, Refusal>,
     pub body: Vec<u8>,
-    /// The body has ended: there is nothing left to receive
+    /// The body was received completely
     pub is_whole: bool,
 }
 
 impl Request {
-    /// The records that answer it: a line of `stderr` each, then `stdout`.
+    /// The records of the answer: one for each line of `stderr`, then `stdout`.
     pub fn answer(&self, stdout: &[u8], stderr: &[u8]) -> Vec<u8> {
         let mut out = Vec::with_capacity(stdout.len() + stderr.len() + 64);
         let mut lines = stderr.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
@@ -72,11 +70,11 @@ struct Incoming {
     body_ended: bool,
 }
 
-/// What is known of a connection's input.
+/// The state of the protocol on one connection.
 #[derive(Debug)]
 pub struct Protocol<'l> {
     limits: &'l Limits,
-    /// Bytes that are not digested: part of a record, or records behind a complete request
+    /// Bytes that are not processed yet: a partial record, or records after a complete request
     pending: Vec<u8>,
     incoming: Option<Incoming>,
     ready: Option<Request>,
@@ -98,7 +96,7 @@ impl<'l> Protocol<'l> {
         }
     }
 
-    /// Takes what was received.
+    /// Processes received bytes.
     pub fn feed(&mut self, bytes: &[u8]) {
         if self.ended {
             return;
@@ -117,11 +115,12 @@ impl<'l> Protocol<'l> {
         }
     }
 
-    /// The request that is complete, if one is. One that is not kept is the last.
+    /// The complete request, if there is one. Without FCGI_KEEP_CONN it is the last of the
+    /// connection.
     pub fn take_request(&mut self) -> Option<Request> {
         let request = self.ready.take()?;
         if request.keep {
-            // The next one may have come with the last record of this one.
+            // The next request may already be in `pending`.
             self.feed(&[]);
         } else {
             self.end_with(&request);
@@ -129,7 +128,7 @@ impl<'l> Protocol<'l> {
         Some(request)
     }
 
-    /// Answers to management records and rejections, to be sent before anything else.
+    /// Replies to management records and rejections, which are sent before anything else.
     pub fn take_replies(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.replies)
     }
@@ -138,7 +137,7 @@ impl<'l> Protocol<'l> {
         self.replies.len()
     }
 
-    /// Whether more input is of use. Not while a complete request waits.
+    /// Whether more input can be processed: not while a complete request waits.
     pub fn wants_input(&self) -> bool {
         self.ready.is_none()
     }
@@ -159,7 +158,7 @@ impl<'l> Protocol<'l> {
         self.ready = None;
     }
 
-    /// It has ended, and there is no input left to be read.
+    /// Whether it has ended and all input was read.
     pub fn is_read(&self) -> bool {
         self.is_read
     }
@@ -168,12 +167,12 @@ impl<'l> Protocol<'l> {
         self.ended
     }
 
-    /// No byte has been received of a request that is not answered.
+    /// Whether no part of an unanswered request has been received.
     pub fn is_idle(&self) -> bool {
         self.incoming.is_none() && self.pending.is_empty() && self.ready.is_none()
     }
 
-    /// Takes whole records, up to the end of a request; gives what is left.
+    /// Processes complete records, up to the end of a request. Returns the remaining bytes.
     fn digest<'b>(&mut self, mut bytes: &'b [u8]) -> &'b [u8] {
         while self.ready.is_none() && !self.ended {
             match record::split_first(bytes) {
@@ -242,7 +241,7 @@ impl<'l> Protocol<'l> {
         }
     }
 
-    /// Makes a request of what came in, if it is complete.
+    /// Moves the incoming request to `ready`, if it is complete.
     fn complete(&mut self) {
         let limits = self.limits;
         let answerable = |incoming: &mut Incoming| {
@@ -272,7 +271,7 @@ impl<'l> Protocol<'l> {
         }
     }
 
-    /// GET_VALUES_RESULT (§4.1): the values that were asked for and are known.
+    /// GET_VALUES_RESULT (§4.1): the requested values, without unknown names.
     fn reply_values(&mut self, asked: &[u8]) {
         let mut pairs = Vec::new();
         for (name, value) in [

@@ -1,13 +1,13 @@
 //! Records (FastCGI 1.0 §3.3) and name-value pairs (§3.4): bytes in, values out, and back.
 //!
 //! A record has a header of eight bytes: version, type, request id (2), content length (2), padding
-//! length, reserved. Content and padding follow. Knows nothing of what the records mean.
+//! length, reserved. Content and padding follow.
 
 /// FCGI_VERSION_1
 const VERSION: u8 = 1;
 
-/// The content of one record that is sent is at most this long: the largest multiple of eight in 16
-/// bits, so that every following header is aligned without padding.
+/// The maximum content length of a sent record: the largest multiple of eight in 16 bits, so that the
+/// next header is aligned without padding.
 const MAX_CONTENT: usize = 0xfff8;
 
 /// The record types of §8.
@@ -34,11 +34,11 @@ pub struct Record<'b> {
     pub content: &'b [u8],
 }
 
-/// The peer does not speak version 1 of the protocol, or has lost its place in it.
+/// The bytes are not a record of version 1 of the protocol.
 #[derive(Debug, PartialEq)]
 pub struct NotFastCgi;
 
-/// Splits the first record off `bytes`. `None`: it is not complete yet.
+/// Splits the first record off `bytes`. `None` if it is not complete yet.
 pub fn split_first(bytes: &[u8]) -> Result<Option<(Record<'_>, &[u8])>, NotFastCgi> {
     if bytes.first().is_some_and(|&version| version != VERSION) {
         return Err(NotFastCgi);
@@ -51,8 +51,8 @@ pub fn split_first(bytes: &[u8]) -> Result<Option<(Record<'_>, &[u8])>, NotFastC
     Ok(Some((Record { kind, id: u16::from_be_bytes([id1, id0]), content }, rest)))
 }
 
-/// Appends `content` to `out`, as several records if it is longer than one may be. Without content:
-/// one empty record, which ends a stream (§3.3).
+/// Appends `content` to `out`, as several records if it is too long for one. Empty content is one
+/// empty record, which ends a stream (§3.3).
 pub fn push(out: &mut Vec<u8>, kind: u8, id: u16, content: &[u8]) {
     let (first, rest) = content.split_at(content.len().min(MAX_CONTENT));
     let [id1, id0] = id.to_be_bytes();
@@ -64,7 +64,7 @@ pub fn push(out: &mut Vec<u8>, kind: u8, id: u16, content: &[u8]) {
     }
 }
 
-/// Name-value pairs, in order, up to the end or to a pair that says it is longer than what is left.
+/// Name-value pairs, in order, up to the end or to a pair with an invalid length.
 #[derive(Clone, Debug)]
 pub struct Pairs<'b>(pub &'b [u8]);
 
@@ -92,7 +92,7 @@ fn length(bytes: &[u8]) -> Option<(usize, &[u8])> {
     }
 }
 
-/// Appends a pair to `out`. Both parts must be shorter than 128 bytes, as all are that are sent.
+/// Appends a pair to `out`. The name and the value must be shorter than 128 bytes.
 pub fn push_short_pair(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
     let [.., name_length] = name.len().to_be_bytes();
     let [.., value_length] = value.len().to_be_bytes();
@@ -101,12 +101,12 @@ pub fn push_short_pair(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
     out.extend_from_slice(value);
 }
 
-/// The parameters of a request: what CGI has in its environment.
+/// The parameters of a request, which CGI passes in the environment.
 #[derive(Debug, Default, PartialEq)]
 pub struct Params(Vec<u8>);
 
 impl Params {
-    /// The pairs that the PARAMS records held, joined. `None`: a length is false.
+    /// Parses the joined content of the PARAMS records. `None` if a length is invalid.
     pub fn parse(bytes: Vec<u8>) -> Option<Params> {
         let mut pairs = Pairs(&bytes);
         pairs.by_ref().for_each(drop);
@@ -118,7 +118,7 @@ impl Params {
         Pairs(&self.0)
     }
 
-    /// The value of `name`. Of several the last counts, as in PHP-FPM.
+    /// The value of `name`. If it occurs more than once, the last value counts, as in PHP-FPM.
     pub fn get(&self, name: &str) -> Option<&[u8]> {
         let same = |(known, value)| (known == name.as_bytes()).then_some(value);
         self.iter().filter_map(same).last()
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn false_lengths_are_rejected() {
+    fn invalid_lengths_are_rejected() {
         for bytes in [
             &b"\x01"[..],
             b"\x01\x01N",

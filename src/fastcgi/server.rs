@@ -1,4 +1,4 @@
-//! Threads that wait for connections, and the connections that wait.
+//! The server: threads, connections, timeouts and stopping.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -24,24 +24,24 @@ use super::protocol::Request;
 use super::record::Params;
 use super::{Handler, Limits, Outcome, Refusal, Socket};
 
-/// What an event belongs to; connections count on from `FIRST_CONNECTION`.
+/// The tokens of epoll events. Connections are numbered from `FIRST_CONNECTION`.
 const LISTENER: u64 = 0;
 const STOP: u64 = 1;
 const TIMER: u64 = 2;
 const DONE: u64 = 3;
 const FIRST_CONNECTION: u64 = 4;
 
-/// Bytes read at once. More than a request without a large body has, so that it takes one read.
+/// The size of a read. A request without a large body is shorter, so that one read is enough.
 const READ_SIZE: usize = 64 * 1024;
 
-/// The pause after an accept that failed for want of descriptors or memory.
+/// The pause after an accept that failed because file descriptors or memory ran out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// The least time between two lines about such failures.
+/// The minimum time between two log lines about such failures.
 const LOG_PAUSE: Duration = Duration::from_secs(60);
 
-/// Answers requests on `socket` until `stop` is readable; then those on the connections that are
-/// open. Returns when all are closed.
+/// Answers requests on `socket` until `stop` is readable, then finishes the open connections. Returns
+/// when all are closed.
 pub fn serve(
     socket: Socket,
     handler: &impl Handler,
@@ -64,7 +64,7 @@ pub fn serve(
     };
     server.watch(&server.socket.listener, LISTENER, EventFlags::IN | EventFlags::ONESHOT)?;
     server.watch(&stop, STOP, EventFlags::IN | EventFlags::ONESHOT)?;
-    // Edge-triggered: one thread learns of it, without a read.
+    // Edge-triggered: one thread gets the event, and the timer need not be read.
     server.watch(&server.timer, TIMER, EventFlags::IN | EventFlags::ET)?;
     server.watch(&server.done, DONE, EventFlags::IN)?;
     thread::scope(|scope| server.work(scope))
@@ -76,41 +76,41 @@ struct Server<'s, H> {
     limits: &'s Limits,
     epoll: OwnedFd,
     timer: OwnedFd,
-    /// Readable for all threads once there is nothing left to do
+    /// Readable after the last connection is closed: all threads exit
     done: OwnedFd,
     state: Mutex<State<'s>>,
-    /// Handlers that run
+    /// The number of running handlers
     running: AtomicUsize,
-    /// Threads that wait for an event
+    /// The number of threads that wait for an event
     idle: AtomicUsize,
     threads: AtomicUsize,
 }
 
 #[derive(Default)]
 struct State<'s> {
-    /// Connections that wait for an event. One that a thread works on is the thread's
+    /// Connections that wait for an event. The others are owned by the threads that serve them
     waiting: BTreeMap<u64, Connection<'s>>,
-    /// All connections
+    /// The number of all connections
     open: usize,
     accepted: u64,
     /// The listener is not armed
     is_full: bool,
-    /// When to arm it again in any case
+    /// When to arm it again, even if no connection is closed
     accept_at: Option<Instant>,
     /// The time for which the timer is set
     timer_at: Option<Instant>,
-    /// Set by the signal to stop: when to close what is still open
+    /// Set by the signal to stop: when to close the remaining connections
     stop_at: Option<Instant>,
     logged: Option<Instant>,
 }
 
 impl<'s, H: Handler> Server<'s, H> {
-    /// The life of a thread.
+    /// The main loop of a thread.
     fn work<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) -> io::Result<()> {
         let mut buffer = vec![0; READ_SIZE];
         loop {
             let mut event = [Event { flags: EventFlags::empty(), data: EventData::new_u64(0) }];
-            // One event for each thread, so that none waits behind a request.
+            // One event at a time: a second event would have to wait for the first request.
             retry_on_intr(|| epoll::wait(&self.epoll, &mut event, None))?;
             if self.idle.fetch_sub(1, Ordering::SeqCst) == 1 {
                 self.start_thread(scope);
@@ -131,8 +131,7 @@ impl<'s, H: Handler> Server<'s, H> {
         }
     }
 
-    /// Starts another thread, unless there are enough: a thread for every handler that may run and
-    /// one more.
+    /// Starts another thread, up to one more than the maximum number of handlers.
     fn start_thread<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) {
         if self.threads.fetch_add(1, Ordering::SeqCst) <= self.limits.requests {
             self.idle.fetch_add(1, Ordering::SeqCst);
@@ -159,7 +158,7 @@ impl<'s, H: Handler> Server<'s, H> {
                 drop(state);
                 self.turn(token, Connection::new(stream, self.limits), buffer);
             }
-            // The peer has gone, or another process was faster.
+            // The peer has closed the connection, or another process has accepted it.
             Err(Errno::AGAIN | Errno::CONNABORTED | Errno::INTR) => {
                 self.accept_more(&mut self.state());
             }
@@ -176,7 +175,7 @@ impl<'s, H: Handler> Server<'s, H> {
         }
     }
 
-    /// Arms the listener, unless the server stops.
+    /// Arms the listener, unless the server is stopping.
     fn accept_more(&self, state: &mut State) {
         if state.stop_at.is_none() {
             (state.is_full, state.accept_at) = (false, None);
@@ -184,7 +183,7 @@ impl<'s, H: Handler> Server<'s, H> {
         }
     }
 
-    /// Takes a connection as far as it gets, and lets it wait or closes it.
+    /// Serves a connection until it has to wait or is closed.
     fn turn(&self, token: u64, mut connection: Connection<'s>, buffer: &mut [u8]) {
         let may_keep = || self.state().stop_at.is_none();
         let next = connection.turn(buffer, |request| self.answer(request), may_keep);
@@ -196,7 +195,7 @@ impl<'s, H: Handler> Server<'s, H> {
         }
     }
 
-    /// Lets a connection wait for its next event.
+    /// Arms a connection for its next event.
     fn wait(&self, token: u64, mut connection: Connection<'s>) {
         connection.set_deadline(self.limits);
         let state = &mut *self.state();
@@ -222,7 +221,7 @@ impl<'s, H: Handler> Server<'s, H> {
         self.set_timer(state, deadline);
     }
 
-    /// Notes that a connection is closed.
+    /// Updates the state after a connection was closed.
     fn close(&self, state: &mut State) {
         state.open -= 1;
         if state.is_full {
@@ -233,12 +232,12 @@ impl<'s, H: Handler> Server<'s, H> {
         }
     }
 
-    /// Closes the connections that have waited too long, and sets the timer for the next.
+    /// Closes the connections whose deadline has passed, and sets the timer for the next deadline.
     fn close_expired(&self) {
         let (state, now) = (&mut *self.state(), Instant::now());
         state.timer_at = None;
         let is_stopping = state.stop_at.is_some();
-        // An idle one whose request arrives in this very moment has its event already.
+        // If a request has just arrived on an idle connection, its event is already queued.
         let expired = |_: &u64, connection: &mut Connection| {
             connection.deadline <= now && (is_stopping || connection.may_be_closed())
         };
@@ -255,13 +254,13 @@ impl<'s, H: Handler> Server<'s, H> {
         }
     }
 
-    /// Accepts what has connected so far, and no more; closes what is idle.
+    /// Accepts the connections in the queue of the listener, then no more. Closes idle connections.
     fn stop(&self) {
         {
             let mut state = self.state();
             let at = Instant::now() + self.limits.stop;
             state.stop_at = Some(at);
-            // This counts as a connection, so that the end does not come before it returns.
+            // Counts as a connection, so that the server does not end before this function returns.
             state.open += 1;
             _ = epoll::delete(&self.epoll, &self.socket.listener);
             for connection in state.waiting.values_mut() {
@@ -285,7 +284,7 @@ impl<'s, H: Handler> Server<'s, H> {
         self.close(state);
     }
 
-    /// The records that answer a request; `None` if not even a refusal could be made.
+    /// The records that answer a request; `None` if the handler panics for the refusal too.
     fn answer(&self, request: &Request) -> Option<Vec<u8>> {
         let refuse = |params: &Params, why| guarded(|| self.handler.refuse(params, why)).ok();
         let outcome = match &request.params {
@@ -308,13 +307,13 @@ impl<'s, H: Handler> Server<'s, H> {
         }
     }
 
-    /// Sets the timer, if it is not set for an earlier time: that one then sets it again.
+    /// Sets the timer, unless it is set for an earlier time. At that time it is set again.
     fn set_timer(&self, state: &mut State, at: Instant) {
         if state.timer_at.is_some_and(|set| set <= at) {
             return;
         }
         state.timer_at = Some(at);
-        // Zero would switch it off.
+        // Zero would disarm the timer.
         let rest = at.saturating_duration_since(Instant::now()).max(Duration::from_nanos(1));
         let it_value = Timespec::try_from(rest).unwrap_or(Timespec { tv_sec: 1, tv_nsec: 0 });
         let time = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value };
@@ -329,14 +328,14 @@ impl<'s, H: Handler> Server<'s, H> {
         epoll::modify(&self.epoll, source, EventData::new_u64(token), flags)
     }
 
-    /// No code of a handler runs while this is held, but `log`.
+    /// While the lock is held, no code of the handler runs except `log`.
     fn state(&self) -> MutexGuard<'_, State<'s>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl State<'_> {
-    /// Counts a connection in; gives its token.
+    /// Counts a new connection and returns its token.
     fn open_one(&mut self) -> u64 {
         self.open += 1;
         self.accepted += 1;
@@ -354,7 +353,7 @@ impl State<'_> {
     }
 }
 
-/// One of the handlers that may run; given back when dropped, in a panic too.
+/// A running handler, counted until it is dropped, even by a panic.
 struct Slot<'s>(&'s AtomicUsize);
 
 impl<'s> Slot<'s> {
@@ -371,20 +370,21 @@ impl Drop for Slot<'_> {
 }
 
 thread_local! {
-    /// The message of the panic in the handler that runs on this thread. `None`: none runs
+    /// The panic message of the handler that runs on this thread. `None` if no handler runs
     static PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// Runs a part of the handler; gives the message of its panic.
+/// Runs the handler. The error is the message of a panic.
 fn guarded(run: impl FnOnce() -> Outcome) -> Result<Outcome, String> {
     PANIC.set(Some(String::new()));
-    // Nothing of what a handler has begun is used after its panic but what it shares itself.
+    // After a panic, only state that the handler itself shares between requests is used again.
     let result = catch_unwind(AssertUnwindSafe(run));
     let message = PANIC.take().unwrap_or_default();
     result.map_err(|_: Box<dyn Any + Send>| message)
 }
 
-/// Keeps the message of a panic in a handler, which only the hook learns with its place.
+/// Installs a panic hook that stores the message of a panic in a handler. Only the hook gets the
+/// source location.
 fn keep_panic_messages() {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {

@@ -1,9 +1,9 @@
 //! The listening socket: inherited as standard input (FCGI_LISTENSOCK_FILENO, §2.2), or bound to a
 //! path.
 //!
-//! A Unix socket with a file, and nothing else: the file's permissions say who may connect. A TCP
-//! port and an abstract Unix socket have none, and whoever can connect could claim to be any
-//! client.
+//! Only a Unix socket with a path is accepted: the permissions of its file limit who can connect. A
+//! TCP port and an abstract Unix socket have no permissions, and a process that connects can claim
+//! to be any client.
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, Error, ErrorKind, stdin};
@@ -19,10 +19,11 @@ use rustix::net::{
     AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, connect, listen, socket_with,
 };
 
-/// The socket's mode: its owner and its group may connect.
+/// The mode of the socket's file: its owner and its group can connect.
 const MODE: u32 = 0o660;
 
-/// Connections that may wait to be accepted; the kernel lowers it to net.core.somaxconn.
+/// The maximum number of connections that wait to be accepted. The kernel limits it to
+/// net.core.somaxconn.
 const BACKLOG: i32 = 4096;
 
 const NO_FILE: &str = "the listening socket is not a Unix socket with a path: only the permissions of \
@@ -32,7 +33,7 @@ const NO_FILE: &str = "the listening socket is not a Unix socket with a path: on
 #[derive(Debug)]
 pub struct Socket {
     pub(super) listener: UnixListener,
-    /// The file, if it is this process's to remove: path, device and inode
+    /// The file, if this process created it and must remove it: path, device and inode
     file: Option<(PathBuf, u64, u64)>,
 }
 
@@ -59,7 +60,7 @@ impl Socket {
     /// Creates the socket at `path`, with mode 0660. Replaces the file of a socket that no process
     /// listens on.
     pub fn bind(path: &Path) -> io::Result<Socket> {
-        // Two processes that start at once must not both find the same file unused.
+        // Locks the folder: two processes that start at the same time must not both replace the file.
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
         let folder = File::open(parent.unwrap_or(Path::new(".")))?;
         flock(&folder, FlockOperation::LockExclusive)?;
@@ -77,7 +78,8 @@ impl Socket {
         Ok(Socket { listener: socket.into(), file })
     }
 
-    /// Removes the socket's file, if [`bind`](Self::bind) made it: nobody new can connect.
+    /// Removes the socket's file, if [`bind`](Self::bind) created it. Then no new process can
+    /// connect.
     pub(super) fn withdraw(&self) {
         if let Some((path, device, inode)) = &self.file
             && let Ok(file) = fs::symlink_metadata(path)
@@ -101,7 +103,7 @@ fn remove_unused(path: &Path) -> io::Result<()> {
         }
         Ok(_) => {}
     }
-    // Does not wait for a process whose queue is full.
+    // Non-blocking: the queue of the other process may be full.
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
     match connect(&socket, &SocketAddrUnix::new(path)?) {

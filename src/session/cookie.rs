@@ -8,9 +8,9 @@ use crate::cgi::form::{MAX_PAIRS, php_name};
 /// The longest id that PHP accepts (`PS_MAX_SID_LENGTH`)
 const MAX_ID: usize = 256;
 
-/// The id in the cookie `name` of the `header`. `None` if there is none, or an invalid one: the
-/// first cookie of the name counts, even if it is empty, and a cookie `name[…]` anywhere makes the
-/// name an array. Cookies after the first thousand do not exist.
+/// The id in the cookie `name` of the `header`. `None` if the cookie is absent or its id is invalid.
+/// The first cookie of this name counts, even if it is empty. If there is also a cookie `name[…]`,
+/// the value is an array for PHP, so there is no id. Cookies after the first thousand are ignored.
 pub fn session_id(header: &[u8], name: &str) -> Option<SessionId> {
     let cookies = header.split(|&byte| byte == b';').filter_map(|cookie| {
         let blanks = cookie.iter().position(|&byte| !matches!(byte, b' ' | b'\t'..=b'\r'))?;
@@ -22,7 +22,7 @@ pub fn session_id(header: &[u8], name: &str) -> Option<SessionId> {
     });
     let mut found = None;
     for (key, value) in cookies.take(MAX_PAIRS) {
-        // The name itself has none of the characters that PHP replaces.
+        // The configured name cannot contain a character that PHP replaces.
         let is_found = key == name.as_bytes() || {
             key.iter().any(|byte| matches!(byte, b' ' | b'.' | b'[')) && {
                 let key = String::from_utf8_lossy(key);
@@ -41,7 +41,7 @@ pub fn session_id(header: &[u8], name: &str) -> Option<SessionId> {
     SessionId::new(String::from_utf8(id).ok()?)
 }
 
-/// A valid id, which is safe as a part of a path.
+/// A valid id, safe as a part of a path.
 #[derive(Debug)]
 pub struct SessionId(String);
 

@@ -1,21 +1,22 @@
-//! The tokens of PHP's `serialize` format (ext/standard/var_unserializer.re), not their meaning.
-//! Nothing is copied, and nothing recurses.
+//! The lexer of PHP's `serialize` format (ext/standard/var_unserializer.re). It neither copies nor
+//! recurses.
 
 use std::cmp::Ordering;
 
 /// PHP's `unserialize_max_depth`
 const MAX_DEPTH: usize = 4096;
 
-/// The most digits of a length or a slot. PHP takes any number of leading zeros and writes none.
+/// The maximum number of digits of a length or a slot. PHP accepts any number of leading zeros, but
+/// never writes them.
 const MAX_DIGITS: usize = 20;
 
-/// Why a session is refused
+/// The error for an invalid session
 #[derive(Debug, thiserror::Error)]
 #[error("byte {offset}: expected {expected}")]
 pub struct Error {
-    /// Where decoding failed, in bytes
+    /// The offset of the error, in bytes
     pub offset: usize,
-    /// What would have been valid there
+    /// What is valid at this offset
     pub expected: &'static str,
 }
 
@@ -34,21 +35,21 @@ pub enum Token<'b> {
     Text(&'b [u8]),
     /// `a:` and its brace
     Array {
-        /// How many pairs follow
+        /// The number of pairs that follow
         pairs: usize,
     },
     /// `O:` and its brace
     Object {
         /// The name of its class
         class: &'b [u8],
-        /// How many properties follow
+        /// The number of properties that follow
         pairs: usize,
     },
-    /// `C:`, whose content only its class can decode
+    /// `C:`, content that only its class can decode
     Custom {
         /// The name of its class
         class: &'b [u8],
-        /// How many bytes the content has
+        /// The length of the content in bytes
         length: usize,
     },
     /// `E:`, a case of an enum
@@ -63,7 +64,7 @@ pub enum Token<'b> {
 }
 
 impl Token<'_> {
-    /// Whether this, as a key, is `key`. An integer equals its decimal digits.
+    /// Whether this token is the key `key`. An integer is equal to its decimal digits.
     pub fn is_key(&self, key: &str) -> bool {
         match self {
             Token::Int(int) => int.to_string() == key,
@@ -72,7 +73,7 @@ impl Token<'_> {
         }
     }
 
-    /// An order of keys in which keys that are equal to PHP are equal.
+    /// An ordering of keys. Two keys are equal if they are the same key for PHP.
     pub fn compare_keys(&self, other: &Token) -> Ordering {
         let as_int = |token: &Token| match token {
             Token::Int(int) => Some(*int),
@@ -86,7 +87,8 @@ impl Token<'_> {
     }
 }
 
-/// The integer to which PHP converts a string as an array's key: "5" and "-3", not "05" or "-0".
+/// The integer to which PHP converts a string that is a key of an array: "5" and "-3", not "05" or
+/// "-0".
 fn canonical_int(text: &[u8]) -> Option<i64> {
     text.first().filter(|first| first.is_ascii_digit() || **first == b'-')?;
     let text = str::from_utf8(text).ok()?;
@@ -113,11 +115,11 @@ pub trait Visit<'b> {
     }
 }
 
-/// For values that were visited before.
+/// Does nothing: for values that were visited before.
 impl Visit<'_> for () {}
 
-/// A position in the file. A successful method leaves it after what it read, a failed one
-/// anywhere.
+/// A position in the file. After success it is directly after the bytes that the method read; after
+/// an error it is undefined.
 #[derive(Clone, Copy)]
 pub struct Cursor<'b> {
     /// The whole file
@@ -131,7 +133,7 @@ impl<'b> Cursor<'b> {
         self.bytes.get(self.at..).unwrap_or_default()
     }
 
-    /// The error that `expected` is missing here.
+    /// The error that `expected` is missing at this position.
     pub fn fail<T>(&self, expected: &'static str) -> Result<T, Error> {
         Err(Error { offset: self.at, expected })
     }
@@ -156,7 +158,7 @@ impl<'b> Cursor<'b> {
         }
     }
 
-    /// The bytes up to the first that does not `belong`.
+    /// The longest prefix of bytes for which `belong` is true.
     fn take_while(&mut self, belong: impl Fn(u8) -> bool) -> &'b [u8] {
         let rest = self.rest();
         let end = rest.iter().position(|&byte| !belong(byte));
@@ -209,7 +211,7 @@ impl<'b> Cursor<'b> {
         Ok(class)
     }
 
-    /// `:count:{`. As in PHP, at most half as many pairs as bytes follow.
+    /// `:count:{`. As in PHP, the count of pairs must be at most half of the remaining bytes.
     fn opening(&mut self) -> Result<usize, Error> {
         self.expect(b":", ":")?;
         let pairs = self.number()?;
@@ -228,7 +230,7 @@ impl<'b> Cursor<'b> {
         }
     }
 
-    /// The class of the object that starts here, which was checked before.
+    /// The class of the object that starts here. The object must have been checked before.
     pub fn object_class(&mut self) -> Option<&'b [u8]> {
         self.expect(b"O", "O").ok()?;
         self.quoted().ok()
@@ -305,7 +307,7 @@ impl<'b> Cursor<'b> {
         }))
     }
 
-    /// Whether there is a minus, and the digits.
+    /// Whether the number has a minus sign, and its digits.
     fn signed_digits(&mut self) -> (bool, &'b [u8]) {
         let sign = self.rest().first().filter(|byte| matches!(byte, b'+' | b'-'));
         self.at += usize::from(sign.is_some());
@@ -314,7 +316,7 @@ impl<'b> Cursor<'b> {
 
     /// Skips the value that starts here, inside `depth` arrays, and calls `visit` for each part.
     pub fn skip_value(&mut self, depth: usize, visit: &mut impl Visit<'b>) -> Result<(), Error> {
-        // How many pairs are left in each open array and object.
+        // The number of pairs that remain in each open array and object.
         let mut open: Vec<usize> = Vec::new();
         loop {
             let start = self.at;
@@ -344,7 +346,7 @@ impl<'b> Cursor<'b> {
     }
 }
 
-/// The two names in `Enum:Case`. PHP looks both up, so only names that can be declared are valid.
+/// The two names in `Enum:Case`. PHP looks both up, so only names that PHP can declare are valid.
 fn split_enum_case(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let is_label =
         |name: &[u8]| is_class(name) && !name[0].is_ascii_digit() && !name.contains(&b'\\');
@@ -353,7 +355,7 @@ fn split_enum_case(text: &[u8]) -> Option<(&[u8], &[u8])> {
     (class.split(|&byte| byte == b'\\').all(is_label) && is_label(case)).then_some((class, case))
 }
 
-/// Whether `unserialize` takes `name` for the name of a class.
+/// Whether `unserialize` accepts `name` as the name of a class.
 fn is_class(name: &[u8]) -> bool {
     let belongs = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'\\' | 0x80..);
     !matches!(name, [] | [b'\\', ..]) && name.iter().all(belongs)

@@ -1,7 +1,7 @@
-//! The PHP session that a cookie names: found, locked and read, never written.
+//! Finding, locking and reading the PHP session of a cookie. The content is never written.
 //!
 //! PHP holds an exclusive lock on the file while one of its pages runs
-//! (ext/session/mod_files.c), so under a shared lock the file is complete.
+//! (ext/session/mod_files.c), so the file is complete while this program holds a shared lock.
 
 mod classes;
 mod cookie;
@@ -26,7 +26,7 @@ use crate::config::{SavePath, SessionConfig};
 use crate::error::Error;
 use crate::files::{self, Fault, Lock};
 
-/// How long to wait for a PHP page that holds the session
+/// The timeout for a PHP page that holds the session
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The session that the `Cookie` header names. Sets the file's times, which keeps the session alive
@@ -34,7 +34,7 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 pub fn open(config: &SessionConfig, cookies: Option<&[u8]>) -> Result<Session, Error> {
     let id = session_id(cookies.unwrap_or_default(), &config.name);
     let found = find(config, &id.ok_or_else(Error::not_logged_in)?)?;
-    // PHP ignores a failure too.
+    // Like PHP, this ignores an error.
     _ = futimens(&found.file, &NOW);
     Ok(found.session)
 }
@@ -47,7 +47,7 @@ pub struct Found {
     file: File,
 }
 
-/// The session of that id.
+/// The session with this id.
 ///
 /// Fails with INVALID_SESSION if PHP would not accept it, with BUSY if a page holds it for more
 /// than five seconds, and with INTERNAL_ERROR if this user lacks access to the folder or the file.
@@ -94,7 +94,7 @@ fn internal(path: &Path, error: &io::Error) -> Error {
     Error::internal(format!("session {}: user {user}: {error}", shortened(path)))
 }
 
-/// The path without most of the id, which would let a reader of the log act as the user.
+/// The path with a shortened id: with the whole id, a reader of the log could act as the user.
 fn shortened(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     match name.strip_prefix("sess_").and_then(|id| id.get(..4)) {
@@ -103,8 +103,8 @@ fn shortened(path: &Path) -> String {
     }
 }
 
-/// The path of the session `id` (`ps_files_path_create`). The id must be longer than the number of
-/// folders named after its first characters.
+/// The path of the session `id` (`ps_files_path_create`). The first characters of the id are names of
+/// folders; `None` if the id is not longer than their number.
 fn path(save_path: &SavePath, id: &SessionId) -> Option<PathBuf> {
     let id = id.as_str();
     if id.len() <= save_path.depth {
@@ -116,8 +116,8 @@ fn path(save_path: &SavePath, id: &SessionId) -> Option<PathBuf> {
     Some(path)
 }
 
-/// Opens the file for reading and writing, as PHP does, but never creates it and never waits for the
-/// other end of a fifo. The inner error says why what exists is not a session file.
+/// Opens the file for reading and writing, as PHP does, but never creates it and does not block on a
+/// FIFO. The inner error is for a path that exists but is not a session file.
 fn open_file(path: &Path, config: &SessionConfig) -> Result<Result<File, Fault>, Error> {
     let error = match files::open(OpenOptions::new().read(true).write(true), path) {
         Ok(file) => return Ok(Ok(file)),
@@ -129,8 +129,8 @@ fn open_file(path: &Path, config: &SessionConfig) -> Result<Result<File, Fault>,
         // A folder can only be opened for reading.
         Some(Errno::ISDIR) => Ok(Err(Fault::NotRegular)),
         Some(Errno::NAMETOOLONG) => Err(Error::not_logged_in()),
-        // A missing folder is a wrong setting; a missing file, or a missing folder below it, is a
-        // session that has ended.
+        // If the folder of the setting is missing, the setting is wrong. If the file, or a folder
+        // below that one, is missing, the session has ended.
         Some(Errno::NOENT) if folder.is_dir() => Err(Error::not_logged_in()),
         Some(Errno::NOENT) => Err(internal(folder, &error)),
         Some(Errno::ACCESS) => {

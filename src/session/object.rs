@@ -1,16 +1,16 @@
-//! What PHP requires of objects of its own classes. Those of the application are unknown here: an
-//! object of one can hold anything.
+//! Checks objects of PHP's own classes. Classes of the application are unknown: their objects can
+//! have any properties.
 
 use super::classes::{CLASSES, SHAPES};
 use super::lexer::Token;
 
-/// A class of PHP's own.
+/// A built-in class of PHP.
 #[derive(Clone, Copy, Debug)]
 pub struct Class {
     /// Its letter in [`Property::types`]
     pub letter: char,
-    /// `None` if there are no objects of it in a session: an interface, an abstract class, or one
-    /// that PHP refuses to serialize
+    /// `None` if a session cannot contain objects of it: an interface, an abstract class, or a class
+    /// that PHP does not serialize
     pub shape: Option<Shape>,
 }
 
@@ -21,16 +21,16 @@ pub struct Shape(&'static str);
 /// A property of a shape
 #[derive(Clone, Copy, Debug)]
 pub struct Property {
-    /// A letter for each type that it can have
+    /// A letter for each allowed type
     types: &'static str,
-    /// Whether an object without it is refused
+    /// Whether an object without it is invalid
     pub is_required: bool,
-    /// Whether it must not share its value with a reference
+    /// Whether references to its value are invalid
     pub is_unshared: bool,
 }
 
 impl Class {
-    /// Looks up a class by its name, in which case does not matter.
+    /// Looks up a class by its name, which is case-insensitive.
     pub fn find(name: &[u8]) -> Option<Class> {
         /// A name of 40 characters, a space, a letter, a space, a letter, a line break
         const ROW: usize = 45;
@@ -47,7 +47,7 @@ impl Class {
 }
 
 impl Property {
-    /// Whether it accepts a value of the type with that letter, `?` for an object of an unknown
+    /// Whether the property accepts a value of the type `letter`; `?` is an object of an unknown
     /// class.
     pub fn accepts(self, letter: char) -> bool {
         const OBJECTS: [char; 5] = ['T', 'D', 'I', 'G', 'O'];
@@ -61,7 +61,7 @@ impl Property {
 
 impl Shape {
     fn properties(self) -> impl Iterator<Item = (&'static str, Property)> {
-        // Such a class decodes its properties by itself, and expects no references among them.
+        // Such a class decodes its properties itself, and references to them are invalid.
         let is_unshared = self.0.contains('!');
         let mut words = self.0.split_ascii_whitespace();
         std::iter::from_fn(move || {
@@ -72,13 +72,13 @@ impl Shape {
         })
     }
 
-    /// How many of the properties are required
+    /// The number of required properties
     pub fn required(self) -> usize {
         self.properties().filter(|(_, property)| property.is_required).count()
     }
 
-    /// The property that `key` names; `None` if its value can be anything. The error: `serialize`
-    /// does not write that name, and `unserialize` may take it for another of the same property.
+    /// The property with the name `key`; `None` if it can have any value. An error if `serialize`
+    /// does not write this name, and `unserialize` may treat it as an alias of a property.
     pub fn property(self, key: &Token) -> Result<Option<Property>, ()> {
         let mut is_alias = matches!(key, Token::Text([0, ..])) && !self.0.is_empty();
         for (name, property) in self.properties() {
@@ -100,9 +100,9 @@ pub fn unmangle(name: &[u8]) -> Option<(&[u8], &[u8])> {
     (!scope.is_empty() && !plain.is_empty()).then_some((scope, plain))
 }
 
-/// The name under which an object of `class` has one property only: a protected, an own private
-/// and a public property of one name are the same to `unserialize`; a private one of a parent is
-/// another.
+/// The name that is unique among the properties of an object of `class`. For `unserialize`, a
+/// protected, a public and an own private property of the same name are the same property; a private
+/// property of a parent class is another one.
 pub fn plain_name<'b>(name: &'b [u8], class: &[u8]) -> &'b [u8] {
     match unmangle(name) {
         Some((scope, plain)) if scope == b"*" || scope.eq_ignore_ascii_case(class) => plain,

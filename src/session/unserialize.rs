@@ -1,16 +1,19 @@
 //! PHP's `serialize` format (ext/standard/var_unserializer.re) and the three ways in which
 //! `session.serialize_handler` stores it in a file (ext/session/session.c).
 //!
-//! [`Session::decode`] walks the whole file once. It fails where PHP does, and records where each
-//! entry and each value starts. [`Session::get`] and [`PhpArray`] then read values in place. No tree is
-//! built, so memory stays a small multiple of the file's size; nothing recurses, so deep nesting
-//! cannot overflow the stack.
+//! [`Session::decode`] reads the whole file once. It fails if PHP does, and stores the offset of
+//! each entry and each value. [`Session::get`] and [`PhpArray`] then read values in place. The
+//! parser builds no tree, so memory is a small multiple of the file's size. It does not recurse, so
+//! deep nesting cannot overflow the stack.
 //!
-//! Three differences from PHP. Escaped strings (`S:`), which PHP reads but never writes, are
-//! refused. So are duplicate keys in an array, an object or the session: PHP never writes them, and
-//! references to the overwritten value have no useful meaning. The application's classes and enums
-//! are unknown, so their objects are opaque, even if a `__wakeup` would fail; of PHP's own classes
-//! the types of properties are checked, but not what a class checks inside a value, like a date.
+//! Three differences from PHP:
+//!
+//! - Escaped strings (`S:`), which PHP reads but never writes, are rejected.
+//! - Duplicate keys in an array, an object or the session, which PHP never writes, are rejected:
+//!   references to the overwritten value have no useful meaning.
+//! - The application's classes and enums are unknown, so their objects are accepted unchecked, even
+//!   if a `__wakeup` would fail. For PHP's own classes the types of properties are checked, but not
+//!   the content of values, such as a valid date.
 
 use std::cmp::Ordering;
 
@@ -28,28 +31,28 @@ pub struct Session {
     slots: Slots,
 }
 
-/// The values in the order in which references count them.
+/// The values, in the order in which references number them.
 #[derive(Debug, Default)]
 struct Slots {
-    /// Where each starts; for `r`, where its object does.
+    /// The offset of each value; for `r`, the offset of its object
     starts: Vec<u32>,
-    /// How many there are up to the first `C:`. Its class may decode the content with
-    /// `unserialize`, which continues the count.
+    /// The number of values up to the first `C:`. Its class may decode the content with
+    /// `unserialize`, and values in it have numbers too
     known: Option<usize>,
-    /// The most values that the contents of all `C:` can have
+    /// The maximum number of values in the content of all `C:`
     hidden: usize,
 }
 
-/// What a reference leads to.
+/// The target of a reference.
 enum Slot {
-    /// The value that starts there
+    /// The value at this offset
     Start(usize),
     /// A value in, or after, the content of a `C:`
     Hidden,
 }
 
 impl Slots {
-    /// The slot of that number, counted from 1.
+    /// The slot with this number, counted from 1.
     fn get(&self, number: usize) -> Option<Slot> {
         if self.known.is_some_and(|known| number > known) {
             return (number <= self.starts.len() + self.hidden).then_some(Slot::Hidden);
@@ -74,7 +77,7 @@ pub enum PhpValue<'s> {
 }
 
 impl PhpValue<'_> {
-    /// Whether it is the string `text`, or the integer with those decimal digits.
+    /// Whether it is the string `text`, or the integer with the decimal digits `text`.
     pub fn is(self, text: &str) -> bool {
         match self {
             PhpValue::Text(own) => own == text.as_bytes(),
@@ -105,8 +108,7 @@ pub struct PhpArray<'s> {
 }
 
 impl Session {
-    /// Decodes the content of a session file. Fails where PHP does, which then drops the whole
-    /// session.
+    /// Decodes the content of a session file. Fails if PHP does; PHP then drops the whole session.
     pub fn decode(bytes: Vec<u8>, format: Format) -> Result<Session, Error> {
         let cursor = Cursor { bytes: &bytes, at: 0 };
         if u32::try_from(bytes.len()).is_err() {
@@ -145,8 +147,8 @@ impl Session {
         Cursor { bytes: &self.bytes, at }
     }
 
-    /// The value that starts at `at`. A reference leads to a slot, which never starts with another
-    /// `R`, so this ends.
+    /// The value at the offset `at`. The target of a reference is never another `R`, so the recursion
+    /// ends.
     fn value_at(&self, at: usize) -> Option<PhpValue<'_>> {
         let mut cursor = self.cursor_at(at);
         Some(match cursor.token().ok()? {
@@ -166,7 +168,7 @@ impl Session {
 }
 
 impl<'s> PhpArray<'s> {
-    /// The value of `key`, a string or the decimal digits of an integer: to PHP, the same key.
+    /// The value of `key`. For PHP a string of decimal digits and the integer are the same key.
     pub fn get(self, key: &str) -> Option<PhpValue<'s>> {
         let (_, at) = self.pairs().find(|(name, _)| name.is_key(key))?;
         self.session.value_at(at)
@@ -201,7 +203,7 @@ impl<'s> PhpArray<'s> {
     }
 }
 
-/// The state of a walk through a whole file.
+/// The state while a whole file is decoded.
 struct Decoder<'b> {
     bytes: &'b [u8],
     slots: Slots,
@@ -214,16 +216,16 @@ struct Decoder<'b> {
     unshared: Vec<usize>,
 }
 
-/// An array or object before its end
+/// An array or object that has not ended yet
 struct Open<'b> {
-    /// How many keys the others before it have
+    /// The number of keys of the open arrays and objects around it
     keys: usize,
     /// The last key, as long as all keys are ascending integers, as in a list
     last: Option<i64>,
     /// The name of an object's class
     class: Option<&'b [u8]>,
     shape: Option<Shape>,
-    /// How many required properties are missing so far
+    /// The number of required properties that are still missing
     missing: usize,
 }
 
@@ -232,8 +234,8 @@ impl<'b> Decoder<'b> {
         Cursor { bytes: self.bytes, at }
     }
 
-    /// The type of the value that starts at `start`: the letter of its class, `?` for an object of
-    /// an unknown class, else the letter of the format.
+    /// The type of the value at the offset `start`: the letter of its class, `?` for an object of an
+    /// unknown class, else the letter in the format.
     fn type_at(&self, start: usize) -> char {
         let mut cursor = self.cursor_at(start);
         match self.bytes.get(start) {
@@ -267,8 +269,8 @@ impl<'b> Decoder<'b> {
         Ok(entries)
     }
 
-    /// `php_serialize`: one array. PHP ignores what follows it, and accepts another value, which has
-    /// no entries.
+    /// `php_serialize`: one array. PHP ignores bytes after it. PHP also accepts a value of another
+    /// type; the session is then empty.
     fn serialized(&mut self) -> Result<Vec<u32>, Error> {
         let mut entries = Vec::new();
         if self.bytes.is_empty() {
@@ -308,7 +310,7 @@ impl<'b> Visit<'b> for Decoder<'b> {
                     }
                     value = target;
                 }
-                // `r` itself is found if it refers to a hidden object.
+                // The target is an `r` if that one refers to a hidden object.
                 Some(Slot::Start(target)) => match self.bytes.get(target) {
                     Some(b'O' | b'C' | b'E' | b'r') => value = target,
                     _ => return refuse("a reference to an earlier object"),
@@ -316,7 +318,7 @@ impl<'b> Visit<'b> for Decoder<'b> {
                 Some(Slot::Hidden) => {}
                 None => return refuse("a reference to an earlier value"),
             },
-            // PHP's own classes are not enums, and since PHP 7.4 none is written as `C:`.
+            // PHP's own classes are not enums, and since PHP 7.4 they are never written as `C:`.
             Token::Custom { class, .. } | Token::Enum { class } if Class::find(class).is_some() => {
                 return refuse("a class of the application");
             }

@@ -1,4 +1,4 @@
-//! Whole conversations, and generated ones.
+//! Complete and generated sequences of records.
 
 use super::*;
 use proptest::prelude::*;
@@ -39,7 +39,7 @@ fn whole(id: u8, body: &[u8]) -> Vec<u8> {
     if body.is_empty() { parts[..4].concat() } else { parts.concat() }
 }
 
-/// Requests, replies, and whether it has ended, of input that comes in `pieces`.
+/// Feeds `pieces` of input. Returns the requests, the replies and whether the protocol has ended.
 fn run<'b>(pieces: impl IntoIterator<Item = &'b [u8]>) -> (Vec<Request>, Vec<u8>, bool) {
     let limits = limits();
     let mut protocol = Protocol::new(&limits);
@@ -59,7 +59,7 @@ fn request(id: u16, body: &[u8]) -> Request {
     Request { id, keep: true, params, body: body.to_vec(), is_whole: true }
 }
 
-/// Input, and the requests, replies and end that it leads to.
+/// Input, and the expected requests, replies and end.
 #[test]
 fn every_input_has_a_defined_result() {
     let get_values = padded(
@@ -297,7 +297,7 @@ fn an_answer_has_a_record_for_each_line_of_the_log() {
     );
 }
 
-/// A piece of a conversation: mostly whole records of two ids.
+/// A piece of input: mostly complete records of two ids.
 fn piece() -> impl Strategy<Value = Vec<u8>> {
     let content = || prop::collection::vec(any::<u8>(), 0..40);
     prop_oneof![
