@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_nests_too_deeply_removes_its_base() {
+    fn a_name_with_too_many_brackets_removes_its_base() {
         for (brackets, ids) in [(64, [true, true]), (65, [false, true])] {
             let text = format!("id=a&x=1&id{}=b", "[k]".repeat(brackets));
             for (text, has_id) in [text.clone(), format!("{text}&id=c")].iter().zip(ids) {
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_pair_of_a_name_counts_and_brackets_make_another_name() {
+    fn the_last_pair_of_a_name_counts_and_a_name_with_brackets_is_another_name() {
         let form = Form::from_query(b"aulario=a&aulario=b&aulario[]=c&Aulario=d");
         assert_eq!(form.last("aulario"), Some("b"));
         assert_eq!(form.last("menu"), None);

@@ -65,7 +65,7 @@ mod tests {
     use crate::cgi::Variables;
 
     #[test]
-    fn requests_of_the_own_site_and_trusted_ones_are_accepted() {
+    fn only_requests_of_the_same_site_and_trusted_sites_are_accepted() {
         let trusted = [normal("https://Menus.example:443").unwrap()];
         for (site, origin, host, refused) in [
             ("", "", "school.example", false),

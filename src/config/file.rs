@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_are_read_line_by_line_and_the_environment_wins() {
+    fn settings_are_read_line_by_line_and_the_environment_takes_precedence() {
         let text = "\n# the school\r\n COMEDOR_SERVICE = kitchen \r\nTZ=Europe/Madrid\nCOMEDOR_DATA_DIR=/a b=c";
         let settings = Settings::with_file(parse(text).unwrap(), [("TZ", "UTC")]);
         for (name, value, source) in [

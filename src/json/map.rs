@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn last_duplicate_counts_at_the_place_of_the_first() {
+    fn last_duplicate_counts_at_the_position_of_the_first() {
         for (count, distinct) in [(5, 3), (16, 10), (17, 10), (100, 40)] {
             let entry = |n| (format!("k{}", n % distinct).into(), Value::Int(n));
             let map = Map::from_entries((0..count).map(entry).collect());

@@ -258,7 +258,7 @@ print(json.dumps([jsonschema_rs.validator_for(s).is_valid(fields) for s, fields 
 }
 
 #[test]
-fn every_example_of_the_document_is_true() {
+fn every_example_of_the_document_is_answered_as_documented() {
     let document = document();
     let path = &document["paths"]["/api/comedor.php"];
     let (mut actions, mut errors) = (BTreeSet::new(), BTreeMap::new());
@@ -390,14 +390,14 @@ fn run_curl_lines(document: &str) -> Vec<Vec<Value>> {
 }
 
 #[test]
-fn documented_curl_lines_get_the_documented_answers() {
+fn documented_curl_commands_get_the_documented_answers() {
     for document in ["README.md", "docs/install.md"] {
         assert_eq!(run_curl_lines(document).len(), 1, "{document}");
     }
 }
 
 #[test]
-fn documented_javascript_and_php_get_the_answers_of_the_documented_curl_lines() {
+fn documented_javascript_and_php_get_the_same_answers_as_curl() {
     let document = "docs/api.md";
     let [shown, form] = &run_curl_lines(document)[..] else { panic!("two blocks") };
     assert_eq!((shown.len(), form.len()), (7, 1));

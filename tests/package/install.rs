@@ -160,7 +160,7 @@ fn the_script_keeps_existing_settings() {
 }
 
 #[test]
-fn purge_leaves_no_file_of_the_script() {
+fn purge_removes_every_installed_file() {
     let root = Root::installed();
     let (program, socket) = ("\"/opt/x/lib/cgi-bin/comedor\"", "unix:/run/comedor/comedor.sock;");
     for (copy, content) in [
@@ -284,7 +284,7 @@ fn dpkg_asks_before_it_replaces_changed_settings() {
 
 /// No error and no warning but those of `debian/lintian-overrides`, which gives a reason for each.
 #[test]
-fn lintian_has_no_complaint_about_the_debian_package() {
+fn lintian_finds_no_error_in_the_debian_package() {
     let mut lintian = Command::new("lintian");
     lintian.args(["--allow-root", "--no-cfg", "--fail-on=none", "--tag-display-limit=0"]);
     let tags = output(lintian.arg("--display-info").arg(package()), "lintian");

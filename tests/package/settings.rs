@@ -75,7 +75,7 @@ fn the_manual_page_lists_every_setting_with_its_default() {
 }
 
 #[test]
-fn mandoc_has_no_complaint_about_the_manual_page() {
+fn mandoc_finds_no_error_in_the_manual_page() {
     let mut mandoc = Command::new("mandoc");
     let complaints = mandoc.arg("-Tlint").arg(Path::new(REPOSITORY).join("man/comedor.8"));
     let complaints = output(complaints, "mandoc");

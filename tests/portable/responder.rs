@@ -67,7 +67,7 @@ fn requests_that_wait_for_a_session_do_not_delay_others() {
 }
 
 #[test]
-fn restarts_lose_no_acknowledged_write_while_the_socket_is_held() {
+fn restarts_lose_no_acknowledged_write_if_the_socket_stays_open() {
     const RESTARTS: usize = 8;
     let (school, socket) = (School::new(), Held::new());
     let done = AtomicBool::new(false);
@@ -122,7 +122,7 @@ fn restarts_lose_no_acknowledged_write_while_the_socket_is_held() {
 
 /// `COMEDOR_FASTCGI_REQUESTS=1000000` makes it a long run.
 #[test]
-fn memory_and_descriptors_stay_flat() {
+fn memory_and_descriptors_do_not_leak() {
     let requests = std::env::var("COMEDOR_FASTCGI_REQUESTS").ok();
     let requests: usize = requests.and_then(|count| count.parse().ok()).unwrap_or(50_000);
     let (school, socket) = (School::new(), Held::new());
@@ -183,7 +183,7 @@ fn parameter_named_like_a_setting_has_no_effect_and_is_reported_once() {
 }
 
 #[test]
-fn invalid_setting_makes_each_request_fail_and_not_the_start() {
+fn invalid_setting_fails_each_request_but_not_the_start() {
     let (school, socket) = (School::new(), Held::new());
     let mut command = Command::new(PROGRAM);
     command.env_clear().env("COMEDOR_SESSION_FORMAT", "yaml");

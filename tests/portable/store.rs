@@ -159,7 +159,7 @@ fn a_busy_answer_creates_no_lock_file() {
 }
 
 #[test]
-fn no_file_is_written_that_exceeds_the_limit_for_reading() {
+fn a_file_over_the_limit_for_reading_is_never_written() {
     let school = School::new();
     let entries: Vec<String> = (0..600_000).map(|n| format!("{{\"id\":\"{n}\"}}")).collect();
     let compact = format!("[{}]", entries.join(","));
@@ -217,7 +217,7 @@ fn the_next_writer_removes_the_temporary_file_of_a_killed_one() {
 }
 
 #[test]
-fn a_held_lock_makes_only_its_aulario_busy() {
+fn a_lock_makes_only_its_aulario_busy() {
     let school = School::new();
     school.save(save("x"));
     let lock = fs::File::open(school.path(LOCK)).unwrap();

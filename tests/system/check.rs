@@ -232,7 +232,7 @@ fn missing_permissions_are_found_with_a_command_that_fixes_them() {
 }
 
 #[test]
-fn folder_outside_of_the_data_is_not_opened_by_a_command() {
+fn no_command_gives_access_to_a_folder_outside_of_the_data() {
     let school = School::new();
     let parent = school.data().parent().unwrap().to_owned();
     fs::set_permissions(&parent, fs::Permissions::from_mode(0o700)).unwrap();
@@ -331,7 +331,7 @@ fn check_of_a_session_shows_only_centre_aularios_and_permissions() {
 }
 
 #[test]
-fn terminal_shows_a_prompt_and_one_line_is_read() {
+fn session_check_prompts_at_a_terminal_and_reads_one_line() {
     let school = School::new();
     let line = format!("{PROGRAM} check --session");
     let mut child = Command::new("script")

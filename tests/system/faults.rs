@@ -123,7 +123,7 @@ fn a_kill_at_any_system_call_leaves_the_old_or_the_new_file() {
 }
 
 #[test]
-fn the_answer_is_true_after_an_error_of_any_system_call() {
+fn the_answer_is_correct_after_an_error_of_any_system_call() {
     const CALLS: [&str; 17] = [
         "openat",
         "open",
@@ -200,7 +200,7 @@ impl Drop for SmallDisk<'_> {
 }
 
 #[test]
-fn a_full_or_read_only_disk_keeps_its_files() {
+fn files_are_unchanged_on_a_full_or_read_only_disk() {
     let school = School::new();
     fs::create_dir(school.path("aula1")).unwrap();
     let disk = SmallDisk::mount(&school, "size=64k");
@@ -231,7 +231,7 @@ fn a_full_or_read_only_disk_keeps_its_files() {
 }
 
 #[test]
-fn a_page_that_truncates_and_writes_later_never_shows_a_partial_file() {
+fn a_file_that_php_has_truncated_is_never_shown_partially() {
     let school = School::new();
     school.save(save("whole"));
     const ROUNDS: usize = 12;

@@ -5,7 +5,7 @@ use std::process::Stdio;
 use crate::support::*;
 
 #[test]
-fn only_apache_gets_a_child_process_and_that_exits_too() {
+fn only_under_apache_a_child_process_is_forked_and_exits() {
     let school = School::new();
     let calls = |cgi: &Cgi| {
         let (answer, text) = cgi.trace(&["-f"]);

@@ -86,7 +86,7 @@ fn file_that_another_program_replaces_or_deletes_at_any_step_is_no_error_and_kee
 }
 
 #[test]
-fn file_that_php_keeps_open_for_writing_is_busy() {
+fn file_that_php_keeps_open_for_writing_is_answered_with_busy() {
     let school = School::new();
     school.save(save("old"));
     let page = File::options().append(true).open(school.path(DAY)).unwrap();
@@ -97,7 +97,7 @@ fn file_that_php_keeps_open_for_writing_is_busy() {
 }
 
 #[test]
-fn file_system_without_leases_or_exchange_is_written_too() {
+fn writes_work_on_a_file_system_without_leases_or_exchange() {
     let school = School::new();
     for fault in [
         "fcntl:error=EINVAL",
@@ -120,7 +120,7 @@ fn file_system_without_leases_or_exchange_is_written_too() {
 /// Pages of the frontend that save as fast as they can, each on what the last one left, beside three
 /// writers. `COMEDOR_PHP_SAVES=100000` makes it a long run.
 #[test]
-fn no_save_of_a_php_page_is_lost_beside_writers() {
+fn no_save_of_a_php_page_is_lost_while_others_write() {
     let saves = std::env::var("COMEDOR_PHP_SAVES").ok().and_then(|saves| saves.parse().ok());
     let saves: usize = saves.unwrap_or(1000);
     let school = School::new();
@@ -219,7 +219,7 @@ fn deleted_or_replaced_lock_file_loses_no_acknowledged_write() {
 }
 
 #[test]
-fn lock_deleted_while_a_writer_works_makes_it_start_over() {
+fn writer_starts_over_if_its_lock_file_is_deleted() {
     let school = School::new();
     school.save(save("old"));
     let first = school.post("save_menu").json(&json!({
@@ -266,7 +266,7 @@ fn file_size_limit_is_an_internal_error() {
 }
 
 #[test]
-fn malformed_file_holds_up_no_other_writer_of_the_aulario() {
+fn malformed_file_does_not_delay_other_writers_of_the_aulario() {
     let school = School::new();
     school.save(save("old"));
     let broken = "aula1/Comedor/2026-11/19/_datos.json";

@@ -265,7 +265,7 @@ fn a_request_waits_for_the_php_page_that_has_locked_its_session() {
 }
 
 #[test]
-fn a_session_locked_for_too_long_is_busy_only_for_its_user() {
+fn a_session_lock_timeout_is_busy_only_for_its_user() {
     let school = School::new();
     let page = php_page(&school, "");
     let blocked = school.get("get_menu").start();

@@ -29,7 +29,7 @@ const ODD: &str = r#"{
 }"#;
 
 #[test]
-fn written_files_are_byte_for_byte_those_of_php() {
+fn written_files_are_byte_for_byte_as_by_php() {
     let school = School::new();
     let label = "Menú «ñ» / \"x\" \\ \u{2028} \u{7f} \u{1} 😀";
     let added = json!({"id": "nuevo", "label": label, "color": "#FF00aa"});

@@ -61,7 +61,7 @@ fn request(id: u16, body: &[u8]) -> Request {
 
 /// Input, and the expected requests, replies and end.
 #[test]
-fn every_input_has_a_defined_result() {
+fn each_input_has_the_expected_result() {
     let get_values = padded(
         kind::GET_VALUES,
         0,

@@ -94,7 +94,7 @@ fn missing_fields_are_reported_before_invalid_ones_and_those_before_an_unknown_t
 
 /// Each request also fails every later check; the first one that fails determines the answer.
 #[test]
-fn checks_run_in_the_order_of_the_contract() {
+fn checks_run_in_the_documented_order() {
     let school = School::new();
     school.log_in("logged-out", session(ADMIN).replace("auth_ok|b:1;", "auth_ok|b:0;"));
     school.log_in("nowhere", session_of("../x", &[]));

@@ -12,7 +12,7 @@ use rustix::time::{ClockId, clock_gettime};
 use super::*;
 
 #[test]
-fn stopping_serves_what_has_connected_and_closes_what_is_idle() {
+fn stopping_serves_queued_connections_and_closes_idle_ones() {
     let mut service = Service::start(Limits::default());
     let mut kept = service.client();
     kept.ask(true, &[], b"");
@@ -35,7 +35,7 @@ fn stopping_serves_what_has_connected_and_closes_what_is_idle() {
 }
 
 #[test]
-fn stopping_does_not_wait_for_a_connection_without_end() {
+fn stopping_closes_a_connection_that_never_ends() {
     let mut service =
         Service::start(Limits { stop: Duration::from_millis(50), ..Limits::default() });
     let (_unread, mut half) = (service.client(), service.client());
@@ -45,7 +45,7 @@ fn stopping_does_not_wait_for_a_connection_without_end() {
 }
 
 #[test]
-fn restarts_lose_no_request_while_the_socket_is_held() {
+fn restarts_lose_no_request_if_the_socket_stays_open() {
     const RESTARTS: usize = 10;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("socket");
@@ -93,7 +93,7 @@ fn restarts_lose_no_request_while_the_socket_is_held() {
 }
 
 #[test]
-fn stopping_leaves_a_socket_that_is_not_its_own() {
+fn stopping_keeps_a_socket_that_has_replaced_its_own() {
     let mut service = Service::start(Limits::default());
     fs::remove_file(&service.path).unwrap();
     let other = UnixListener::bind(&service.path).unwrap();
@@ -120,8 +120,8 @@ fn alone(name: &str, scenario: fn()) {
 }
 
 #[test]
-fn a_lack_of_descriptors_is_survived_without_a_busy_loop() {
-    alone("a_lack_of_descriptors_is_survived_without_a_busy_loop", || {
+fn running_out_of_file_descriptors_causes_no_busy_loop() {
+    alone("running_out_of_file_descriptors_causes_no_busy_loop", || {
         let service = Service::start(Limits::default());
         let mut held = service.client();
         held.send(begin(true));
@@ -159,8 +159,8 @@ fn cpu_time() -> Duration {
 }
 
 #[test]
-fn descriptors_and_threads_stay_flat() {
-    alone("descriptors_and_threads_stay_flat", || {
+fn file_descriptors_and_threads_do_not_leak() {
+    alone("file_descriptors_and_threads_do_not_leak", || {
         let service = Service::start(Limits { requests: 4, ..Limits::default() });
         let threads = || fs::read_dir("/proc/self/task").unwrap().count();
         let mut client = service.client();

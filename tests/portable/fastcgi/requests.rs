@@ -20,7 +20,7 @@ fn a_request_is_answered_and_the_connection_closed_unless_it_is_kept() {
 }
 
 #[test]
-fn each_log_line_is_a_record() {
+fn each_log_line_is_sent_as_a_record() {
     let service = Service::start(Limits::default());
     let reply = service.client().ask(false, &[("DO", "log")], b"x");
     assert_eq!(reply.stderr, ["one", "two"]);
@@ -28,7 +28,7 @@ fn each_log_line_is_a_record() {
 }
 
 #[test]
-fn waiting_half_sent_and_idle_connections_do_not_delay_a_request() {
+fn waiting_partial_and_idle_requests_do_not_delay_others() {
     let service = Service::start(Limits::default());
     let mut idle = service.clients::<100>();
     for client in &mut idle {
@@ -62,7 +62,7 @@ fn waiting_half_sent_and_idle_connections_do_not_delay_a_request() {
 }
 
 #[test]
-fn beyond_the_limit_requests_are_refused_at_once() {
+fn requests_over_the_limit_are_refused_immediately() {
     let service = Service::start(Limits { requests: 3, ..Limits::default() });
     let mut waiting = service.clients::<3>();
     for client in &mut waiting {
@@ -82,7 +82,7 @@ fn beyond_the_limit_requests_are_refused_at_once() {
 }
 
 #[test]
-fn a_panic_is_the_refusal_of_its_own_request() {
+fn a_panic_fails_only_its_own_request() {
     let service = Service::start(Limits { requests: 1, ..Limits::default() });
     let mut client = service.client();
     for _ in 0..5 {
@@ -94,7 +94,7 @@ fn a_panic_is_the_refusal_of_its_own_request() {
 }
 
 #[test]
-fn unusable_parameters_are_refused_with_a_whole_answer() {
+fn invalid_parameters_get_a_complete_error_answer() {
     let service = Service::start(Limits::default());
     let mut client = service.client();
     let long = "x".repeat(300 * 1024);
@@ -134,7 +134,7 @@ fn after_an_early_answer_a_kept_connection_takes_the_next_request() {
 }
 
 #[test]
-fn requests_that_arrive_together_are_answered_in_turn() {
+fn pipelined_requests_are_answered_in_order() {
     let service = Service::start(Limits::default());
     let mut client = service.client();
     let all: Vec<u8> =
@@ -146,7 +146,7 @@ fn requests_that_arrive_together_are_answered_in_turn() {
 }
 
 #[test]
-fn a_body_that_was_cut_is_not_handled() {
+fn a_truncated_request_is_not_handled() {
     let service = Service::start(Limits::default());
     let whole = request(false, &[], b"body");
     for length in [1, 20, whole.len() - 8, whole.len() - 1] {
@@ -163,7 +163,7 @@ fn a_body_that_was_cut_is_not_handled() {
 }
 
 #[test]
-fn what_is_not_fastcgi_is_read_to_its_end_and_closed() {
+fn input_that_is_not_fastcgi_is_drained_and_the_connection_closed() {
     let service = Service::start(Limits::default());
     let mut client = service.client();
     client.send("GET / HTTP/1.1\r\n\r\n").send(vec![0; 1024 * 1024]);
@@ -172,7 +172,7 @@ fn what_is_not_fastcgi_is_read_to_its_end_and_closed() {
 }
 
 #[test]
-fn a_client_that_reads_slowly_or_only_after_sending_holds_up_nobody() {
+fn a_client_that_reads_slowly_or_only_after_sending_does_not_delay_others() {
     let service = Service::start(Limits { requests: 1, ..Limits::default() });
     let mut slow = service.client();
     let large = &[("DO", "large")];
@@ -186,7 +186,7 @@ fn a_client_that_reads_slowly_or_only_after_sending_holds_up_nobody() {
 }
 
 #[test]
-fn an_abort_is_answered_and_a_peer_that_goes_away_forgotten() {
+fn an_abort_is_answered_and_a_closed_connection_is_released() {
     let service = Service::start(Limits::default());
     let mut client = service.client();
     client.send([begin(true), params(&[]), record(ABORT, b"")].concat());
@@ -199,7 +199,7 @@ fn an_abort_is_answered_and_a_peer_that_goes_away_forgotten() {
 }
 
 #[test]
-fn a_flood_of_management_records_is_cut_off() {
+fn a_flood_of_management_records_closes_the_connection() {
     let service = Service::start(Limits::default());
     let mut client = service.client();
     let unknown = [1, 99, 0, 0, 0, 0, 0, 0].repeat(100_000);
@@ -208,7 +208,7 @@ fn a_flood_of_management_records_is_cut_off() {
 }
 
 #[test]
-fn idle_and_half_sent_connections_time_out() {
+fn idle_connections_and_partial_requests_time_out() {
     let soon = Duration::from_millis(50);
     let whole = request(true, &[], b"body");
     let service =
@@ -232,7 +232,7 @@ fn idle_and_half_sent_connections_time_out() {
 }
 
 #[test]
-fn a_new_connection_takes_the_place_of_the_one_idle_longest() {
+fn at_the_limit_a_new_connection_replaces_the_longest_idle_one() {
     let service = Service::start(Limits { connections: 3, ..Limits::default() });
     let mut kept = service.clients::<2>();
     for client in &mut kept {

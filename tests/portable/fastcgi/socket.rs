@@ -10,7 +10,7 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 use super::*;
 
 #[test]
-fn a_socket_is_bound_with_its_mode_and_only_where_nobody_listens() {
+fn a_socket_is_bound_with_its_mode_unless_another_process_listens() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("socket");
     let bind = || Socket::bind(&path).map_err(|error| error.kind());
@@ -28,7 +28,7 @@ fn a_socket_is_bound_with_its_mode_and_only_where_nobody_listens() {
 }
 
 #[test]
-fn of_processes_that_bind_the_same_stale_socket_at_once_one_listens() {
+fn only_one_of_several_processes_binds_a_stale_socket() {
     let folder = tempfile::tempdir().unwrap();
     let path = &folder.path().join("socket");
     for _ in 0..20 {
@@ -43,7 +43,7 @@ fn of_processes_that_bind_the_same_stale_socket_at_once_one_listens() {
 }
 
 #[test]
-fn a_socket_without_a_file_is_refused() {
+fn a_socket_without_a_file_is_rejected() {
     let name = format!("comedor-test-{}", std::process::id());
     let address = SocketAddr::from_abstract_name(name).unwrap();
     for socket in [
