@@ -100,11 +100,7 @@ fn lighttpd_with_php_cgi_that_does_not_check_for_files() {
 #[test]
 fn lighttpd_writes_error_messages_of_the_program_to_the_breakagelog_of_the_example() {
     let site = lighttpd("disable", Settings::Server);
-    fs::write(site.path().join("cgi/comedor.conf"), "COMEDOR_UNKNOWN=1\n").unwrap();
-    let (status, _) = site.curl(&[&site.api("action=get_menu_types&aulario=aula1")]);
-    assert_eq!(status, 500);
-    let log = fs::read_to_string(site.path().join("log/breakage.log")).unwrap();
-    assert!(log.starts_with("comedor: ") && log.contains("comedor.conf:1"), "{log}");
+    site.logs_errors_in("breakage.log");
 }
 
 #[test]
