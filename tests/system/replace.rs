@@ -61,7 +61,7 @@ fn save_by_php_at_any_step_of_a_replacement_is_kept() {
 }
 
 #[test]
-fn file_that_another_program_replaces_or_deletes_at_any_step_is_no_error_and_keeps_its_content() {
+fn a_save_succeeds_if_another_program_replaces_or_deletes_the_file_at_any_step() {
     let school = School::new();
     school.save(save("old"));
     let request = school.post("save_menu").json(&save("CGI"));
