@@ -69,7 +69,7 @@ pub fn check_data(config: &Config, settings: &Settings, user: &User, report: &mu
     false
 }
 
-/// The folders that contain `Centros` above, beside and below `data_dir`.
+/// The folders with a `Centros` folder among the parent, the siblings and the children of `data_dir`.
 fn near(data_dir: &Path) -> Vec<PathBuf> {
     let parent = data_dir.parent();
     let around = [parent, Some(data_dir)].into_iter().flatten();

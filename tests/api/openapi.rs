@@ -1,4 +1,4 @@
-//! The API as machines see it: openapi.yaml, held to the program by tools that know nothing else of it.
+//! openapi.yaml and the program, compared by tools that know only the document.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -10,7 +10,7 @@ use std::thread;
 use crate::support::site::{Settings, Site, lighttpd, lighttpd_with_fastcgi};
 use crate::support::*;
 
-/// Where the tools and what belongs to them lie.
+/// The folder of the tools and their files.
 const TOOLS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/api");
 const SCHEMATHESIS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/target/venv/bin/schemathesis");
 const PYTHON: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/target/venv/bin/python");
@@ -20,14 +20,14 @@ const WRITES: [&str; 4] = ["save_menu", "add_menu_type", "rename_menu_type", "de
 const MEDIA_TYPES: [&str; 3] =
     ["application/json", "application/x-www-form-urlencoded", "multipart/form-data"];
 
-/// A tool that works in its own folder.
+/// A tool, run in its own folder.
 fn tool(program: &str, arguments: &[&str]) -> Command {
     let mut tool = Command::new(program);
     tool.args(arguments).current_dir(TOOLS);
     tool
 }
 
-/// What a tool prints, which must succeed.
+/// The output of a tool, which must succeed.
 fn run(tool: &mut Command) -> String {
     let name = tool.get_program().to_string_lossy().into_owned();
     let ran = tool.output();
@@ -52,7 +52,7 @@ fn a_linter_finds_nothing_and_the_document_has_the_program_s_version() {
     assert_eq!(document()["info"]["version"], env!("CARGO_PKG_VERSION"));
 }
 
-/// How often each kind of request got each kind of answer.
+/// The number of answers of each kind for each kind of request.
 type Seen = BTreeMap<String, usize>;
 
 /// Runs schemathesis with all its checks against the program on `site`; it must find nothing.
@@ -66,7 +66,7 @@ fn attack(site: &Site, user: &str, action: &str, media_type: &str) -> Seen {
         .args(["run", &format!("{TOOLS}/../../openapi.yaml")])
         .args(["--url", site.url("").trim_end_matches('/')])
         .args(["--checks", "all", "--no-color", "--output-sanitize", "false"])
-        // It leaves files where it runs.
+        // schemathesis creates files in its working directory.
         .current_dir(site.path())
         .env("PYTHONPATH", TOOLS)
         .env("PYTHONDONTWRITEBYTECODE", "1")
@@ -79,8 +79,8 @@ fn attack(site: &Site, user: &str, action: &str, media_type: &str) -> Seen {
     serde_json::from_slice(&fs::read(seen.path()).unwrap()).expect("JSON")
 }
 
-/// The document as it is, and narrowed to each action: then each answer must be that action's. A
-/// teacher's writes are refused before their body is looked at.
+/// The complete document, and a copy for each action, in which each answer must be one of that
+/// action. The writes of a teacher are refused before their body is parsed.
 #[test]
 fn schemathesis_finds_nothing_by_cgi() {
     attack_all(|| lighttpd("enable", Settings::File));
@@ -144,7 +144,7 @@ fn school_of_the_examples() -> School {
     school
 }
 
-/// The request that stands in an example's description as it goes over the wire.
+/// The HTTP request in the description of an example.
 fn request(school: &School, text: &str) -> Cgi {
     let (_, text) = text.split_once("```http\n").expect("a request");
     let (text, _) = text.split_once("```").unwrap();
@@ -199,7 +199,7 @@ fn assert_described(answer: &Answer, response: &Value) {
     }
 }
 
-/// At each limit, and one beyond: what the document says and what the program does.
+/// Values at each limit and one over it, for the document and the program.
 #[test]
 fn the_limits_of_the_document_are_those_of_the_program() {
     let long = |length| "ñ".repeat(length);

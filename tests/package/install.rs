@@ -1,4 +1,4 @@
-//! Both ways to install, into a folder that stands for the system's root.
+//! Both ways to install, with a folder as the root of the system.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use crate::support::*;
 
-/// Where these tests build: the others run the program in the usual folder.
+/// The build folder of these tests. The other tests run the program in the usual folder.
 const TARGET: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/target/install");
 
 /// Documentation as users find it, below the folder of the documentation.

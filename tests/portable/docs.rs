@@ -1,5 +1,5 @@
-//! The documentation: links, lengths, settings and quoted sentences, checked without any tool. The examples
-//! in it are run by the tests that have what they need.
+//! The documentation: links, lengths, settings and quoted sentences. The examples in it are run by
+//! tests that need other tools.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

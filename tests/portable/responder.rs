@@ -56,7 +56,7 @@ fn requests_that_wait_for_a_session_do_not_delay_others() {
             client
         })
         .collect();
-    // Answered while the others still wait.
+    // This one is answered while the others still wait.
     assert_ok(&read(&mut Client::connect(&socket.path), false, "admin"));
     page.unlock().unwrap();
     for client in &mut waiting {
@@ -161,7 +161,7 @@ fn memory_and_descriptors_do_not_leak() {
     run(requests);
     let after = process.status("VmHWM");
     println!("requests: {requests}, peak memory: {memory} KiB, then {after} KiB");
-    // The allocator's pools of the threads settle within this.
+    // By then the memory pools of all threads have their final size.
     assert!(after <= memory + 1024, "{memory} KiB, then {after} KiB");
     assert!(after < 8 * 1024, "{after} KiB");
     assert!(process.descriptors() <= descriptors + 16);
@@ -209,7 +209,7 @@ fn command_creates_the_socket_for_its_owner_and_group() {
         command.stdin(Stdio::null()).stderr(Stdio::piped());
         Process(command.spawn().unwrap())
     };
-    // A socket without a process behind it is replaced.
+    // A socket on which no process listens is replaced.
     drop(UnixListener::bind(&path).unwrap());
     let process = start();
     while UnixStream::connect(&path).is_err() {

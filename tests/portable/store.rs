@@ -169,8 +169,8 @@ fn a_file_over_the_limit_for_reading_is_never_written() {
     assert!(school.read(TYPES) == compact);
 }
 
-/// A link in the last part of a path is refused; one that an administrator made of a folder, to
-/// have it on another disk, is his to make.
+/// A symbolic link in the last part of a path is rejected. A folder may be a symbolic link, for
+/// example to another disk.
 #[test]
 fn a_folder_may_be_a_symbolic_link() {
     let school = School::new();

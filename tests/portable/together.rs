@@ -1,4 +1,4 @@
-//! Many at once.
+//! Concurrent requests.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -8,8 +8,8 @@ use crate::support::*;
 const WRITERS: usize = 16;
 const WRITES: usize = 10;
 
-/// Every writer adds types and plates of its own to the same files; a reader beside them looks
-/// at the files as the frontend does, without a lock.
+/// Each writer adds its own types and plates to the same files. Meanwhile a reader reads the files as
+/// the PHP application does, without a lock.
 #[test]
 fn concurrent_writers_lose_nothing_and_readers_see_complete_files() {
     let school = School::new();

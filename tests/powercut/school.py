@@ -162,7 +162,7 @@ def judge_cells(file, changes, due, cells, findings):
     for cell, (values, least) in history.items():
         found = cells.get(cell)
         if found not in values:
-            findings.torn.append(f"{file}: {cell}: nobody wrote {found!r:.40}")
+            findings.torn.append(f"{file}: {cell}: unknown value {found!r:.40}")
         elif found not in values[least:]:
             findings.lost.append(f"{file}: {cell}: {found!r:.40} instead of {values[least]!r:.40}")
     for write in changes:

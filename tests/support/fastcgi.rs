@@ -1,4 +1,4 @@
-//! A FastCGI client that can do everything wrong, too; and the program as a responder.
+//! A FastCGI client that can also send invalid input, and the program as a responder.
 
 use std::fs;
 use std::io::{ErrorKind, Read, Write};
@@ -66,7 +66,7 @@ fn request_of_bytes<V: AsRef<[u8]>>(keep: bool, pairs: &[(&str, V)], body: &[u8]
     [begin(keep), params_of_bytes(pairs), stream(STDIN, body), record(STDIN, b"")].concat()
 }
 
-/// What came back for a request.
+/// The reply to a request.
 #[derive(Debug, Default, PartialEq)]
 pub struct Reply {
     pub stdout: String,
@@ -122,7 +122,7 @@ impl Client {
         }
     }
 
-    /// Sends a request and gives the answer.
+    /// Sends a request and returns the answer.
     pub fn ask(&mut self, keep: bool, pairs: &[(&str, &str)], body: &[u8]) -> Reply {
         self.ask_bytes(keep, pairs, body)
     }
@@ -144,7 +144,7 @@ impl Client {
     }
 }
 
-/// A socket that outlives the processes that serve it, as one of systemd does.
+/// A socket that stays open between the processes that serve it, like a socket of systemd.
 pub struct Held {
     _folder: TempDir,
     pub path: PathBuf,

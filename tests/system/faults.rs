@@ -1,6 +1,6 @@
-//! Faults, injected: kills and errors at every system call, full and read-only disks, a frontend
-//! that truncates, crowds. After each: the old file or the new one, whole, and the next writer at
-//! work at once.
+//! Injected faults: kills and errors at every system call, full and read-only disks, a PHP
+//! application that truncates files, many concurrent writers. After each fault the old or the new
+//! file must be complete, and the next write must succeed immediately.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,7 +18,7 @@ struct Write {
     action: &'static str,
     body: Value,
     file: &'static str,
-    /// Whether the file is there before
+    /// Whether the file exists before the write
     replaces: bool,
 }
 
@@ -53,7 +53,7 @@ impl Write {
         fs::read_to_string(school.path(self.file)).ok()
     }
 
-    /// What the file holds before and after.
+    /// The content of the file before and after.
     fn old_and_new(&self) -> (Option<String>, Option<String>) {
         let school = self.school();
         let old = self.content(&school);
@@ -83,7 +83,7 @@ impl Write {
         (school, output)
     }
 
-    /// The next writer finds nothing in its way and leaves nothing behind.
+    /// The next write succeeds and leaves no temporary file.
     fn next_writer_succeeds(&self, school: &School, fault: &str) {
         let leftovers = || school.files().into_iter().filter(|path| path.ends_with(".tmp")).count();
         assert!(leftovers() <= 1, "{fault}");
@@ -165,7 +165,7 @@ fn the_answer_is_correct_after_an_error_of_any_system_call() {
                     } else if code.is_some() && !text.contains("may have been stored") {
                         assert!(content == old, "{case}");
                     } else if text.is_empty() {
-                        // Nothing but writing the answer itself can leave none.
+                        // Only an error of the write to standard output can lose the answer.
                         assert_eq!(call, "write", "{case}");
                     } else {
                         assert!(text.contains("may have been stored"), "{case}");
@@ -206,7 +206,7 @@ fn files_are_unchanged_on_a_full_or_read_only_disk() {
     let disk = SmallDisk::mount(&school, "size=64k");
     school.save(save("old"));
     let old = school.read(DAY);
-    // All but nothing is left.
+    // Almost no space is left.
     let filler = school.path("aula1/filler");
     _ = fs::write(&filler, vec![0; 64 * 1024]);
     let full = school.post("save_menu").json(&save("new")).run();
@@ -272,7 +272,7 @@ fn a_file_that_php_has_truncated_is_never_shown_partially() {
     assert_eq!(file["menus"]["basal"]["plates"]["primero"]["name"], "whole");
 }
 
-/// 32 writers of 40 writes each, every eighth of which is killed somewhere on its way.
+/// 32 writers with 40 writes each. Every eighth write is killed at some point.
 fn crowd(aulario_of: impl Fn(usize) -> String + Sync) {
     const WRITERS: usize = 32;
     const WRITES: usize = 40;

@@ -1,4 +1,5 @@
-//! Replacing a file beside writers that take no lock: PHP's pages, and whoever deletes the lock file.
+//! Replacing a file while others change it without a lock: PHP pages, and a user who deletes the lock
+//! file.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -117,8 +118,8 @@ fn writes_work_on_a_file_system_without_leases_or_exchange() {
     }
 }
 
-/// Pages of the frontend that save as fast as they can, each on what the last one left, beside three
-/// writers. `COMEDOR_PHP_SAVES=100000` makes it a long run.
+/// PHP pages that save as fast as possible, each based on the result of the last one, and at the same
+/// time three writers. `COMEDOR_PHP_SAVES=100000` makes it a long run.
 #[test]
 fn no_save_of_a_php_page_is_lost_while_others_write() {
     let saves = std::env::var("COMEDOR_PHP_SAVES").ok().and_then(|saves| saves.parse().ok());

@@ -279,7 +279,7 @@ fn a_logout_while_a_request_waits_ends_the_session() {
     let school = School::new();
     let mut page = php_page(&school, "session_destroy();");
     let request = school.get("get_menu").start();
-    // Whether or not the request has opened the file, the session is gone.
+    // The session is invalid, whether or not the request has opened the file.
     drop(page.stdin.take());
     page.wait().unwrap();
     let answer = Answer::of(request);

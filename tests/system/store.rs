@@ -11,7 +11,7 @@ use crate::support::*;
 const REWRITE: &str = "echo json_encode(json_decode(file_get_contents($argv[1]), true),
                        JSON_PRETTY_PRINT | JSON_UNESCAPED_UNICODE);";
 
-/// Everything that JSON and PHP can disagree about.
+/// Everything in which PHP's JSON differs from that of other encoders.
 const ODD: &str = r#"{
     "0": {"1": 1, "0": 0}, "list": {"0": "a", "1": "b"}, "empty": {}, "also": [],
     "float": [1.0, 0.1, 1e25, 1.5e-7, 100.0, 12345678901234567890, 9223372036854775807],

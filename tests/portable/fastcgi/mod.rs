@@ -15,10 +15,10 @@ use tempfile::TempDir;
 
 use crate::support::fastcgi::*;
 
-/// Does what the parameter DO says, else repeats the body.
+/// Executes the command in the parameter DO, else repeats the body.
 #[derive(Default)]
 struct Dummy {
-    /// Requests that came in, and whether those that wait may go on
+    /// The number of received requests, and whether the waiting ones may continue
     gate: Mutex<(usize, bool)>,
     changed: Condvar,
     refused: AtomicUsize,
@@ -26,7 +26,7 @@ struct Dummy {
 }
 
 impl Dummy {
-    /// Waits until `count` requests have come in.
+    /// Waits until `count` requests were received.
     fn wait_for(&self, count: usize) {
         let gate = self.gate.lock().unwrap();
         drop(self.changed.wait_while(gate, |(came, _)| *came < count).unwrap());
@@ -75,7 +75,7 @@ impl Handler for Dummy {
 /// More than the buffers of a socket hold.
 const LARGE: usize = 4 * 1024 * 1024;
 
-/// A server that runs; dropping it stops it.
+/// A running server. Dropping it stops it.
 struct Service {
     _folder: TempDir,
     path: PathBuf,
@@ -117,7 +117,7 @@ impl Service {
         self.stop = None;
     }
 
-    /// Stops it and waits for its end.
+    /// Stops the server and waits until it has ended.
     fn finish(&mut self) {
         self.begin_stop();
         self.thread.take().unwrap().join().unwrap().expect("an end without error");

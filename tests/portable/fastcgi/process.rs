@@ -66,7 +66,7 @@ fn restarts_lose_no_request_if_the_socket_stays_open() {
             })
             .collect();
         let mut goal = 0;
-        // The clients go on during the last one.
+        // During the last round the clients finish.
         for restart in 0..=RESTARTS {
             let socket = Socket::new(held.try_clone().unwrap().into()).unwrap();
             let service_folder = tempfile::tempdir().unwrap();
@@ -102,7 +102,7 @@ fn stopping_keeps_a_socket_that_has_replaced_its_own() {
     drop(other);
 }
 
-/// What the process has open.
+/// The open file descriptors of the process.
 fn descriptors() -> usize {
     fs::read_dir("/proc/self/fd").unwrap().count()
 }
@@ -137,7 +137,7 @@ fn running_out_of_file_descriptors_causes_no_busy_loop() {
         setrlimit(Resource::Nofile, Rlimit { current: Some(64), ..limits }).unwrap();
         let open = |_| File::open("/dev/null").ok();
         let mut others: Vec<File> = (0..64).map_while(open).collect();
-        // One for this end of a connection, none for the server's.
+        // One file descriptor for the client's end of a connection, none for the server's end.
         others.pop();
         let mut next = service.client();
         next.send(request(false, &[], b"y"));
@@ -179,7 +179,7 @@ fn file_descriptors_and_threads_do_not_leak() {
                 _ => drop(client.ask(false, &[("DO", "log")], b"x")),
             }
         }
-        // The server may not have seen yet that the last clients have gone.
+        // The server may not have processed the end of the last connections yet.
         let started = Instant::now();
         while descriptors() > before && started.elapsed() < Duration::from_secs(10) {
             thread::yield_now();

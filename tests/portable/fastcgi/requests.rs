@@ -113,7 +113,7 @@ fn a_body_over_the_limit_is_answered_before_its_end_and_then_drained() {
     let part = [begin(false), params(EARLY), stream(STDIN, &vec![b'x'; 1_100_000])].concat();
     assert_eq!(client.send(&part).reply(), answered("early"));
     client.is_at_end();
-    // Others send all of it before they read.
+    // Other servers send the whole body before they read.
     let mut client = service.client();
     let rest = stream(STDIN, &vec![b'x'; 16 * 1024 * 1024]);
     client.send(&part).send(rest).send(record(STDIN, b""));
@@ -156,7 +156,7 @@ fn a_truncated_request_is_not_handled() {
         client.is_at_end();
     }
     assert_eq!(service.handler.handled(), 0);
-    // A client that sends no more, but reads, has its answer.
+    // A client that has shut down sending still gets the answer.
     let mut client = service.client();
     client.send(&whole).0.shutdown(Shutdown::Write).unwrap();
     assert_eq!(client.reply(), answered("body"));
@@ -223,7 +223,7 @@ fn idle_connections_and_partial_requests_time_out() {
         half.send(&whole[..length]);
         half.is_at_end();
     }
-    // One that does not read its answer.
+    // A client that does not read its answer.
     let mut unread = service.client();
     unread.send(request(true, &[("DO", "large")], b""));
     let mut hang_up = [PollFd::new(&unread.0, PollFlags::empty())];
