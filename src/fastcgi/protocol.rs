@@ -288,8 +288,7 @@ impl<'l> Protocol<'l> {
     }
 }
 
-/// Appends to what a stream has brought so far. One byte over the limit is kept, as the sign that it
-/// was passed.
+/// Appends `content` to `stream`, up to one byte over the limit, to detect that it was exceeded.
 fn extend(stream: &mut Vec<u8>, content: &[u8], limit: usize) {
     let room = limit + 1 - stream.len();
     stream.extend_from_slice(content.get(..room).unwrap_or(content));
