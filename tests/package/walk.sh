@@ -94,7 +94,11 @@ run() {
 }
 again() { cp "/tmp/done/$1" /tmp/blocks/ && run "$1"; }
 # Runs a command that is in the text of a document, where a table has \| for |.
-inline() { grep -qF "\`$1\`" docs/*.md && echo "== $1" && bash -euo pipefail -c "${1//\\|/|}"; }
+inline() {
+    grep -qF "\`$1\`" docs/*.md || { echo "not in docs/: $1" >&2; exit 1; }
+    echo "== $1"
+    bash -euo pipefail -c "${1//\\|/|}"
+}
 # answers PATH TEXT: the answer must contain the text.
 answers() {
     local answer
