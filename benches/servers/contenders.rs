@@ -7,7 +7,6 @@ use std::process::Command;
 use std::time::{Duration, SystemTime};
 
 use crate::client::{CLIENTS, Client, DATE, MENU, Work};
-use crate::fastcgi::{Responder, apache_location, start_nginx};
 use crate::support::site::{Php, Settings, Site, apache_on, files_in, lighttpd_on, module};
 use crate::support::{ADMIN, REPOSITORY, Value, json, output, session};
 
@@ -28,7 +27,6 @@ pub const PAGE: &str = "api/comedor.php";
 /// reason.
 pub struct Server {
     pub site: Site,
-    responders: Vec<Responder>,
     pub contenders: Vec<(&'static str, &'static str)>,
     pub missing: Vec<(&'static str, String)>,
 }
@@ -73,7 +71,7 @@ fn apache(mpm: &str, php: Php, cgi: &str) -> Server {
         ",
         module("actions")
     );
-    more += &apache_location(&site, "fastcgi", "comedor.sock");
+    more += &fastcgi_example(&site, "apache-fastcgi.conf.example");
     more += &apache_location(&site, "floor-fastcgi", "floor-fastcgi.sock");
     match php_cgi() {
         Ok(program) => {
@@ -102,8 +100,8 @@ fn apache(mpm: &str, php: Php, cgi: &str) -> Server {
             Err(why) => missing.push((PHP_FPM, why)),
         }
     }
-    let site = apache_on(site, mpm, php, cgi, Settings::File, &more);
-    let responders = vec![Responder::start(&site, "comedor")];
+    let mut site = apache_on(site, mpm, php, cgi, Settings::File, &more);
+    site.start_responder();
     let mut contenders = vec![
         (FLOOR, "floor"),
         (FLOOR_NOT_EARLY, "floor-not-early"),
@@ -117,7 +115,7 @@ fn apache(mpm: &str, php: Php, cgi: &str) -> Server {
     if php == Php::Module {
         contenders.push((MOD_PHP, "mod_php/comedor.php"));
     }
-    Server { site, responders, contenders, missing }
+    Server { site, contenders, missing }
 }
 
 fn lighttpd() -> Server {
@@ -139,20 +137,14 @@ fn lighttpd() -> Server {
         $HTTP["url"] =~ "^/php-fpm/" {{
             fastcgi.server = ( ".php" => (( "socket" => "{folder}/fpm.sock" )) )
         }}
-        $HTTP["url"] =~ "^/fastcgi" {{
-            fastcgi.server = ( "/fastcgi" => ((
-                "bin-path" => "{folder}/cgi/comedor",
-                "socket" => "{folder}/comedor.sock",
-                "max-procs" => 1,
-                "check-local" => "disable",
-            )) )
-        }}
         $HTTP["url"] =~ "^/floor-fastcgi" {{
             fastcgi.server = ( "/floor-fastcgi" => ((
                 "socket" => "{folder}/floor-fastcgi.sock",
                 "check-local" => "disable",
             )) )
-        }}"#
+        }}
+        {}"#,
+        fastcgi_example(&site, "lighttpd-fastcgi.conf.example")
     );
     let site = lighttpd_on(site, "enable", Settings::File, &more);
     let contenders = vec![
@@ -163,23 +155,43 @@ fn lighttpd() -> Server {
         (PHP_CGI, "php-cgi/comedor.php"),
         (PHP_FPM, "php-fpm/comedor.php"),
     ];
-    Server { site, responders: Vec::new(), contenders, missing }
+    Server { site, contenders, missing }
 }
 
 fn nginx() -> Server {
-    let (mut site, mut missing) = (site(), Vec::new());
-    if let Err(why) = attempt(|| site.start_fpm("fpm.sock")) {
-        missing.push((PHP_FPM, why));
-    }
+    let mut site = site();
     let folder = site.path().display();
-    let settings =
-        format!("COMEDOR_DATA_DIR={folder}/data\nCOMEDOR_SESSION_DIR={folder}/sessions\n");
-    fs::write(site.path().join("cgi/comedor.conf"), settings).unwrap();
-    start_nginx(&mut site);
-    let responders = vec![Responder::start(&site, "comedor")];
+    let more = format!(
+        "keepalive_requests 1000000;
+        location = /floor-fastcgi {{
+            include /etc/nginx/fastcgi_params;
+            fastcgi_pass unix:{folder}/floor-fastcgi.sock;
+        }}
+        "
+    );
+    let example = site.fill("nginx.conf.example", Settings::File);
+    site.start_nginx(&(example + &more));
+    site.start_responder();
     let contenders =
         vec![(FLOOR_FASTCGI, "floor-fastcgi"), (FASTCGI, PAGE), (PHP_FPM, "php-fpm/comedor.php")];
-    Server { site, responders, contenders, missing }
+    Server { site, contenders, missing: Vec::new() }
+}
+
+/// The example, for the path `fastcgi` of the site.
+fn fastcgi_example(site: &Site, example: &str) -> String {
+    let example = site.fill(example, Settings::File);
+    example.replace("/api/comedor.php", "/fastcgi").replace(r"/api/comedor\.php", "/fastcgi")
+}
+
+/// Lines for Apache that pass this path of the site to this socket.
+fn apache_location(site: &Site, path: &str, socket: &str) -> String {
+    let folder = site.path().display();
+    format!(
+        "<Location /{path}>
+            SetHandler \"proxy:unix:{folder}/{socket}|fcgi://{path}\"
+        </Location>
+        "
+    )
 }
 
 /// A site with a session for each client, and a copy of the script for each kind of PHP.
@@ -247,13 +259,12 @@ impl Server {
         for (plate, name) in MENU {
             self.site.save(DATE, plate, name);
         }
-        let answer = |page| Client::new(&self.site, page, Work::Read, 1).request("");
-        let expected = answer(PAGE);
+        let expected = Client::new(&self.site, PAGE, Work::Read, 1).request("");
 
         for program in ["floor", "floor-fastcgi"] {
             let is_fastcgi = program == "floor-fastcgi";
             match floor(program, expected.len(), &self.site.path().join("cgi").join(program)) {
-                Ok(()) if is_fastcgi => self.responders.push(Responder::start(&self.site, program)),
+                Ok(()) if is_fastcgi => self.site.start_with_socket(program),
                 Ok(()) => (),
                 Err(why) => {
                     let floors = self.contenders.iter().filter(|(name, _)| {
@@ -263,6 +274,7 @@ impl Server {
                 }
             }
         }
+        let answer = |page| Client::new(&self.site, page, Work::Read, 1).request("");
         let is_missing = |name: &str| self.missing.iter().any(|(missing, _)| *missing == name);
         let (mut contenders, mut without_opcache) = (Vec::new(), Vec::new());
         for &(name, page) in self.contenders.iter().filter(|(name, _)| !is_missing(name)) {

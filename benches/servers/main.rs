@@ -4,7 +4,6 @@
 mod chart;
 mod client;
 mod contenders;
-mod fastcgi;
 mod load;
 mod report;
 mod start;

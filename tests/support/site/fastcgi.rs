@@ -101,16 +101,30 @@ impl Site {
     #[track_caller]
     pub fn start_responder(&mut self) {
         let listener = self.responder.take().and_then(|stopped| stopped.listener);
-        let listener = listener.unwrap_or_else(|| {
-            let path = self.path().join("comedor.sock");
-            let listener = UnixListener::bind(&path).unwrap();
-            fs::set_permissions(path, Permissions::from_mode(0o660)).unwrap();
-            listener
-        });
-        let program = self.path().join("cgi/comedor");
-        let mut command = self.command(WWW_DATA, "comedor", program.to_str().unwrap(), &[]);
-        let process = command.stdin(OwnedFd::from(listener.try_clone().unwrap())).spawn().unwrap();
+        let listener = listener.unwrap_or_else(|| self.listen("comedor"));
+        let process = self.start_on(&listener, "comedor");
         self.responder = Some(Responder { process, listener: Some(listener) });
+    }
+
+    /// Starts another program of the folder `cgi` in the same way, on a socket of its name.
+    #[track_caller]
+    pub fn start_with_socket(&mut self, program: &str) {
+        let process = self.start_on(&self.listen(program), program);
+        self.processes.push(process);
+    }
+
+    fn listen(&self, program: &str) -> UnixListener {
+        let path = self.path().join(format!("{program}.sock"));
+        let listener = UnixListener::bind(&path).unwrap();
+        fs::set_permissions(path, Permissions::from_mode(0o660)).unwrap();
+        listener
+    }
+
+    #[track_caller]
+    fn start_on(&self, listener: &UnixListener, program: &str) -> Child {
+        let path = self.path().join("cgi").join(program);
+        let mut command = self.command(WWW_DATA, program, path.to_str().unwrap(), &[]);
+        command.stdin(OwnedFd::from(listener.try_clone().unwrap())).spawn().unwrap()
     }
 
     /// Starts `comedor fastcgi` with the path of the socket.
@@ -135,13 +149,15 @@ impl Site {
         assert!(status.success(), "{status}");
     }
 
+    /// nginx and PHP-FPM, with these lines in the site's `server`.
     #[track_caller]
-    fn start_nginx(&mut self, example: &str) {
+    pub fn start_nginx(&mut self, example: &str) {
         self.write("example.conf", example);
         self.start_fpm("fpm.sock");
         let (folder, port) = (self.path().display(), self.port);
         let configuration = format!(
             "daemon off;
+            worker_processes auto;
             pid {folder}/nginx.pid;
             error_log {folder}/log/error.log;
             events {{ }}

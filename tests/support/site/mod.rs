@@ -20,7 +20,7 @@ use tempfile::TempDir;
 
 const MODULES: &str = "/usr/lib/apache2/modules";
 /// Debian's user of web servers.
-pub const WWW_DATA: u32 = 33;
+const WWW_DATA: u32 = 33;
 pub const NOBODY: u32 = 65534;
 
 /// How Apache reaches PHP.
@@ -190,7 +190,7 @@ impl Site {
 
     /// The example with this site's paths. The settings are in `comedor.conf`, or in the example with
     /// its settings uncommented.
-    fn fill(&self, example: &str, settings: Settings) -> String {
+    pub fn fill(&self, example: &str, settings: Settings) -> String {
         let folder = self.path().display().to_string();
         let file = match settings {
             Settings::File => {
@@ -336,7 +336,7 @@ impl Site {
         });
     }
 
-    pub fn start(&mut self, name: &str, program: &str, arguments: &[&str]) {
+    fn start(&mut self, name: &str, program: &str, arguments: &[&str]) {
         self.start_as(WWW_DATA, name, program, arguments);
     }
 
@@ -380,7 +380,7 @@ impl Site {
     }
 
     #[track_caller]
-    pub fn wait(&self) {
+    fn wait(&self) {
         let url = self.url("login.php");
         wait_until("the server", || {
             let status = ["-s", "-o", "/dev/null", "-w", "%{http_code}", &url];
