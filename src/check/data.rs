@@ -10,7 +10,7 @@ use rustix::fs::{Access, access as may_access};
 
 use super::folders::check_write;
 use super::report::{Level, Report, counted};
-use super::user::{User, quoted};
+use super::user::{User, is_within, quoted};
 use crate::files::Fault;
 use crate::model::{Date, Day, Document, Id, MenuTypes};
 use crate::store::access::{self, Access as FileAccess};
@@ -24,7 +24,7 @@ const INVALID_ID: &str =
 
 /// Reads the whole data folder and adds the findings to `report`.
 pub fn check(data_dir: &Path, user: &User, report: &mut Report) {
-    let mut survey = Survey { user, report, closed: Vec::new(), days: 0, aularios: 0 };
+    let mut survey = Survey { data_dir, user, report, closed: Vec::new(), days: 0, aularios: 0 };
     for centre in survey.folders(&data_dir.join("Centros")) {
         survey.centre(&centre);
     }
@@ -33,6 +33,7 @@ pub fn check(data_dir: &Path, user: &User, report: &mut Report) {
 }
 
 struct Survey<'r> {
+    data_dir: &'r Path,
     user: &'r User,
     report: &'r mut Report,
     /// The files and folders of the current aulario that a save needs and the user may not use
@@ -82,7 +83,7 @@ impl Survey<'_> {
                 "the first save fails for aularios without a folder: {}",
                 missing.join(", ")
             );
-            check_write(&aularios, &consequence, self.user, self.report);
+            check_write(&aularios, self.data_dir, &consequence, self.user, self.report);
         }
         for folder in &folders {
             let name = name(folder);
@@ -128,7 +129,7 @@ impl Survey<'_> {
     /// The types and days of the aulario whose data is in `folder`.
     fn aulario(&mut self, folder: &Path) {
         if may_change(folder) {
-            check_write(folder, "menus cannot be saved", self.user, self.report);
+            check_write(folder, self.data_dir, "menus cannot be saved", self.user, self.report);
         } else {
             self.closed.push(folder.to_owned());
         }
@@ -198,7 +199,8 @@ impl Survey<'_> {
             first.display()
         );
         let (group, path) = (&self.user.group, quoted(folder));
-        let fix = format!("sudo chgrp -R {group} {path} && sudo chmod -R g+rwX {path}");
+        let fix = is_within(folder, self.data_dir)
+            .then(|| format!("sudo chgrp -R {group} {path} && sudo chmod -R g+rwX {path}"));
         self.report.add_with_fix(Level::Error, folder.display(), text, fix);
     }
 
@@ -298,7 +300,7 @@ impl Survey<'_> {
                 let name = &self.user.name;
                 let text =
                     format!("{name} cannot list this folder ({error}), so it is not checked");
-                let fix = self.user.grant(folder, "rx");
+                let fix = self.user.grant(folder, "rx", self.data_dir);
                 self.report.add_with_fix(Level::Warning, folder.display(), text, fix);
                 None
             }
@@ -323,7 +325,7 @@ impl Survey<'_> {
     fn configuration_fault(&mut self, path: &Path, error: &store::Error) {
         let text = format!("{}, so requests for this aulario fail", reason(error));
         if is_denied(error) {
-            let fix = self.user.grant(path, "r");
+            let fix = self.user.grant(path, "r", self.data_dir);
             return self.report.add_with_fix(Level::Error, path.display(), text, fix);
         }
         let advice = if is_damaged(error) { "; restore it from a backup" } else { "" };

@@ -61,7 +61,7 @@ pub fn check_data(config: &Config, settings: &Settings, user: &User, report: &mu
             "{} needs execute permission for this folder; until then every request fails",
             user.name
         );
-        let fix = user.grant(obstacle.path, "x");
+        let fix = user.grant(obstacle.path, "x", &config.data_dir);
         report.add_with_fix(Level::Error, obstacle.path.display(), text, fix);
     } else {
         obstacle.report("the data folder", "COMEDOR_DATA_DIR", user, report);
@@ -120,14 +120,22 @@ fn enter(folder: &Path) -> Result<(), Obstacle<'_>> {
     Ok(())
 }
 
-/// Checks that this user can create files in `folder`. `consequence` is the effect if not.
-pub fn check_write(folder: &Path, consequence: &str, user: &User, report: &mut Report) {
+/// Checks that this user can create files in `folder`, which is in `data_dir`. `consequence` is the
+/// effect if not.
+pub fn check_write(
+    folder: &Path,
+    data_dir: &Path,
+    consequence: &str,
+    user: &User,
+    report: &mut Report,
+) {
     let name = &user.name;
     match try_to_write(folder) {
         Ok(()) => report.add(Level::Ok, folder.display(), format!("{name} can write here")),
         Err(error) => {
             let text = format!("{name} cannot write here ({error}), so {consequence}");
-            report.add_with_fix(Level::Error, folder.display(), text, user.grant(folder, "rwx"));
+            let fix = user.grant(folder, "rwx", data_dir);
+            report.add_with_fix(Level::Error, folder.display(), text, fix);
         }
     }
 }

@@ -72,15 +72,15 @@ impl Report {
         self.add_finding(level, &about.to_string(), &text.to_string(), None);
     }
 
-    /// Adds a finding with a shell command that fixes it.
+    /// Adds a finding with a shell command that fixes it, if there is a safe one.
     pub fn add_with_fix(
         &mut self,
         level: Level,
         about: impl ToString,
         text: impl ToString,
-        fix: String,
+        fix: impl Into<Option<String>>,
     ) {
-        self.add_finding(level, &about.to_string(), &text.to_string(), Some(fix));
+        self.add_finding(level, &about.to_string(), &text.to_string(), fix.into());
     }
 
     fn add_finding(&mut self, level: Level, about: &str, text: &str, fix: Option<String>) {

@@ -31,7 +31,7 @@ pub fn refused(error: &config::Error, user: &User, report: &mut Report) {
         config::Error::Unreadable { path, source }
             if source.kind() == Some(ErrorKind::PermissionDenied) && path.exists() =>
         {
-            report.add_with_fix(Level::Error, "settings", text, user.grant(path, "r"));
+            report.add_with_fix(Level::Error, "settings", text, user.grant(path, "r", path));
         }
         _ => report.add(Level::Error, "settings", text),
     }

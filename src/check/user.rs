@@ -28,11 +28,20 @@ impl User {
         (name_in("/etc/passwd", uid), name_in("/etc/group", gid))
     }
 
-    /// A command that gives the user's group these permissions for `path`.
-    pub fn grant(&self, path: &Path, permissions: &str) -> String {
-        let (group, path) = (&self.group, quoted(path));
-        format!("sudo chgrp {group} {path} && sudo chmod g+{permissions} {path}")
+    /// A command that gives the user's group these permissions for `path`, if it is within `folder`.
+    pub fn grant(&self, path: &Path, permissions: &str, folder: &Path) -> Option<String> {
+        is_within(path, folder).then(|| {
+            let (group, path) = (&self.group, quoted(path));
+            format!("sudo chgrp {group} {path} && sudo chmod g+{permissions} {path}")
+        })
     }
+}
+
+/// Whether `path` is within `folder`, or the folder itself, once symbolic links are followed: chgrp and
+/// chmod follow them, and whoever can write the data could lead them elsewhere.
+pub fn is_within(path: &Path, folder: &Path) -> bool {
+    let (path, folder) = (fs::canonicalize(path), fs::canonicalize(folder));
+    path.is_ok_and(|path| folder.is_ok_and(|folder| path.starts_with(folder)))
 }
 
 /// The name of the user or group `id` in `/etc/passwd` or `/etc/group`.

@@ -248,6 +248,39 @@ fn no_command_gives_access_to_a_folder_outside_of_the_data() {
 }
 
 #[test]
+fn no_command_follows_a_symbolic_link_out_of_the_data() {
+    let school = School::new();
+    let parent = school.data().parent().unwrap().to_owned();
+    let closed = |path: &std::path::Path, mode| {
+        fs::create_dir_all(path.join("2026-11")).unwrap();
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    };
+    fs::set_permissions(&parent, fs::Permissions::from_mode(0o755)).unwrap();
+    closed(&parent.join("unwritable"), 0o755);
+    closed(&parent.join("unreadable"), 0o700);
+    symlink(parent.join("unwritable"), school.path("aula1")).unwrap();
+    fs::create_dir(school.path("aula2")).unwrap();
+    symlink(parent.join("unreadable"), school.path("aula2/Comedor")).unwrap();
+    fs::create_dir(school.data().join("Centros/centro2")).unwrap();
+    symlink(parent.join("unwritable"), school.data().join("Centros/centro2/Aularios")).unwrap();
+    fs::write(parent.join("unwritable/aula3.json"), "{}").unwrap();
+    let (_, findings) = check(&school, AS_NOBODY, &[], "");
+    for (level, about, text) in [
+        ("error", "/aula1", "may not change"),
+        ("warning", "/aula2/Comedor", "cannot list this folder"),
+        ("error", "/centro2/Aularios", "cannot write here"),
+    ] {
+        assert_eq!(found(&findings, level, about, text)["fix"], Value::Null, "{about}");
+    }
+
+    fs::rename(school.data().join("Centros"), parent.join("unreadable/Centros")).unwrap();
+    symlink(parent.join("unreadable"), school.data().join("Centros")).unwrap();
+    let (_, findings) = check(&school, AS_NOBODY, &[], "");
+    let finding = found(&findings, "error", "/Centros", "needs execute permission");
+    assert_eq!(finding["fix"], Value::Null);
+}
+
+#[test]
 fn wrong_data_folder_is_reported_with_the_right_one() {
     let school = School::new();
     let data = school.data();
