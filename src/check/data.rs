@@ -315,8 +315,8 @@ impl Survey<'_> {
         }
         let text = format!("{text}; restore it from a backup, or move it away: then {absence}");
         let from = quoted(path);
-        // `--backup` keeps a file that was moved away earlier.
-        let fix = format!("sudo mv --backup=numbered {from} {from}.broken");
+        // `--backup` keeps a file that was moved away earlier; with `-T` nothing is moved into a folder.
+        let fix = format!("sudo mv -T --backup=numbered {from} {from}.broken");
         self.report.add_with_fix(Level::Error, path.display(), text, fix);
     }
 

@@ -281,6 +281,18 @@ fn no_command_follows_a_symbolic_link_out_of_the_data() {
 }
 
 #[test]
+fn damaged_file_is_not_moved_into_a_folder() {
+    let school = School::new();
+    school.write(TYPES, "{");
+    let elsewhere = tempfile::tempdir().unwrap();
+    symlink(elsewhere.path(), school.path(&format!("{TYPES}.broken"))).unwrap();
+    let (_, findings) = check(&school, &[], &[], "");
+    fix(found(&findings, "error", TYPES, "is damaged"));
+    assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 0);
+    assert_eq!(school.read(&format!("{TYPES}.broken")), "{");
+}
+
+#[test]
 fn wrong_data_folder_is_reported_with_the_right_one() {
     let school = School::new();
     let data = school.data();
