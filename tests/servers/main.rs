@@ -1,7 +1,8 @@
 //! The program under real web servers together with a PHP frontend, as a browser, the application and
 //! an administrator see it. Needs root, the web servers and PHP: `cargo test --test servers`.
 
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, SystemTime};
@@ -335,6 +336,7 @@ impl Site {
     #[track_caller]
     fn restart(&mut self, log: &str) {
         self.logs_errors_in(log);
+        self.a_socket_that_cannot_be_used_is_in(log);
         self.stop_responder();
         let read = self.api("action=get_menu_types&aulario=aula1");
         let mut curl = Command::new("curl");
@@ -342,6 +344,25 @@ impl Site {
         self.start_responder();
         let answer = request.wait_with_output().unwrap().stdout;
         assert!(String::from_utf8_lossy(&answer).contains("INVALID_SESSION"), "{answer:?}");
+    }
+
+    /// The cause of a 502 or 503 is in the server's log, as docs/troubleshooting.md quotes it.
+    #[track_caller]
+    fn a_socket_that_cannot_be_used_is_in(&self, log: &str) {
+        let socket = self.path().join("comedor.sock");
+        let moved = self.path().join("moved.sock");
+        let fails = |cause| {
+            let (status, _) = self.curl(&[&self.api("action=get_menu_types&aulario=aula1")]);
+            assert!([502, 503].contains(&status), "{status}");
+            let log = fs::read_to_string(self.path().join("log").join(log)).unwrap();
+            assert!(log.contains(cause), "{cause}: {log}");
+        };
+        fs::rename(&socket, &moved).unwrap();
+        fails("No such file or directory");
+        fs::rename(&moved, &socket).unwrap();
+        fs::set_permissions(&socket, Permissions::from_mode(0)).unwrap();
+        fails("Permission denied");
+        fs::set_permissions(&socket, Permissions::from_mode(0o660)).unwrap();
     }
 
     /// An error that an administrator can fix is a line in the server's log.
