@@ -162,6 +162,11 @@ impl Error {
         )
     }
 
+    /// 503 with a `Retry-After` header: the process has as many requests as it takes at once.
+    pub(crate) fn overloaded() -> Error {
+        Error::new(Code::Busy, "Too many requests at once; try again in a moment.")
+    }
+
     /// 500. `cause` is written to the log only.
     pub(crate) fn internal(cause: impl Into<String>) -> Error {
         Error {

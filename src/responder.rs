@@ -30,7 +30,7 @@ impl Handler for Responder {
 
     fn refuse(&self, params: &Params, why: Refusal) -> Outcome {
         let error = match why {
-            Refusal::Overloaded => Error::busy(),
+            Refusal::Overloaded => Error::overloaded(),
             Refusal::ParamsTooLarge => Error::too_large(
                 "The header fields of the request are larger than 256 KiB in total.",
             ),
