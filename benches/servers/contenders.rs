@@ -100,7 +100,7 @@ fn apache(mpm: &str, php: Php, cgi: &str) -> Server {
             Err(why) => missing.push((PHP_FPM, why)),
         }
     }
-    let mut site = apache_on(site, mpm, php, cgi, Settings::File, &more);
+    let site = apache_on(site, mpm, php, cgi, Settings::File, &more);
     site.start_responder();
     let mut contenders = vec![
         (FLOOR, "floor"),

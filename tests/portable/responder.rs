@@ -174,10 +174,16 @@ fn parameter_named_like_a_setting_has_no_effect_and_is_reported_once() {
     let process = socket.serve(&school);
     let mut query = parameters("GET", TYPES_QUERY, "PHPSESSID=teacher");
     query.push(("COMEDOR_DATA_DIR", "/nowhere"));
+    let guide = Path::new(REPOSITORY).join("docs/troubleshooting.md");
+    let guide = fs::read_to_string(guide).unwrap();
     for reported in [1, 0] {
         let reply = Client::connect(&socket.path).ask(false, &query, b"");
         assert!(reply.stdout.contains("\"success\":true"), "{reply:?}");
         assert_eq!(reply.stderr.len(), reported, "{reply:?}");
+        assert!(
+            reply.stderr.iter().all(|line| guide.contains(&format!("\n{line}\n"))),
+            "{reply:?}"
+        );
     }
     process.stop();
 }

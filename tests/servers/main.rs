@@ -116,21 +116,21 @@ fn nginx_with_php_fpm_and_fcgiwrap() {
 
 #[test]
 fn nginx_with_php_fpm_and_fastcgi() {
-    let mut site = nginx_with_fastcgi();
+    let site = nginx_with_fastcgi();
     site.exercise();
     site.restart("error.log");
 }
 
 #[test]
 fn apache_prefork_with_mod_php_and_fastcgi() {
-    let mut site = apache_with_fastcgi("prefork", Php::Module);
+    let site = apache_with_fastcgi("prefork", Php::Module);
     site.exercise();
     site.restart("error.log");
 }
 
 #[test]
 fn apache_event_with_php_fpm_and_fastcgi() {
-    let mut site = apache_with_fastcgi("event", Php::Fpm);
+    let site = apache_with_fastcgi("event", Php::Fpm);
     site.exercise();
     site.restart("error.log");
 }
@@ -172,7 +172,7 @@ fn lighttpd_starts_the_program_again_after_it_was_stopped() {
 
 #[test]
 fn caddy_with_php_fpm_and_a_socket_of_the_program() {
-    let mut site = caddy();
+    let site = caddy();
     site.exercise();
     site.stop_responder();
     let read = site.api("action=get_menu_types&aulario=aula1");
@@ -186,9 +186,7 @@ impl Site {
     /// Everything that must work under each server.
     #[track_caller]
     fn exercise(&self) {
-        let jar = self.path().join("cookies");
-        let login = self.url("login.php");
-        self.curl(&["-c", jar.to_str().unwrap(), &login]);
+        self.log_in_by_page();
         self.actions();
         self.requests();
         self.concurrent_clients();
@@ -201,6 +199,11 @@ impl Site {
             output(Command::new("cat").args(files_in(&self.path().join("log"))), "coreutils");
         let logs = String::from_utf8_lossy(&logs);
         assert!(!logs.contains("comedor: "), "client errors must not be logged: {logs}");
+    }
+
+    fn log_in_by_page(&self) {
+        let jar = self.path().join("cookies");
+        self.curl(&["-c", jar.to_str().unwrap(), &self.url("login.php")]);
     }
 
     /// Every action succeeds, PHP sees its effect, and a request refreshes the session.
@@ -332,9 +335,9 @@ impl Site {
     }
 
     /// With the socket open in another process, a request that comes while the program is not running
-    /// is answered once it is.
+    /// is answered once it is, and no request of concurrent clients fails.
     #[track_caller]
-    fn restart(&mut self, log: &str) {
+    fn restart(&self, log: &str) {
         self.logs_errors_in(log);
         self.a_socket_that_cannot_be_used_is_in(log);
         self.stop_responder();
@@ -344,6 +347,19 @@ impl Site {
         self.start_responder();
         let answer = request.wait_with_output().unwrap().stdout;
         assert!(String::from_utf8_lossy(&answer).contains("INVALID_SESSION"), "{answer:?}");
+        self.log_in_by_page();
+        thread::scope(|scope| {
+            let clients = scope.spawn(|| self.concurrent_clients());
+            let mut restarts = 0;
+            while !clients.is_finished() {
+                self.stop_responder();
+                self.start_responder();
+                // Answered: the program runs, and has work to finish when it is stopped.
+                assert_eq!(self.curl(&[&read]).0, 200);
+                restarts += 1;
+            }
+            assert!(restarts >= 8, "{restarts} restarts");
+        });
     }
 
     /// The cause of a 502 or 503 is in the server's log, as docs/troubleshooting.md quotes it.

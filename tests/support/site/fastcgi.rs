@@ -5,7 +5,7 @@ use std::fs::{self, Permissions};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
-use std::process::Child;
+use std::process::{Child, Command};
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -99,11 +99,12 @@ pub fn caddy() -> Site {
 impl Site {
     /// Starts the program as comedor.socket and comedor.service do.
     #[track_caller]
-    pub fn start_responder(&mut self) {
-        let listener = self.responder.take().and_then(|stopped| stopped.listener);
+    pub fn start_responder(&self) {
+        let mut responder = self.responder.lock().unwrap();
+        let listener = responder.take().and_then(|stopped| stopped.listener);
         let listener = listener.unwrap_or_else(|| self.listen("comedor"));
         let process = self.start_on(&listener, "comedor");
-        self.responder = Some(Responder { process, listener: Some(listener) });
+        *responder = Some(Responder { process, listener: Some(listener) });
     }
 
     /// Starts another program of the folder `cgi` in the same way, on a socket of its name.
@@ -117,33 +118,38 @@ impl Site {
         let path = self.path().join(format!("{program}.sock"));
         let listener = UnixListener::bind(&path).unwrap();
         fs::set_permissions(path, Permissions::from_mode(0o660)).unwrap();
+        self.set_owners();
         listener
     }
 
     #[track_caller]
     fn start_on(&self, listener: &UnixListener, program: &str) -> Child {
-        let path = self.path().join("cgi").join(program);
-        let mut command = self.command(WWW_DATA, program, path.to_str().unwrap(), &[]);
+        let mut command = self.program(program, &[]);
         command.stdin(OwnedFd::from(listener.try_clone().unwrap())).spawn().unwrap()
     }
 
     /// Starts `comedor fastcgi` with the path of the socket.
     #[track_caller]
-    pub fn start_responder_with_a_path(&mut self) {
-        let (program, socket) = (self.path().join("cgi/comedor"), self.path().join("comedor.sock"));
-        let arguments = ["fastcgi", socket.to_str().unwrap()];
-        let process = self
-            .command(WWW_DATA, "comedor", program.to_str().unwrap(), &arguments)
-            .spawn()
-            .unwrap();
-        self.responder = Some(Responder { process, listener: None });
+    pub fn start_responder_with_a_path(&self) {
+        self.set_owners();
+        let socket = self.path().join("comedor.sock");
+        let process =
+            self.program("comedor", &["fastcgi", socket.to_str().unwrap()]).spawn().unwrap();
+        *self.responder.lock().unwrap() = Some(Responder { process, listener: None });
         wait_until("the socket", || socket.exists());
+    }
+
+    /// A program of the folder `cgi`.
+    fn program(&self, name: &str, arguments: &[&str]) -> Command {
+        let path = self.path().join("cgi").join(name);
+        self.command(WWW_DATA, name, path.to_str().unwrap(), arguments)
     }
 
     /// Stops the program. It exits with status 0.
     #[track_caller]
-    pub fn stop_responder(&mut self) {
-        let process = &mut self.responder.as_mut().expect("a responder").process;
+    pub fn stop_responder(&self) {
+        let mut responder = self.responder.lock().unwrap();
+        let process = &mut responder.as_mut().expect("a responder").process;
         kill_process(Pid::from_raw(process.id() as i32).unwrap(), Signal::TERM).unwrap();
         let status = process.wait().unwrap();
         assert!(status.success(), "{status}");

@@ -11,6 +11,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
@@ -143,7 +144,7 @@ pub struct Site {
     pub fpm_settings: &'static str,
     is_container: bool,
     processes: Vec<Child>,
-    responder: Option<Responder>,
+    responder: Mutex<Option<Responder>>,
     pub has_file_in_docroot: bool,
 }
 
@@ -175,7 +176,7 @@ impl Site {
             fpm_settings: "",
             is_container: false,
             processes: Vec::new(),
-            responder: None,
+            responder: Mutex::default(),
             has_file_in_docroot: false,
         }
     }
@@ -342,13 +343,14 @@ impl Site {
 
     #[track_caller]
     fn start_as(&mut self, user: u32, name: &str, program: &str, arguments: &[&str]) {
+        self.set_owners();
         let mut command = self.command(user, name, program, arguments);
         self.processes.push(command.spawn().expect("setpriv and unshare, of Debian's util-linux"));
     }
 
-    /// A server in its own process group.
+    /// Makes www-data or the site's own user the owner of every file.
     #[track_caller]
-    fn command(&self, user: u32, name: &str, program: &str, arguments: &[&str]) -> Command {
+    fn set_owners(&self) {
         let everything = output(Command::new("find").arg(self.path()), "findutils");
         for path in String::from_utf8(everything).unwrap().lines() {
             let own = ["cgi", "data", "docroot", "sessions"].map(|folder| self.path().join(folder));
@@ -357,6 +359,11 @@ impl Site {
             chown(path, Some(owner), Some(owner)).expect("this test needs to run as root");
         }
         fs::set_permissions(self.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    /// A server in its own process group.
+    #[track_caller]
+    fn command(&self, user: u32, name: &str, program: &str, arguments: &[&str]) -> Command {
         let log = File::create(self.path().join(format!("log/{name}.out"))).unwrap();
         let container: &[&str] = &["unshare", "--pid", "--fork", "--kill-child", "setpriv"];
         let container = if self.is_container && user == WWW_DATA { container } else { &[] };
@@ -403,7 +410,8 @@ impl Site {
 
 impl Drop for Site {
     fn drop(&mut self) {
-        let responder = self.responder.iter_mut().map(|responder| &mut responder.process);
+        let responder = self.responder.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let responder = responder.iter_mut().map(|responder| &mut responder.process);
         for process in self.processes.iter_mut().rev().chain(responder) {
             // fcgiwrap does not terminate its child processes.
             let shell = |line: String| {
