@@ -281,7 +281,7 @@ impl Survey<'_> {
             let name = name(path);
             if name.starts_with('.') && name.ends_with(".tmp") && !is_new(path) {
                 let text = "was left by a process that was killed, and can be removed";
-                let fix = format!("sudo rm {}", quoted(path));
+                let fix = format!("sudo rm -d {}", quoted(path));
                 self.report.add_with_fix(Level::Warning, path.display(), text, fix);
             }
         }

@@ -281,6 +281,20 @@ fn no_command_follows_a_symbolic_link_out_of_the_data() {
 }
 
 #[test]
+fn folder_with_the_name_of_a_temporary_file_is_removed() {
+    let school = School::new();
+    let folder = school.path("aula1/.Comedor-MenuTypes.json.tmp");
+    fs::create_dir_all(&folder).unwrap();
+    let old = SystemTime::now() - Duration::from_secs(120);
+    fs::File::open(&folder).unwrap().set_modified(old).unwrap();
+    let add = school.post("add_menu_type").json(&json!({"id": "a", "label": "A"}));
+    add.run().fails("INTERNAL_ERROR");
+    let (_, findings) = check(&school, &[], &[], "");
+    fix(found(&findings, "warning", ".Comedor-MenuTypes.json.tmp", "was left"));
+    add.run().ok();
+}
+
+#[test]
 fn damaged_file_is_not_moved_into_a_folder() {
     let school = School::new();
     school.write(TYPES, "{");
