@@ -141,7 +141,18 @@ impl Temporary {
         let create = || OpenOptions::new().write(true).create_new(true).mode(mode).open(&temporary);
         let created = match create() {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                fs::remove_file(&temporary).and_then(|()| create())
+                match fs::remove_file(&temporary).and_then(|()| create()) {
+                    // Another writer was faster: the lock file was deleted.
+                    Err(error)
+                        if matches!(
+                            error.kind(),
+                            ErrorKind::NotFound | ErrorKind::AlreadyExists
+                        ) =>
+                    {
+                        return Err(Error::Busy);
+                    }
+                    created => created,
+                }
             }
             created => created,
         };

@@ -240,6 +240,22 @@ fn writer_starts_over_if_its_lock_file_is_deleted() {
 }
 
 #[test]
+fn temporary_file_that_another_writer_removes_is_busy() {
+    let school = School::new();
+    school.save(save("old"));
+    let temporary = "aula1/Comedor/2026-11/20/._datos.json.tmp";
+    let write = school.post("save_menu").json(&save("new"));
+    school.write(temporary, "half");
+    let (answer, trace) = write.trace(&[]);
+    answer.ok();
+    let opened: Vec<&str> = trace.lines().filter(|line| line.starts_with("openat(")).collect();
+    let found = 1 + opened.iter().position(|line| line.contains("EEXIST")).expect("a leftover");
+    school.write(temporary, "half");
+    let remove = |_: &str| fs::remove_file(school.path(temporary)).unwrap();
+    write.stopped(&format!("openat:when={found}"), remove).fails("BUSY");
+}
+
+#[test]
 fn empty_file_with_a_time_far_in_the_future_counts_as_old() {
     let school = School::new();
     for (ahead, code) in [(5, Some("BUSY")), (3600, None)] {
