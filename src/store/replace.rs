@@ -86,9 +86,15 @@ fn exchange(
         && snapshot.is_unmodified().unwrap_or(false);
     let flushed = if is_ours { flush(path) } else { Ok(Outcome::Conflict) };
     if !is_ours || lease.is_breaking() {
-        // Another program has replaced or deleted the new file: that stays.
-        if lock.is_held() && !temporary.is_own(path) {
-            return Ok(Outcome::Conflict);
+        if lock.is_held() {
+            // Another program has replaced or deleted the new file: that stays.
+            if !temporary.is_own(path) {
+                return Ok(Outcome::Conflict);
+            }
+        } else if !snapshot.is_at(&temporary.path).unwrap_or(false) {
+            // The lock file was deleted, and another writer may have removed the old file.
+            let missing = io::Error::from(ErrorKind::NotFound);
+            return Err(Error::unflushed("find the old file", path)(missing));
         }
         renameat_with(CWD, &temporary.path, CWD, path, RenameFlags::EXCHANGE)
             .map_err(|error| Error::unflushed("exchange back", path)(error.into()))?;
