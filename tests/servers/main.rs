@@ -376,7 +376,7 @@ impl Site {
         fs::rename(&socket, &moved).unwrap();
         fails("No such file or directory");
         fs::rename(&moved, &socket).unwrap();
-        fs::set_permissions(&socket, Permissions::from_mode(0)).unwrap();
+        fs::set_permissions(&socket, Permissions::from_mode(0o000)).unwrap();
         fails("Permission denied");
         fs::set_permissions(&socket, Permissions::from_mode(0o660)).unwrap();
     }
