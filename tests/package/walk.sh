@@ -19,6 +19,8 @@ mount -t proc none "$root/proc"
 mount --rbind /dev "$root/dev"
 mount -t tmpfs none "$root/run"
 mount -t tmpfs none "$root/tmp"
+# The repository may be below /tmp, or on a file system of its own.
+mkdir -p "$root$repository"
 mount --bind "$repository" "$root$repository"
 mount --bind "$repository/target/install" "$root$repository/target"
 ip link set lo up
