@@ -161,8 +161,9 @@ fn memory_and_descriptors_do_not_leak() {
     run(requests);
     let after = process.status("VmHWM");
     println!("requests: {requests}, peak memory: {memory} KiB, then {after} KiB");
-    // By then the memory pools of all threads have their final size.
-    assert!(after <= memory + 1024, "{memory} KiB, then {after} KiB");
+    // A thread that starts late brings its buffer and its memory pool. A leak of 50 bytes per
+    // request exceeds this.
+    assert!(after <= memory + 2048, "{memory} KiB, then {after} KiB");
     assert!(after < 8 * 1024, "{after} KiB");
     assert!(process.descriptors() <= descriptors + 16);
     process.stop();
