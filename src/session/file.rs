@@ -1,0 +1,137 @@
+//! PHP's session files: finding, locking and reading one. The content is never written.
+//!
+//! PHP holds an exclusive lock on the file while one of its pages runs
+//! (ext/session/mod_files.c), so the file is complete while this program holds a shared lock.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rustix::fs::{Timespec, Timestamps, UTIME_NOW, futimens};
+use rustix::io::Errno;
+use rustix::process::{geteuid, getuid};
+
+use super::{Session, SessionId, unusable};
+use crate::config::{SavePath, SessionConfig};
+use crate::error::Error;
+use crate::files::{self, Fault, Lock};
+
+/// The timeout for a PHP page that holds the session
+const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The session with this id. Sets the file's times, which keeps the session alive as a PHP page
+/// would. Fails as [`find`] does.
+pub fn open(config: &SessionConfig, id: &SessionId) -> Result<Session, Error> {
+    let found = find(config, id)?;
+    // Like PHP, this ignores an error.
+    _ = futimens(&found.file, &NOW);
+    Ok(found.session)
+}
+
+/// A session and its file, unlocked again
+#[derive(Debug)]
+pub struct Found {
+    /// The decoded session
+    pub session: Session,
+    file: File,
+}
+
+/// The session with this id.
+///
+/// Fails with INVALID_SESSION if PHP would not accept it, with BUSY if a page holds it for more
+/// than five seconds, and with INTERNAL_ERROR if this user lacks access to the folder or the file.
+pub fn find(config: &SessionConfig, id: &SessionId) -> Result<Found, Error> {
+    let path = path(&config.save_path, id).ok_or_else(Error::not_logged_in)?;
+    let unusable = |why: &dyn std::fmt::Display| unusable(&shortened(&path), why);
+
+    let file = open_file(&path, config)?.map_err(|fault| unusable(&fault))?;
+    let locked = files::lock(&file, Lock::Shared, LOCK_TIMEOUT);
+    if !locked.map_err(|error| internal(&path, &error))? {
+        return Err(Error::busy());
+    }
+    let (bytes, metadata) = files::read(&file).map_err(|fault| match fault {
+        Fault::Io(error) => internal(&path, &error),
+        fault => unusable(&fault),
+    })?;
+    files::unlock(&file).map_err(|error| internal(&path, &error))?;
+
+    // A logout between open and lock deletes the file.
+    let is_deleted = metadata.nlink() == 0;
+    let age = metadata.modified().ok().and_then(|modified| modified.elapsed().ok());
+    if is_deleted || config.max_age.is_some_and(|max_age| age.is_some_and(|age| age > max_age)) {
+        return Err(Error::not_logged_in());
+    }
+    if !is_ours(metadata.uid()) {
+        return Err(unusable(&format_args!("it belongs to another user ({})", metadata.uid())));
+    }
+    let session = Session::decode(bytes, config.format).map_err(|error| unusable(&error))?;
+    Ok(Found { session, file })
+}
+
+const NOW: Timestamps = {
+    let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
+    Timestamps { last_access: now, last_modification: now }
+};
+
+fn internal(path: &Path, error: &io::Error) -> Error {
+    let user = geteuid().as_raw();
+    Error::internal(format!("session {}: user {user}: {error}", shortened(path)))
+}
+
+/// The path with a shortened id, for the log.
+fn shortened(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    match name.strip_prefix("sess_").and_then(|id| id.get(..4)) {
+        Some(start) => path.with_file_name(format!("sess_{start}…")).display().to_string(),
+        None => path.display().to_string(),
+    }
+}
+
+/// The path of the session `id` (`ps_files_path_create`). The first characters of the id are names of
+/// folders; `None` if the id is not longer than their number.
+fn path(save_path: &SavePath, id: &SessionId) -> Option<PathBuf> {
+    let id = id.as_str();
+    if id.len() <= save_path.depth {
+        return None;
+    }
+    let mut path = save_path.folder.clone();
+    path.extend(id.split("").skip(1).take(save_path.depth));
+    path.push(["sess_", id].concat());
+    Some(path)
+}
+
+/// Opens the file for reading and writing, as PHP does, but never creates it and does not block on a
+/// FIFO. The inner error is for a path that exists but is not a session file.
+fn open_file(path: &Path, config: &SessionConfig) -> Result<Result<File, Fault>, Error> {
+    let error = match files::open(OpenOptions::new().read(true).write(true), path) {
+        Ok(file) => return Ok(Ok(file)),
+        Err(Fault::Io(error)) => error,
+        Err(fault) => return Ok(Err(fault)),
+    };
+    let folder = &config.save_path.folder;
+    match Errno::from_io_error(&error) {
+        // A folder can only be opened for reading.
+        Some(Errno::ISDIR) => Ok(Err(Fault::NotRegular)),
+        Some(Errno::NAMETOOLONG) => Err(Error::not_logged_in()),
+        // If the folder of the setting is missing, the setting is wrong. If the file, or a folder
+        // below that one, is missing, the session has ended.
+        Some(Errno::NOENT) if folder.is_dir() => Err(Error::not_logged_in()),
+        Some(Errno::NOENT) => Err(internal(folder, &error)),
+        Some(Errno::ACCESS) => {
+            let lacks = match path.symlink_metadata() {
+                Ok(_) => "needs read and write permission for the file, as PHP does",
+                Err(_) => "needs execute permission for its folder",
+            };
+            let user = geteuid().as_raw();
+            Err(Error::internal(format!("session {}: user {user} {lacks}", shortened(path))))
+        }
+        _ => Err(internal(path, &error)),
+    }
+}
+
+/// Whether PHP accepts the owner (`ps_files_open`): root, this user, or any if this user is root.
+fn is_ours(owner: u32) -> bool {
+    owner == 0 || owner == geteuid().as_raw() || [0, owner].contains(&getuid().as_raw())
+}
