@@ -161,6 +161,27 @@ impl Site {
         self.write("example.conf", example);
         self.start_fpm("fpm.sock");
         let (folder, port) = (self.path().display(), self.port);
+        let server = format!(
+            "server {{
+                listen 127.0.0.1:{port};
+                root {folder}/docroot;
+                location ~ \\.php$ {{
+                    include /etc/nginx/fastcgi_params;
+                    fastcgi_param SCRIPT_FILENAME $document_root$fastcgi_script_name;
+                    fastcgi_pass unix:{folder}/fpm.sock;
+                }}
+                include {folder}/example.conf;
+            }}
+            "
+        );
+        self.start_nginx_only(&server);
+        self.wait();
+    }
+
+    /// nginx with these lines in `http`.
+    #[track_caller]
+    pub fn start_nginx_only(&mut self, http: &str) {
+        let folder = self.path().display();
         let configuration = format!(
             "daemon off;
             worker_processes auto;
@@ -174,16 +195,7 @@ impl Site {
                 proxy_temp_path {folder}/tmp/proxy;
                 uwsgi_temp_path {folder}/tmp/uwsgi;
                 scgi_temp_path {folder}/tmp/scgi;
-                server {{
-                    listen 127.0.0.1:{port};
-                    root {folder}/docroot;
-                    location ~ \\.php$ {{
-                        include /etc/nginx/fastcgi_params;
-                        fastcgi_param SCRIPT_FILENAME $document_root$fastcgi_script_name;
-                        fastcgi_pass unix:{folder}/fpm.sock;
-                    }}
-                    include {folder}/example.conf;
-                }}
+                {http}
             }}
             "
         );
@@ -191,6 +203,5 @@ impl Site {
         let error_log = format!("{folder}/log/error.log");
         let configuration = format!("{folder}/nginx.conf");
         self.start("nginx", "/usr/sbin/nginx", &["-e", &error_log, "-c", &configuration]);
-        self.wait();
     }
 }

@@ -1,0 +1,242 @@
+//! nginx-routing.conf.example as the balancer of two servers, `norte` and `sur`, which share nothing.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::support::site::{Site, nginx_with_fastcgi, wait_until};
+use crate::support::{REPOSITORY, Value, json, output};
+
+const DATE: &str = "2026-03-04";
+
+/// nginx with the example. `server_a` and `server_b` are these addresses.
+fn balancer(server_a: &str, server_b: &str) -> Site {
+    let mut site = Site::new();
+    let example = Path::new(REPOSITORY).join("nginx-routing.conf.example");
+    let mut example = fs::read_to_string(example).unwrap();
+    for (shipped, here) in [
+        ("listen 80 ", format!("listen 127.0.0.1:{} ", site.port)),
+        ("10.0.0.11:80;", format!("{server_a};")),
+        ("10.0.0.12:80;", format!("{server_b};")),
+    ] {
+        assert!(example.contains(shipped), "{shipped}");
+        example = example.replace(shipped, &here);
+    }
+    site.start_nginx_only(&example);
+    wait_until("the balancer", || TcpStream::connect(("127.0.0.1", site.port)).is_ok());
+    site
+}
+
+/// A browser at a host name of the balancer, with cookies of its own.
+struct Browser<'b> {
+    balancer: &'b Site,
+    host: &'static str,
+}
+
+impl Browser<'_> {
+    fn url(&self, page: &str) -> String {
+        format!("http://{}:{}/{page}", self.host, self.balancer.port)
+    }
+
+    /// The status and body of a request with these arguments of curl.
+    #[track_caller]
+    fn curl(&self, arguments: &[&str], page: &str) -> (u16, String) {
+        let jar = self.balancer.path().join(format!("cookies of {}", self.host));
+        let mut command = Command::new("curl");
+        command.args(["-s", "-m", "30", "-w", "\n%{http_code}"]).arg("-b").arg(&jar);
+        if page == "login.php" {
+            command.arg("-c").arg(&jar);
+        }
+        let address = format!("{}:{}:127.0.0.1", self.host, self.balancer.port);
+        command.args(["--resolve", &address]).args(arguments).arg(self.url(page));
+        let output = String::from_utf8(output(&mut command, "curl")).unwrap();
+        let (body, status) = output.rsplit_once('\n').unwrap();
+        (status.parse().unwrap(), body.to_owned())
+    }
+
+    fn get_menu(&self) -> (u16, String) {
+        let page = format!("api/comedor.php?action=get_menu&aulario=aula1&date={DATE}&menu=basal");
+        self.curl(&[], &page)
+    }
+
+    /// The name of the first plate.
+    #[track_caller]
+    fn plate(&self) -> String {
+        let (status, answer) = self.get_menu();
+        assert_eq!(status, 200, "{answer}");
+        let answer: Value = serde_json::from_str(&answer).expect("JSON");
+        answer["menu"]["plates"]["primero"]["name"].as_str().unwrap().to_owned()
+    }
+
+    /// Saves the name of the first plate, as a page of the site `origin` does.
+    #[track_caller]
+    fn save(&self, name: &str, origin: &str) -> (u16, String) {
+        let plates = json!({"primero": {"name": name}});
+        let body = json!({"date": DATE, "menu_type": "basal", "plates": plates}).to_string();
+        let origin = format!("Origin: {}", origin.trim_end_matches('/'));
+        let arguments = ["-H", "Content-Type: application/json", "-H", &origin, "-d", &body];
+        self.curl(&arguments, "api/comedor.php?action=save_menu&aulario=aula1")
+    }
+}
+
+/// Two servers and the balancer.
+struct Schools {
+    server_a: Site,
+    server_b: Site,
+    balancer: Site,
+}
+
+impl Schools {
+    fn start() -> Schools {
+        let (server_a, server_b) = (nginx_with_fastcgi(), nginx_with_fastcgi());
+        let address = |site: &Site| format!("127.0.0.1:{}", site.port);
+        let balancer = balancer(&address(&server_a), &address(&server_b));
+        Schools { server_a, server_b, balancer }
+    }
+}
+
+/// A browser at each school, logged in.
+#[track_caller]
+fn log_in(balancer: &Site) -> [Browser<'_>; 2] {
+    ["norte.school.example", "sur.school.example"].map(|host| {
+        let browser = Browser { balancer, host };
+        assert_eq!(browser.curl(&[], "login.php"), (200, "in".to_owned()));
+        browser
+    })
+}
+
+const TYPES: &str = "api/comedor.php?action=get_menu_types&aulario=aula1";
+
+#[track_caller]
+fn assert_answer((status, answer): (u16, String), expected: u16, code: &str) {
+    assert!(status == expected && answer.contains(code), "{status} {answer}");
+}
+
+#[test]
+fn each_school_is_read_and_written_on_its_own_server() {
+    let schools = Schools::start();
+    let [norte, sur] = log_in(&schools.balancer);
+    for (school, server) in [(&norte, &schools.server_a), (&sur, &schools.server_b)] {
+        assert_answer(school.save(school.host, &school.url("")), 200, "true");
+        assert_eq!(server.plates(DATE)["primero"]["name"], school.host);
+    }
+    assert_eq!((norte.plate(), sur.plate()), (norte.host.to_owned(), sur.host.to_owned()));
+    // A page of another site cannot save: the program sees the host name that the browser sees.
+    assert_answer(norte.save("x", &sur.url("")), 403, "FORBIDDEN");
+    // A body over 1 MiB is refused by the program, with JSON.
+    let big = schools.balancer.path().join("tmp/big");
+    fs::write(&big, " ".repeat(1024 * 1024 + 1)).unwrap();
+    let body = format!("@{}", big.display());
+    let page = "api/comedor.php?action=save_menu&aulario=aula1";
+    assert_answer(norte.curl(&["--data-binary", &body], page), 413, "TOO_LARGE");
+}
+
+#[test]
+fn a_login_at_one_school_is_not_one_at_another_and_an_unknown_host_name_is_refused() {
+    let schools = Schools::start();
+    let [norte, sur] = log_in(&schools.balancer);
+    let jar = schools.balancer.path().join(format!("cookies of {}", norte.host));
+    let jar = fs::read_to_string(jar).unwrap();
+    let cookie = format!("Cookie: PHPSESSID={}", jar.split_whitespace().last().unwrap());
+    let cookie = ["-b", "", "-H", &cookie];
+    assert_answer(norte.curl(&cookie, TYPES), 200, "true");
+    assert_answer(sur.curl(&cookie, TYPES), 400, "INVALID_SESSION");
+    for host in ["este.school.example", "school.example", "127.0.0.1"] {
+        let unknown = Browser { balancer: &schools.balancer, host };
+        assert_answer(unknown.curl(&cookie, TYPES), 421, "Misdirected");
+    }
+}
+
+#[test]
+fn a_school_does_not_notice_that_the_server_of_another_is_stopped() {
+    let schools = Schools::start();
+    let [norte, sur] = log_in(&schools.balancer);
+    assert_answer(norte.save(norte.host, &norte.url("")), 200, "true");
+    assert_eq!(sur.get_menu().0, 200);
+    thread::scope(|scope| {
+        let stopped = scope.spawn(|| {
+            drop(schools.server_b);
+            for _ in 0..20 {
+                let sent = Instant::now();
+                assert_eq!(sur.get_menu().0, 502);
+                assert!(sent.elapsed() < Duration::from_secs(2), "{:?}", sent.elapsed());
+            }
+        });
+        while !stopped.is_finished() {
+            assert_eq!(norte.plate(), norte.host);
+            assert_answer(norte.save(norte.host, &norte.url("")), 200, "true");
+        }
+    });
+}
+
+/// A server that is switched off does not answer, not even with a refusal: its queue of connections
+/// is full.
+#[test]
+fn a_school_whose_server_does_not_answer_gets_504_within_seconds() {
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    rustix::net::listen(&server, 0).unwrap();
+    let address = server.local_addr().unwrap();
+    let mut queue = Vec::new();
+    while let Ok(stream) = TcpStream::connect_timeout(&address, Duration::from_millis(300)) {
+        queue.push(stream);
+    }
+    let balancer = balancer(&address.to_string(), "127.0.0.1:1");
+    let norte = Browser { balancer: &balancer, host: "norte.school.example" };
+    let sent = Instant::now();
+    assert_eq!(norte.get_menu().0, 504);
+    assert!(sent.elapsed() < Duration::from_secs(10), "{:?}", sent.elapsed());
+}
+
+/// The request line and the header fields of the next request. The connection is closed without an
+/// answer.
+fn head_of_request(server: &TcpListener) -> Vec<String> {
+    let (stream, _) = server.accept().unwrap();
+    let lines = BufReader::new(&stream).lines().map(Result::unwrap);
+    lines.take_while(|line| !line.is_empty()).collect()
+}
+
+#[test]
+fn a_server_gets_the_host_name_and_the_address_of_the_browser_whatever_the_browser_claims() {
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    let balancer = balancer(&server.local_addr().unwrap().to_string(), "127.0.0.1:1");
+    let norte = Browser { balancer: &balancer, host: "norte.school.example" };
+    let head = thread::spawn(move || head_of_request(&server));
+    let claims = ["-H", "X-Forwarded-For: 192.0.2.1", "-H", "X-Forwarded-Host: evil.example"];
+    let claims = [&claims, ["-H", "X-Forwarded-Proto: https"].as_slice()].concat();
+    assert_eq!(norte.curl(&claims, TYPES).0, 502);
+    let head = head.join().unwrap();
+    let host = format!("{}:{}", norte.host, balancer.port);
+    for (name, value) in [
+        ("Host", host.as_str()),
+        ("X-Forwarded-For", "127.0.0.1"),
+        ("X-Forwarded-Host", &host),
+        ("X-Forwarded-Proto", "http"),
+    ] {
+        let prefix = format!("{name}: ");
+        let found: Vec<&str> = head.iter().filter_map(|line| line.strip_prefix(&prefix)).collect();
+        assert_eq!(found, [value], "{name}");
+    }
+}
+
+/// Both addresses of this upstream are one server, which closes the connection after a request.
+#[test]
+fn a_request_is_not_sent_to_a_second_address() {
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = server.local_addr().unwrap().to_string();
+    let balancer = balancer(&format!("{address}; server {address}"), "127.0.0.1:1");
+    let norte = Browser { balancer: &balancer, host: "norte.school.example" };
+    let requests = thread::spawn(move || {
+        let heads = std::iter::repeat_with(|| head_of_request(&server));
+        let requests = heads.map_while(|head| head.into_iter().next());
+        requests.map(|line| line[..4].to_owned()).collect::<Vec<_>>()
+    });
+    assert_eq!(norte.save("x", &norte.url("")).0, 502);
+    assert_eq!(norte.get_menu().0, 502);
+    // The end of the list: a connection without a request.
+    TcpStream::connect(&address).unwrap();
+    assert_eq!(requests.join().unwrap(), ["POST", "GET "]);
+}
