@@ -24,6 +24,7 @@ const DOCUMENTS: &[&str] = &[
     "examples/lighttpd-fastcgi.conf.example",
     "examples/lighttpd.conf.example",
     "examples/nginx-fcgiwrap.conf.example",
+    "examples/nginx-routing.conf.example",
     "examples/nginx.conf.example",
 ];
 
