@@ -2,16 +2,12 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::os::fd::OwnedFd;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::net::UnixListener;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use rustix::process::{Pid, Signal, kill_process};
-
-use super::fastcgi::Client;
+use super::fastcgi::{self, Client, Held};
 use super::{FASTCGI, Value, output};
 
 /// One request.
@@ -114,17 +110,38 @@ impl Cgi {
 
     /// The command with this request's environment and no other variable.
     pub fn command(&self) -> Command {
+        self.command_with(|_| true)
+    }
+
+    /// The command that starts a FastCGI responder with the settings of this request.
+    pub fn responder(&self) -> Command {
+        self.command_with(is_setting)
+    }
+
+    fn command_with(&self, is_wanted: impl Fn(&str) -> bool) -> Command {
         let mut words =
             self.wrapper.iter().map(OsString::as_os_str).chain([self.program.as_os_str()]);
         let mut command = Command::new(words.next().unwrap());
         command.args(words).env_clear();
-        let query: Vec<String> = self.query.iter().map(|(k, v)| format!("{k}={v}")).collect();
-        command.env("QUERY_STRING", query.join("&"));
-        for (name, value) in &self.variables {
-            command.env(name, OsStr::from_bytes(value));
-        }
+        let wanted = self.environment().into_iter().filter(|(name, _)| is_wanted(name));
+        command.envs(wanted.map(|(name, value)| (name, OsString::from_vec(value))));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
+    }
+
+    /// In which the last of a name counts.
+    fn environment(&self) -> Vec<(&str, Vec<u8>)> {
+        let query: Vec<String> = self.query.iter().map(|(k, v)| format!("{k}={v}")).collect();
+        let query = ("QUERY_STRING", query.join("&").into_bytes());
+        let variables = self.variables.iter().map(|(name, value)| (name.as_str(), value.clone()));
+        [query].into_iter().chain(variables).collect()
+    }
+
+    /// The FastCGI records of this request, without its settings.
+    pub fn records(&self) -> Vec<u8> {
+        let mut parameters = self.environment();
+        parameters.retain(|(name, _)| !is_setting(name));
+        fastcgi::request_of_bytes(false, &parameters, &self.body)
     }
 
     /// Starts `command`, sends the body of this request and closes standard input.
@@ -154,36 +171,23 @@ impl Cgi {
     }
 
     /// Starts the program with a listening socket as standard input, sends it this request and
-    /// stops it. The settings are in its environment, all else is in the request.
+    /// stops it.
     #[track_caller]
     fn run_fastcgi(&self) -> Answer {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("socket");
-        let listener = OwnedFd::from(UnixListener::bind(&path).unwrap());
-        let is_setting = |name: &str| name.starts_with("COMEDOR_") || name == "TZ";
-        let mut command = self.command();
-        let variables: Vec<(String, Vec<u8>)> = command
-            .get_envs()
-            .filter_map(|(name, value)| {
-                Some((name.to_str()?.to_owned(), value?.as_bytes().to_vec()))
-            })
-            .collect();
-        let (settings, parameters): (Vec<_>, Vec<_>) =
-            variables.into_iter().partition(|(name, _)| is_setting(name));
-        command.env_clear();
-        command.envs(settings.iter().map(|(name, value)| (name, OsStr::from_bytes(value))));
-        let mut child = command.stdin(listener).stdout(Stdio::null()).spawn().unwrap();
-        let parameters: Vec<(&str, &[u8])> =
-            parameters.iter().map(|(name, value)| (name.as_str(), value.as_slice())).collect();
-        let reply = Client::connect(&path).ask_bytes(false, &parameters, &self.body);
-        // The process that was started may be a wrapper.
-        let pid = Pid::from_raw(child.id() as i32).unwrap();
-        kill_process(pid, Signal::TERM).unwrap();
-        let mut log = String::new();
-        child.stderr.take().unwrap().read_to_string(&mut log).unwrap();
-        let status = child.wait().unwrap();
-        assert!(status.success(), "{status:?} {log}");
-        log.extend(reply.stderr.iter().map(|line| format!("{line}\n")));
+        let socket = Held::new();
+        let process = socket.spawn(self.responder());
+        let mut answer = self.ask(&socket.path);
+        answer.log.insert_str(0, &process.stop());
+        answer
+    }
+
+    /// Sends it to the responder on this socket.
+    #[track_caller]
+    pub fn ask(&self, socket: &Path) -> Answer {
+        let mut client = Client::connect(socket);
+        let reply = client.send(self.records()).reply();
+        client.is_at_end();
+        let log = reply.stderr.iter().map(|line| format!("{line}\n")).collect();
         Answer::parse(reply.stdout.as_bytes(), log)
     }
 
@@ -213,6 +217,10 @@ impl Cgi {
         trace.for_each(drop);
         Answer::of(child)
     }
+}
+
+fn is_setting(name: &str) -> bool {
+    name.starts_with("COMEDOR_") || name == "TZ"
 }
 
 /// The response to a request.

@@ -62,7 +62,8 @@ pub fn request(keep: bool, pairs: &[(&str, &str)], body: &[u8]) -> Vec<u8> {
     request_of_bytes(keep, pairs, body)
 }
 
-fn request_of_bytes<V: AsRef<[u8]>>(keep: bool, pairs: &[(&str, V)], body: &[u8]) -> Vec<u8> {
+/// The same with values that need not be UTF-8.
+pub fn request_of_bytes<V: AsRef<[u8]>>(keep: bool, pairs: &[(&str, V)], body: &[u8]) -> Vec<u8> {
     [begin(keep), params_of_bytes(pairs), stream(STDIN, body), record(STDIN, b"")].concat()
 }
 
@@ -124,17 +125,16 @@ impl Client {
 
     /// Sends a request and returns the answer.
     pub fn ask(&mut self, keep: bool, pairs: &[(&str, &str)], body: &[u8]) -> Reply {
-        self.ask_bytes(keep, pairs, body)
+        self.send(request(keep, pairs, body)).reply()
     }
 
-    /// The same with values that need not be UTF-8.
-    pub fn ask_bytes<V: AsRef<[u8]>>(
-        &mut self,
-        keep: bool,
-        pairs: &[(&str, V)],
-        body: &[u8],
-    ) -> Reply {
-        self.send(request_of_bytes(keep, pairs, body)).reply()
+    /// All that the server sends before the connection ends, even by a reset.
+    pub fn received(&mut self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        match self.0.read_to_end(&mut bytes) {
+            Err(error) if error.kind() != ErrorKind::ConnectionReset => panic!("{error}"),
+            _ => bytes,
+        }
     }
 
     /// Checks that the server has closed, or shut down sending.
@@ -184,11 +184,7 @@ impl Process {
     /// Stops it as systemd does; it must end with success. Returns what it logged.
     #[track_caller]
     pub fn stop(mut self) -> String {
-        // Under strace it is a child.
-        let children = format!("/proc/{0}/task/{0}/children", self.0.id());
-        let child = fs::read_to_string(children).unwrap_or_default();
-        let pid = child.trim().parse().unwrap_or(self.0.id() as i32);
-        kill_process(Pid::from_raw(pid).unwrap(), Signal::TERM).unwrap();
+        kill_process(self.pid(), Signal::TERM).unwrap();
         let mut log = String::new();
         self.0.stderr.take().unwrap().read_to_string(&mut log).unwrap();
         let status = self.0.wait().unwrap();
@@ -196,22 +192,32 @@ impl Process {
         log
     }
 
+    /// The process id of the program. Under strace it is a child of the process that was started.
+    fn pid(&self) -> Pid {
+        let started = self.0.id();
+        let children = format!("/proc/{started}/task/{started}/children");
+        let child = fs::read_to_string(children).unwrap_or_default();
+        Pid::from_raw(child.trim().parse().unwrap_or(started as i32)).unwrap()
+    }
+
     /// A value in KiB of /proc/PID/status, such as the peak memory `VmHWM`.
     pub fn status(&self, name: &str) -> u64 {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.0.id())).unwrap();
+        let status = fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
         line.trim_start_matches(':').trim().trim_end_matches(" kB").parse().unwrap()
     }
 
     pub fn descriptors(&self) -> usize {
-        fs::read_dir(format!("/proc/{}/fd", self.0.id())).unwrap().count()
+        fs::read_dir(format!("/proc/{}/fd", self.pid())).unwrap().count()
     }
 }
 
 impl Drop for Process {
     fn drop(&mut self) {
-        _ = self.0.kill();
-        _ = self.0.wait();
+        if let Ok(None) = self.0.try_wait() {
+            _ = kill_process(self.pid(), Signal::KILL);
+            _ = self.0.wait();
+        }
     }
 }
 

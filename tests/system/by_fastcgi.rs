@@ -1,5 +1,6 @@
 //! The tests of `main.rs` that send requests without looking at the process, through FastCGI.
 
+mod faults;
 mod sessions;
 #[path = "../support/mod.rs"]
 mod support;

@@ -1,16 +1,23 @@
 //! Injected faults: kills and errors at every system call, full and read-only disks, a PHP
 //! application that truncates files, many concurrent writers. After each fault the old or the new
 //! file must be complete, and the next write must succeed immediately.
+//!
+//! With FastCGI a kill ends the responder. After an error, the same process must answer the next
+//! write and have no more open file descriptors than before.
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::{Read, Write as _};
+use std::ops::RangeInclusive;
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::support::fastcgi::{Client, Held, Process};
 use crate::support::*;
 
 /// A write and the file that it changes.
@@ -38,9 +45,12 @@ impl Write {
     fn school(&self) -> School {
         let school = School::new();
         if self.replaces {
-            school.save(save("old"));
-            let old = json!({"id": "alergias", "label": "A"});
-            school.post("rename_menu_type").json(&old).run().ok();
+            let menu = json!({"plates": {"primero": {"name": "old", "pictogram": ""}}});
+            let day = json!({"date": DATE, "menus": {"basal": menu}});
+            let types = json!([{"id": "basal", "label": "B"}, {"id": "vegetariano", "label": "V"}]);
+            school.write(DAY, day.to_string());
+            school.write(TYPES, types.to_string());
+            school.write(LOCK, "");
         }
         school
     }
@@ -61,30 +71,60 @@ impl Write {
         (old, self.content(&school))
     }
 
-    /// The system calls of this write: how often each is made.
-    fn calls(&self) -> BTreeMap<String, usize> {
+    /// Sends it in a new school to the program under strace with these options.
+    fn run_under(&self, strace: &[&str]) -> Run {
         let school = self.school();
-        let (answer, trace) = self.request(&school).trace(&[]);
-        answer.ok();
-        let mut calls = BTreeMap::new();
-        for line in trace.lines() {
-            if let Some((call, _)) = line.split_once('(') {
-                *calls.entry(call.to_owned()).or_default() += 1;
-            }
+        let request = self.request(&school).under(&["strace"]).under(strace);
+        if FASTCGI {
+            let socket = Held::new();
+            // Sent before the program starts, so that its first thread does everything.
+            let mut client = Client::connect(&socket.path);
+            client.send(request.records());
+            let process = socket.spawn(request.responder());
+            let output = String::from_utf8_lossy(&client.received()).into_owned();
+            Run { school, output, process, socket: Some(socket) }
+        } else {
+            let mut process = Process(request.start());
+            let mut output = String::new();
+            process.0.stdout.take().unwrap().read_to_string(&mut output).unwrap();
+            process.0.wait().unwrap();
+            Run { school, output, process, socket: None }
         }
-        assert!(calls.len() > 15, "{calls:?}");
+    }
+
+    fn run_with(&self, fault: &str) -> Run {
+        self.run_under(&["-o", "/dev/null", "-e", &format!("inject={fault}")])
+    }
+
+    /// The system calls of this write: of each name the first and the last, counted from the start of
+    /// the process. Those of a responder are between accepting the connection and waiting for the next.
+    fn calls(&self) -> BTreeMap<String, RangeInclusive<usize>> {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let run = self.run_under(&["-o", file.path().to_str().unwrap()]);
+        assert!(run.is_success(), "{}", run.output);
+        drop(run);
+        let trace = fs::read_to_string(file.path()).unwrap();
+        let (before, during) = match FASTCGI {
+            true => trace.split_once("\naccept4(").unwrap(),
+            // strace cannot inject a fault into the execve that starts the program.
+            false => trace.split_once('\n').unwrap(),
+        };
+        let names = |text: &str| -> Vec<String> {
+            text.lines().filter_map(|line| Some(line.split_once('(')?.0.to_owned())).collect()
+        };
+        let (before, during) = (names(before), names(during));
+        let mut calls = BTreeMap::new();
+        for call in during.into_iter().take_while(|call| call != "epoll_pwait") {
+            let first = before.iter().filter(|&other| *other == call).count() + 1;
+            let range = calls.entry(call).or_insert(first..=first - 1);
+            *range = first..=range.end() + 1;
+        }
+        assert!(calls.len() > 10, "{calls:?}");
         calls
     }
 
-    /// Runs it in a new school with a fault injected by strace.
-    fn run_with(&self, inject: &str) -> (School, Output) {
-        let school = self.school();
-        let output = self.request(&school).inject(inject).start().wait_with_output().unwrap();
-        (school, output)
-    }
-
-    /// The next write succeeds and leaves no temporary file.
-    fn next_writer_succeeds(&self, school: &School, fault: &str) {
+    /// The next write, sent with `send`, succeeds and leaves no temporary file.
+    fn next_succeeds(&self, school: &School, fault: &str, send: impl Fn(&Cgi) -> Answer) {
         let leftovers = || school.files().into_iter().filter(|path| path.ends_with(".tmp")).count();
         assert!(leftovers() <= 1, "{fault}");
         let started = Instant::now();
@@ -95,9 +135,26 @@ impl Write {
                 school.post("rename_menu_type").json(&next)
             }
         };
-        next.run().ok();
+        send(&next).ok();
         assert!(started.elapsed() < Duration::from_secs(5), "{fault}: no deadline is waited out");
         assert_eq!(leftovers(), 0, "{fault}");
+    }
+}
+
+/// A write that was sent.
+struct Run {
+    school: School,
+    /// What the client received
+    output: String,
+    /// With CGI it has exited
+    process: Process,
+    /// The socket of a responder
+    socket: Option<Held>,
+}
+
+impl Run {
+    fn is_success(&self) -> bool {
+        self.output.contains("\"success\":true")
     }
 }
 
@@ -107,14 +164,17 @@ fn a_kill_at_any_system_call_leaves_the_old_or_the_new_file() {
     for write in writes() {
         let (old, new) = write.old_and_new();
         for (call, times) in write.calls() {
-            for time in 1..=times {
+            for time in times {
                 let fault = format!("{call}:signal=KILL:when={time}");
-                let (school, _) = write.run_with(&fault);
-                let content = write.content(&school);
+                let mut run = write.run_with(&fault);
+                let status = run.process.0.wait().unwrap();
+                assert_eq!(status.signal(), Some(9), "{} {fault}", write.action);
+                let content = write.content(&run.school);
                 assert!(content == old || content == new, "{} {fault}: {content:?}", write.action);
+                assert!(content == new || !run.is_success(), "{} {fault}", write.action);
                 kills += 1;
                 stored += usize::from(content == new);
-                write.next_writer_succeeds(&school, &fault);
+                write.next_succeeds(&run.school, &fault, Cgi::run);
             }
         }
     }
@@ -124,17 +184,21 @@ fn a_kill_at_any_system_call_leaves_the_old_or_the_new_file() {
 
 #[test]
 fn the_answer_is_correct_after_an_error_of_any_system_call() {
-    const CALLS: [&str; 17] = [
+    // Those on files. The tests of the responder cover the calls on its connections.
+    const CALLS: [&str; 22] = [
         "openat",
         "open",
         "read",
+        "pread64",
         "write",
         "fsync",
         "fdatasync",
         "rename",
         "renameat",
         "renameat2",
+        "unlink",
         "flock",
+        "fcntl",
         "mkdir",
         "fstat",
         "newfstatat",
@@ -142,38 +206,47 @@ fn the_answer_is_correct_after_an_error_of_any_system_call() {
         "ftruncate",
         "fchmod",
         "fchown",
+        "utimensat",
+        "readlink",
     ];
     let (mut errors, mut answers) = (0, BTreeMap::<String, usize>::new());
     for write in writes() {
         let (old, new) = write.old_and_new();
+        let sound = write.run_under(&["-o", "/dev/null"]);
+        let descriptors = sound.socket.as_ref().map(|_| sound.process.descriptors());
         let calls = write.calls();
         for (call, times) in calls.iter().filter(|(call, _)| CALLS.contains(&call.as_str())) {
-            for time in 1..=*times {
+            for time in times.clone() {
                 for error in ["EIO", "ENOSPC", "EACCES", "EINTR"] {
                     let fault = format!("{call}:error={error}:when={time}");
-                    let (school, output) = write.run_with(&fault);
+                    let run = write.run_with(&fault);
                     errors += 1;
-                    let content = write.content(&school);
-                    let text = String::from_utf8_lossy(&output.stdout);
+                    let content = write.content(&run.school);
+                    let text = &run.output;
                     let case = format!("{} {fault}: {text} {content:?}", write.action);
                     assert!(content == old || content == new, "{case}");
                     let code =
                         ["INTERNAL_ERROR", "BUSY", "INVALID_SESSION", "MISSING_PARAM", "NOT_FOUND"];
                     let code = code.into_iter().find(|code| text.contains(code));
-                    if text.contains("\"success\":true") {
+                    if run.is_success() {
                         assert!(content == new, "{case}");
                     } else if code.is_some() && !text.contains("may have been stored") {
                         assert!(content == old, "{case}");
                     } else if text.is_empty() {
                         // Only an error of the write to standard output can lose the answer.
-                        assert_eq!(call, "write", "{case}");
+                        assert!(call == "write" && !FASTCGI, "{case}");
                     } else {
                         assert!(text.contains("may have been stored"), "{case}");
                     }
                     *answers
                         .entry(code.unwrap_or("success or no answer").to_owned())
                         .or_default() += 1;
-                    write.next_writer_succeeds(&school, &fault);
+                    let Some(socket) = &run.socket else {
+                        write.next_succeeds(&run.school, &fault, Cgi::run);
+                        continue;
+                    };
+                    write.next_succeeds(&run.school, &fault, |next| next.ask(&socket.path));
+                    assert_eq!(Some(run.process.descriptors()), descriptors, "{case}");
                 }
             }
         }
@@ -272,19 +345,68 @@ fn a_file_that_php_has_truncated_is_never_shown_partially() {
     assert_eq!(file["menus"]["basal"]["plates"]["primero"]["name"], "whole");
 }
 
-/// 32 writers with 40 writes each. Every eighth write is killed at some point.
+/// The program under load: a process for each request, or one responder.
+struct Server {
+    socket: Held,
+    responder: Mutex<Option<Process>>,
+}
+
+impl Server {
+    fn new() -> Server {
+        Server { socket: Held::new(), responder: Mutex::new(None) }
+    }
+
+    /// Ends the responder and starts another one.
+    fn restart(&self, request: &Cgi) {
+        let mut responder = self.responder.lock().unwrap();
+        drop(responder.take());
+        *responder = Some(self.socket.spawn(request.responder()));
+    }
+
+    /// Sends a write and kills the program after the time `kill`, if there is one. Returns whether the
+    /// write was acknowledged.
+    fn send(&self, request: &Cgi, kill: Option<Duration>) -> bool {
+        if !FASTCGI {
+            let mut child = request.start();
+            let Some(time) = kill else {
+                Answer::of(child).ok();
+                return true;
+            };
+            thread::sleep(time);
+            _ = child.kill();
+            _ = child.wait();
+            return false;
+        }
+        let mut client = Client::connect(&self.socket.path);
+        // A responder that is killed does not read it.
+        _ = client.0.write_all(&request.records());
+        if let Some(time) = kill {
+            thread::sleep(time);
+            self.restart(request);
+        }
+        let answer = String::from_utf8_lossy(&client.received()).into_owned();
+        let is_acknowledged = answer.contains("\"success\":true");
+        assert!(is_acknowledged || answer.is_empty(), "{answer}");
+        is_acknowledged
+    }
+}
+
+/// 32 writers with 40 writes each. During every eighth write the program is killed at some point.
 fn crowd(aulario_of: impl Fn(usize) -> String + Sync) {
     const WRITERS: usize = 32;
     const WRITES: usize = 40;
-    let school = School::new();
+    let (school, server) = (School::new(), Server::new());
     for writer in 0..WRITERS {
         school.write(&format!("{}.json", aulario_of(writer)), "{}");
+    }
+    if FASTCGI {
+        server.restart(&school.post("save_menu"));
     }
     let acknowledged = Mutex::new(Vec::new());
     let killed = AtomicUsize::new(0);
     thread::scope(|scope| {
         for writer in 0..WRITERS {
-            let (school, acknowledged, killed) = (&school, &acknowledged, &killed);
+            let (school, server, acknowledged, killed) = (&school, &server, &acknowledged, &killed);
             let aulario = aulario_of(writer);
             scope.spawn(move || {
                 for write in 0..WRITES {
@@ -294,22 +416,21 @@ fn crowd(aulario_of: impl Fn(usize) -> String + Sync) {
                     let name = format!("{writer}-{write}");
                     let plates = json!({&plate: {"name": name}});
                     let body = json!({"date": date, "menu_type": menu_type, "plates": plates});
-                    let mut child = school.post("save_menu").aulario(&aulario).json(&body).start();
-                    if (writer + write) % 8 == 0 {
-                        thread::sleep(Duration::from_micros(300 * (write as u64 % 9)));
-                        _ = child.kill();
-                        _ = child.wait();
+                    let request = school.post("save_menu").aulario(&aulario).json(&body);
+                    let kill = (writer + write).is_multiple_of(8).then(|| {
                         killed.fetch_add(1, Ordering::Relaxed);
-                        continue;
+                        Duration::from_micros(300 * (write as u64 % 9))
+                    });
+                    if server.send(&request, kill) {
+                        let path = format!("{aulario}/Comedor/2026-10/{}/_datos.json", &date[8..]);
+                        acknowledged.lock().unwrap().push((path, menu_type, plate, writer));
                     }
-                    Answer::of(child).ok();
-                    let path = format!("{aulario}/Comedor/2026-10/{}/_datos.json", &date[8..]);
-                    acknowledged.lock().unwrap().push((path, menu_type, plate, writer));
                 }
             });
         }
     });
     let acknowledged = acknowledged.into_inner().unwrap();
+    assert!(!acknowledged.is_empty());
     for (path, menu_type, plate, writer) in &acknowledged {
         let day: Value = serde_json::from_str(&school.read(path)).expect("a whole file");
         let name = day["menus"][menu_type]["plates"][plate]["name"].as_str();
@@ -321,7 +442,8 @@ fn crowd(aulario_of: impl Fn(usize) -> String + Sync) {
             "{path} {plate} {name:?}"
         );
     }
-    println!("writers: {WRITERS}, writes: {}, kills: {killed:?}, losses: 0", WRITERS * WRITES);
+    let (writes, stored) = (WRITERS * WRITES, acknowledged.len());
+    println!("writes: {writes}, kills: {killed:?}, acknowledged: {stored}, losses: 0");
 }
 
 #[test]
@@ -357,7 +479,7 @@ fn no_input_leads_to_a_path_outside_of_the_data_and_session_folders() {
             .json(&json!({"date": DATE, "menu_type": "../x", "plates": plates})),
         school.post("add_menu_type").json(&json!({"id": "../../x", "label": "/etc/passwd"})),
     ] {
-        let (_, calls) = request.trace(&["-e", "trace=%file"]);
+        let (_, calls) = request.trace(&["-f", "-e", "trace=%file"]);
         for line in calls.lines() {
             let named = line.split('"').nth(1).filter(|path| !path.is_empty());
             let Some(named) = named.map(Path::new) else { continue };
@@ -377,18 +499,5 @@ fn no_input_leads_to_a_path_outside_of_the_data_and_session_folders() {
                 "{line}"
             );
         }
-    }
-}
-
-#[test]
-fn a_closed_or_full_standard_output_loses_no_write() {
-    let school = School::new();
-    let request = school.post("save_menu").json(&save("stored"));
-    for shell in ["exec \"$0\" >&-", "exec \"$0\" >/dev/full 2>/dev/full", "exec \"$0\" 2>&-"] {
-        fs::remove_file(school.path(DAY)).ok();
-        let request = request.clone().shell(shell);
-        let child = request.send(request.command().stdout(Stdio::null()));
-        assert!(child.wait_with_output().unwrap().status.success(), "{shell}");
-        assert_eq!(school.menu("basal")["menu"]["plates"]["primero"]["name"], "stored", "{shell}");
     }
 }

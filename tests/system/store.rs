@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use crate::support::*;
 
@@ -236,4 +236,17 @@ fn a_success_is_on_disk_before_its_answer() {
     first.extend(last.clone());
     assert_eq!(calls(&save), first);
     assert_eq!(calls(&save), last);
+}
+
+#[test]
+fn a_closed_or_full_standard_output_loses_no_write() {
+    let school = School::new();
+    let request = school.post("save_menu").json(&save("stored"));
+    for shell in ["exec \"$0\" >&-", "exec \"$0\" >/dev/full 2>/dev/full", "exec \"$0\" 2>&-"] {
+        fs::remove_file(school.path(DAY)).ok();
+        let request = request.clone().shell(shell);
+        let child = request.send(request.command().stdout(Stdio::null()));
+        assert!(child.wait_with_output().unwrap().status.success(), "{shell}");
+        assert_eq!(school.menu("basal")["menu"]["plates"]["primero"]["name"], "stored", "{shell}");
+    }
 }
