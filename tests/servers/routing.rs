@@ -58,6 +58,11 @@ impl Browser<'_> {
         (status.parse().unwrap(), body.to_owned())
     }
 
+    #[track_caller]
+    fn log_in(&self) {
+        assert_eq!(self.curl(&[], "login.php"), (200, "in".to_owned()));
+    }
+
     fn get_menu(&self) -> (u16, String) {
         let page = format!("api/comedor.php?action=get_menu&aulario=aula1&date={DATE}&menu=basal");
         self.curl(&[], &page)
@@ -99,14 +104,19 @@ impl Schools {
     }
 }
 
-/// A browser at each school, logged in.
+/// A browser at each school, not logged in.
+fn browsers(balancer: &Site) -> [Browser<'_>; 2] {
+    ["norte.school.example", "sur.school.example"].map(|host| Browser { balancer, host })
+}
+
+/// The same, logged in.
 #[track_caller]
-fn log_in(balancer: &Site) -> [Browser<'_>; 2] {
-    ["norte.school.example", "sur.school.example"].map(|host| {
-        let browser = Browser { balancer, host };
-        assert_eq!(browser.curl(&[], "login.php"), (200, "in".to_owned()));
-        browser
-    })
+fn logged_in(balancer: &Site) -> [Browser<'_>; 2] {
+    let browsers = browsers(balancer);
+    for browser in &browsers {
+        browser.log_in();
+    }
+    browsers
 }
 
 const TYPES: &str = "api/comedor.php?action=get_menu_types&aulario=aula1";
@@ -119,7 +129,7 @@ fn assert_answer((status, answer): (u16, String), expected: u16, code: &str) {
 #[test]
 fn each_school_is_read_and_written_on_its_own_server() {
     let schools = Schools::start();
-    let [norte, sur] = log_in(&schools.balancer);
+    let [norte, sur] = logged_in(&schools.balancer);
     for (school, server) in [(&norte, &schools.server_a), (&sur, &schools.server_b)] {
         assert_answer(school.save(school.host, &school.url("")), 200, "true");
         assert_eq!(server.plates(DATE)["primero"]["name"], school.host);
@@ -138,23 +148,23 @@ fn each_school_is_read_and_written_on_its_own_server() {
 #[test]
 fn a_login_at_one_school_is_not_one_at_another_and_an_unknown_host_name_is_refused() {
     let schools = Schools::start();
-    let [norte, sur] = log_in(&schools.balancer);
+    let [norte, sur] = browsers(&schools.balancer);
+    norte.log_in();
     let jar = schools.balancer.path().join(format!("cookies of {}", norte.host));
     let jar = fs::read_to_string(jar).unwrap();
     let cookie = format!("Cookie: PHPSESSID={}", jar.split_whitespace().last().unwrap());
-    let cookie = ["-b", "", "-H", &cookie];
-    assert_answer(norte.curl(&cookie, TYPES), 200, "true");
-    assert_answer(sur.curl(&cookie, TYPES), 400, "INVALID_SESSION");
+    assert_answer(norte.curl(&[], TYPES), 200, "true");
+    assert_answer(sur.curl(&["-H", &cookie], TYPES), 400, "INVALID_SESSION");
     for host in ["este.school.example", "school.example", "127.0.0.1"] {
         let unknown = Browser { balancer: &schools.balancer, host };
-        assert_answer(unknown.curl(&cookie, TYPES), 421, "Misdirected");
+        assert_answer(unknown.curl(&["-H", &cookie], TYPES), 421, "Misdirected");
     }
 }
 
 #[test]
 fn a_school_does_not_notice_that_the_server_of_another_is_stopped() {
     let schools = Schools::start();
-    let [norte, sur] = log_in(&schools.balancer);
+    let [norte, sur] = logged_in(&schools.balancer);
     assert_answer(norte.save(norte.host, &norte.url("")), 200, "true");
     assert_eq!(sur.get_menu().0, 200);
     thread::scope(|scope| {
@@ -185,7 +195,7 @@ fn a_school_whose_server_does_not_answer_gets_504_within_seconds() {
         queue.push(stream);
     }
     let balancer = balancer(&address.to_string(), "127.0.0.1:1");
-    let norte = Browser { balancer: &balancer, host: "norte.school.example" };
+    let [norte, _] = browsers(&balancer);
     let sent = Instant::now();
     assert_eq!(norte.get_menu().0, 504);
     assert!(sent.elapsed() < Duration::from_secs(10), "{:?}", sent.elapsed());
@@ -203,7 +213,7 @@ fn head_of_request(server: &TcpListener) -> Vec<String> {
 fn a_server_gets_the_host_name_and_the_address_of_the_browser_whatever_the_browser_claims() {
     let server = TcpListener::bind("127.0.0.1:0").unwrap();
     let balancer = balancer(&server.local_addr().unwrap().to_string(), "127.0.0.1:1");
-    let norte = Browser { balancer: &balancer, host: "norte.school.example" };
+    let [norte, _] = browsers(&balancer);
     let head = thread::spawn(move || head_of_request(&server));
     let claims = ["-H", "X-Forwarded-For: 192.0.2.1", "-H", "X-Forwarded-Host: evil.example"];
     let claims = [&claims, ["-H", "X-Forwarded-Proto: https"].as_slice()].concat();
@@ -228,7 +238,7 @@ fn a_request_is_not_sent_to_a_second_address() {
     let server = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = server.local_addr().unwrap().to_string();
     let balancer = balancer(&format!("{address}; server {address}"), "127.0.0.1:1");
-    let norte = Browser { balancer: &balancer, host: "norte.school.example" };
+    let [norte, _] = browsers(&balancer);
     let requests = thread::spawn(move || {
         let heads = std::iter::repeat_with(|| head_of_request(&server));
         let requests = heads.map_while(|head| head.into_iter().next());
