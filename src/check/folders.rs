@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
 
+use super::file_system::{self, Content};
 use super::report::{Level, Report};
 use super::user::User;
 use crate::config::{Config, Settings};
@@ -18,6 +19,7 @@ pub fn check_sessions(config: &Config, user: &User, report: &mut Report) {
         return obstacle.report("the session folder", "COMEDOR_SESSION_DIR", user, report);
     }
     report.add(Level::Ok, folder.display(), "the session folder can be entered");
+    file_system::check(folder, Content::Sessions, report);
     if folder.starts_with("/tmp") || folder.starts_with("/var/tmp") {
         report.add(
             Level::Warning,
@@ -33,6 +35,7 @@ pub fn check_data(config: &Config, settings: &Settings, user: &User, report: &mu
     let centros = config.data_dir.join("Centros");
     let Err(obstacle) = enter(&centros) else {
         report.add(Level::Ok, centros.display(), "the data folder can be entered");
+        file_system::check(&centros, Content::Data, report);
         return true;
     };
     if obstacle.error.kind() == ErrorKind::NotFound {

@@ -6,6 +6,7 @@
 
 mod data;
 mod fastcgi;
+mod file_system;
 mod folders;
 mod report;
 mod session;

@@ -30,7 +30,12 @@ fn run(school: &School, wrapper: &[&str], options: &[&str], input: &str) -> Outp
 
 /// Runs the check with `--json`; returns its exit status and its findings.
 #[track_caller]
-fn check(school: &School, wrapper: &[&str], options: &[&str], input: &str) -> (i32, Vec<Value>) {
+pub fn check(
+    school: &School,
+    wrapper: &[&str],
+    options: &[&str],
+    input: &str,
+) -> (i32, Vec<Value>) {
     let output = run(school, wrapper, &[&["--json"], options].concat(), input);
     let document: Value = serde_json::from_slice(&output.stdout).expect("one JSON document");
     let status = output.status.code().unwrap();
@@ -45,7 +50,7 @@ fn check(school: &School, wrapper: &[&str], options: &[&str], input: &str) -> (i
 
 /// The finding of that level whose path or setting ends with `about`, with that text.
 #[track_caller]
-fn found<'f>(findings: &'f [Value], level: &str, about: &str, text: &str) -> &'f Value {
+pub fn found<'f>(findings: &'f [Value], level: &str, about: &str, text: &str) -> &'f Value {
     let is = |finding: &&Value| {
         finding["level"] == level
             && finding["about"].as_str().unwrap().ends_with(about)
@@ -68,9 +73,13 @@ fn correct_installation_has_only_hints() {
     school.save(json!({"date": DATE, "menu_type": "basal", "plates": {}}));
     let files = school.files();
     let (_, findings) = check(&school, &[], &[], "");
+    // The temporary folder may be in memory or in a container.
+    let is_file_system =
+        |finding: &Value| finding["text"].as_str().unwrap().starts_with("the file system is ");
     let bad: Vec<_> = findings
         .iter()
         .filter(|finding| ["warning", "error"].contains(&finding["level"].as_str().unwrap()))
+        .filter(|finding| !is_file_system(finding))
         .map(|finding| finding["about"].as_str().unwrap())
         .collect();
     // The test runs as root, and its session folder is in /tmp.
@@ -423,7 +432,10 @@ fn output_is_one_line_per_finding_with_its_command_below_and_a_summary() {
     let levels = ["ok      ", "hint    ", "warning ", "error   "];
     let lines: Vec<&str> = text.lines().collect();
     let (summary, lines) = lines.split_last().unwrap();
-    assert_eq!(*summary, "3 warnings");
+    let count = |level| lines.iter().filter(|line| line.starts_with(level)).count();
+    let warnings = count("warning ");
+    assert!(warnings >= 3, "{text}");
+    assert_eq!(*summary, format!("{warnings} warnings"));
     for (index, line) in lines.iter().enumerate() {
         let is_command = line.starts_with("        sudo ") && index > 0;
         assert!(is_command || levels.iter().any(|level| line.starts_with(level)), "{text}");
@@ -435,7 +447,8 @@ fn output_is_one_line_per_finding_with_its_command_below_and_a_summary() {
     fs::remove_file(school.path("bad\u{1b}[31m\n.json")).unwrap();
     school.write("broken.json", "{");
     let output = run(&school, &[], &[], "");
-    assert!(output.stdout.ends_with(b"\n1 error, 2 warnings\n"));
+    let summary = format!("\n1 error, {} warnings\n", warnings - 1);
+    assert!(output.stdout.ends_with(summary.as_bytes()));
     let nobody = run(&school, AS_NOBODY, &["--session"], "");
     assert!(nobody.stdout.ends_with(b"\n1 error\n"));
 }

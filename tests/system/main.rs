@@ -3,6 +3,7 @@
 mod budget;
 mod check;
 mod faults;
+mod file_systems;
 mod leave;
 mod replace;
 mod sessions;

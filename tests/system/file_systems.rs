@@ -1,0 +1,82 @@
+//! What the self-check says about file systems, on real mounts.
+
+use std::fs;
+use std::process::Command;
+
+use crate::check::{check, found};
+use crate::support::*;
+
+/// The findings of the check if `mount`, a shell command, has changed the mounts. `$DATA` is the data
+/// folder, `$SESSIONS` the session folder and `$FOLDER` an empty one. The mounts end with the check.
+#[track_caller]
+fn check_on(school: &School, mount: &str) -> (i32, Vec<Value>) {
+    let variable = |name: &str, path: &std::path::Path| format!("{name}={}", path.display());
+    let folder = school.data().with_file_name("folder");
+    fs::create_dir_all(&folder).unwrap();
+    let variables = [
+        variable("DATA", &school.data()),
+        variable("SESSIONS", &school.sessions()),
+        variable("FOLDER", &folder),
+    ];
+    let script = format!("export PATH=/usr/sbin:/usr/bin; {mount} && exec \"$@\"");
+    let mut wrapper = vec!["env"];
+    wrapper.extend(variables.iter().map(String::as_str));
+    wrapper.extend(["unshare", "--mount", "sh", "-c", &script, "sh"]);
+    check(school, &wrapper, &[], "")
+}
+
+#[test]
+fn file_system_in_memory_is_right_for_sessions_and_wrong_for_data() {
+    let school = School::new();
+    let mount = |folder: &str| format!("mount -t tmpfs none {folder} && mkdir -p $DATA/Centros");
+    let (_, findings) = check_on(&school, &mount("$SESSIONS"));
+    found(&findings, "ok", "/sessions", "the file system is tmpfs");
+    let (_, findings) = check_on(&school, &mount("$DATA"));
+    let text = "the file system is tmpfs, which is in memory: a restart deletes all data";
+    found(&findings, "warning", "/data/Centros", text);
+}
+
+#[test]
+fn data_in_a_container_without_a_volume_is_found() {
+    let school = School::new();
+    let mount = "mount -t tmpfs none $FOLDER && mkdir $FOLDER/upper $FOLDER/work && mount -t overlay \
+                 -o lowerdir=$DATA,upperdir=$FOLDER/upper,workdir=$FOLDER/work none $DATA";
+    let (_, findings) = check_on(&school, mount);
+    let text = "the file system is overlay, as in a container without a volume";
+    found(&findings, "warning", "/data/Centros", text);
+    found(&findings, "ok", "/data", "3 aularios and 0 saved days checked");
+}
+
+#[test]
+fn local_disk_is_named() {
+    let school = School::new();
+    let image = school.data().with_file_name("image");
+    fs::File::create(&image).unwrap().set_len(16 << 20).unwrap();
+    let make = ["-q", image.to_str().unwrap()];
+    output(Command::new("/usr/sbin/mkfs.ext4").args(make), "e2fsprogs");
+    let mount = "mount -o loop \"${DATA%data}image\" $DATA && mkdir $DATA/Centros";
+    let (_, findings) = check_on(&school, mount);
+    let text = "the file system is ext4, which was tested with simulated power cuts";
+    found(&findings, "ok", "/data/Centros", text);
+}
+
+#[test]
+fn hidden_mount_is_not_taken_for_the_one_in_use() {
+    let school = School::new();
+    let mount =
+        "mount -t tmpfs none $DATA/Centros && mount -t ramfs none $DATA && mkdir $DATA/Centros";
+    let (_, findings) = check_on(&school, mount);
+    found(&findings, "warning", "/data/Centros", "the file system is ramfs");
+}
+
+#[test]
+fn unknown_mounts_are_a_hint() {
+    let school = School::new();
+    let (_, findings) = check_on(&school, "mount -t tmpfs none /proc");
+    found(
+        &findings,
+        "hint",
+        "/data/Centros",
+        "the file system is not known: /proc/self/mountinfo:",
+    );
+}
