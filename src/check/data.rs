@@ -10,6 +10,7 @@ use rustix::fs::{Access, access as may_access};
 
 use super::folders::check_write;
 use super::report::{Level, Report, counted};
+use super::skew::Skew;
 use super::user::{User, is_within, quoted};
 use crate::files::Fault;
 use crate::model::{Date, Day, Document, Id, MenuTypes};
@@ -24,9 +25,13 @@ const INVALID_ID: &str =
 
 /// Reads the whole data folder and adds the findings to `report`.
 pub fn check(data_dir: &Path, user: &User, report: &mut Report) {
-    let mut survey = Survey { data_dir, user, report, closed: Vec::new(), days: 0, aularios: 0 };
+    let mut survey =
+        Survey { data_dir, user, report, closed: Vec::new(), skew: None, days: 0, aularios: 0 };
     for centre in survey.folders(&data_dir.join("Centros")) {
         survey.centre(&centre);
+    }
+    if let Some(skew) = survey.skew {
+        skew.report(data_dir, survey.report);
     }
     let (aularios, days) = (counted(survey.aularios, "aulario"), counted(survey.days, "saved day"));
     report.add(Level::Ok, data_dir.display(), format!("{aularios} and {days} checked"));
@@ -38,6 +43,8 @@ struct Survey<'r> {
     report: &'r mut Report,
     /// The files and folders of the current aulario that a save needs and the user may not use
     closed: Vec<PathBuf>,
+    /// The difference of the clocks, if a file of an aulario showed one
+    skew: Option<Skew>,
     days: usize,
     aularios: usize,
 }
@@ -83,7 +90,7 @@ impl Survey<'_> {
                 "the first save fails for aularios without a folder: {}",
                 missing.join(", ")
             );
-            check_write(&aularios, self.data_dir, &consequence, self.user, self.report);
+            self.check_write(&aularios, &consequence);
         }
         for folder in &folders {
             let name = name(folder);
@@ -129,7 +136,7 @@ impl Survey<'_> {
     /// The types and days of the aulario whose data is in `folder`.
     fn aulario(&mut self, folder: &Path) {
         if may_change(folder) {
-            check_write(folder, self.data_dir, "menus cannot be saved", self.user, self.report);
+            self.check_write(folder, "menus cannot be saved");
         } else {
             self.closed.push(folder.to_owned());
         }
@@ -160,6 +167,11 @@ impl Survey<'_> {
             self.add(Level::Hint, folder, text);
         }
         self.closed_to_user(folder);
+    }
+
+    fn check_write(&mut self, folder: &Path, consequence: &str) {
+        let skew = check_write(folder, self.data_dir, consequence, self.user, self.report);
+        self.skew = self.skew.or(skew);
     }
 
     fn lock(&mut self, path: &Path) {

@@ -3,11 +3,13 @@
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use rustix::fs::{Access, access};
 
 use super::file_system::{self, Content};
 use super::report::{Level, Report};
+use super::skew::Skew;
 use super::user::User;
 use crate::config::{Config, Settings};
 use crate::model::Id;
@@ -124,30 +126,38 @@ fn enter(folder: &Path) -> Result<(), Obstacle<'_>> {
 }
 
 /// Checks that this user can create files in `folder`, which is in `data_dir`. `consequence` is the
-/// effect if not.
+/// effect if not. Returns the difference between the clocks of this machine and of the file system.
 pub fn check_write(
     folder: &Path,
     data_dir: &Path,
     consequence: &str,
     user: &User,
     report: &mut Report,
-) {
+) -> Option<Skew> {
     let name = &user.name;
     match try_to_write(folder) {
-        Ok(()) => report.add(Level::Ok, folder.display(), format!("{name} can write here")),
+        Ok(skew) => {
+            report.add(Level::Ok, folder.display(), format!("{name} can write here"));
+            skew
+        }
         Err(error) => {
             let text = format!("{name} cannot write here ({error}), so {consequence}");
             let fix = user.grant(folder, "rwx", data_dir);
             report.add_with_fix(Level::Error, folder.display(), text, fix);
+            None
         }
     }
 }
 
-/// Creates a file and removes it. It is named like a temporary file, so that a later check reports it
-/// if this check is killed.
-fn try_to_write(folder: &Path) -> io::Result<()> {
+/// Creates a file and removes it; returns how its time differs from this machine's. It is named like a
+/// temporary file, so that a later check reports it if this check is killed.
+fn try_to_write(folder: &Path) -> io::Result<Option<Skew>> {
     let path = folder.join(format!(".comedor.check.{}.tmp", std::process::id()));
     let mut file = OpenOptions::new().write(true).create_new(true).open(&path)?;
+    let before = SystemTime::now();
     let written = file.write_all(b"comedor check\n").and_then(|()| file.sync_all());
-    fs::remove_file(&path).and(written)
+    let modified = written.and_then(|()| file.metadata()?.modified());
+    let after = SystemTime::now();
+    fs::remove_file(&path)?;
+    Ok(Skew::of(modified?, before, after))
 }

@@ -11,6 +11,7 @@ mod folders;
 mod report;
 mod session;
 mod settings;
+mod skew;
 mod user;
 
 use std::path::PathBuf;
