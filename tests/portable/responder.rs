@@ -67,6 +67,37 @@ fn requests_that_wait_for_a_session_do_not_delay_others() {
 }
 
 #[test]
+fn a_request_beyond_64_concurrent_ones_is_busy_and_troubleshooting_md_says_so() {
+    let (school, socket) = (School::new(), Held::new());
+    let process = socket.serve(&school);
+    let page = File::options().write(true).open(school.sessions().join("sess_teacher")).unwrap();
+    page.lock().unwrap();
+    let request = school.get("get_menu_types").records();
+    let mut waiting: Vec<Client> = (0..64).map(|_| Client::connect(&socket.path)).collect();
+    for client in &mut waiting {
+        client.send(&request);
+    }
+    // Answered until all of them are running.
+    let other = school.get("get_menu_types").session("admin");
+    let refused = loop {
+        let answer = other.ask(&socket.path);
+        if answer.status != 200 {
+            break answer;
+        }
+    };
+    let sentence = refused.fails("BUSY").value()["error"].as_str().unwrap().to_owned();
+    page.unlock().unwrap();
+    for client in &mut waiting {
+        assert_ok(&client.reply());
+    }
+    process.stop();
+    let documented = Path::new(REPOSITORY).join("docs/troubleshooting.md");
+    let documented = fs::read_to_string(documented).unwrap();
+    let sentence = sentence.trim_end_matches('.');
+    assert!(documented.contains(&format!("`{sentence}`")), "{sentence}");
+}
+
+#[test]
 fn restarts_lose_no_acknowledged_write_if_the_socket_stays_open() {
     const RESTARTS: usize = 8;
     let (school, socket) = (School::new(), Held::new());
