@@ -31,6 +31,8 @@ mod ffi;
 mod files;
 #[cfg(test)]
 mod fuzz;
+#[cfg(any(test, fuzzing))]
+pub mod invariants;
 mod json;
 pub mod leave;
 pub mod log;

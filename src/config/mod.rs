@@ -15,7 +15,7 @@ use std::time::Duration;
 use crate::cgi::origin;
 use crate::files::Fault;
 use crate::model::Id;
-#[cfg(test)]
+#[cfg(any(test, fuzzing))]
 pub(crate) use file::SettingsFile;
 pub(crate) use settings::Settings;
 

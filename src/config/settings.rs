@@ -86,7 +86,7 @@ impl Settings {
     }
 }
 
-#[cfg(test)]
+#[cfg(any(test, fuzzing))]
 impl Settings {
     /// An environment of `pairs`, without a file.
     pub fn from_pairs<'v>(pairs: impl IntoIterator<Item = (&'static str, &'v str)>) -> Settings {

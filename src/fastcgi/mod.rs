@@ -34,7 +34,7 @@
 
 mod connection;
 mod probe;
-mod protocol;
+pub(crate) mod protocol;
 mod record;
 mod server;
 mod socket;

@@ -299,5 +299,27 @@ fn push_end(out: &mut Vec<u8>, id: u16, status: Status) {
     record::push(out, kind::END_REQUEST, id, &[0, 0, 0, 0, status as u8, 0, 0, 0]);
 }
 
+/// Feeds `pieces` of input. Returns the requests, the replies and whether the protocol has ended.
+#[cfg(any(test, fuzzing))]
+pub fn outcome<'b>(
+    limits: &Limits,
+    pieces: impl IntoIterator<Item = &'b [u8]>,
+) -> (Vec<Request>, Vec<u8>, bool) {
+    let mut protocol = Protocol::new(limits);
+    let (mut requests, mut replies) = (Vec::new(), Vec::new());
+    for piece in pieces {
+        protocol.feed(piece);
+        while let Some(request) = protocol.take_request() {
+            requests.push(request);
+        }
+        replies.append(&mut protocol.take_replies());
+        if let Some(incoming) = &protocol.incoming {
+            assert!(incoming.params.len() <= limits.params + 1);
+            assert!(incoming.body.len() <= limits.body + 1);
+        }
+    }
+    (requests, replies, protocol.has_ended())
+}
+
 #[cfg(test)]
 mod tests;
