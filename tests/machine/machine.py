@@ -11,9 +11,9 @@ import subprocess
 from pathlib import Path
 
 HERE = Path(__file__).parent
-PACKAGES = ["qemu-system-x86", "linux-image-cloud-amd64", "busybox-static", "strace"]
-PACKAGES += ["e2fsprogs", "xfsprogs", "btrfs-progs"]
-MODULES = "crc32c_generic virtio_pci virtio_blk virtio_console ext4 xfs btrfs".split()
+# What every machine needs.
+PACKAGES = "qemu-system-x86 linux-image-cloud-amd64 busybox-static strace e2fsprogs".split()
+MODULES = "crc32c_generic virtio_pci virtio_blk virtio_console ext4".split()
 
 # Ends the output of a command; followed by its exit status.
 END = b"\n--end-of-output-- "
@@ -22,19 +22,24 @@ TIMEOUT = 300
 
 
 class Debian:
-    """The unpacked packages. Downloaded once; after that nothing here uses the network."""
+    """The unpacked packages. Downloaded once; after that nothing here uses the network.
 
-    def __init__(self, folder):
+    `packages` and `modules` of the kernel are in addition to those that every machine needs;
+    `programs` of the packages are put into the machine.
+    """
+
+    def __init__(self, folder, packages, modules, programs=()):
         self.root = folder / "root"
-        packages = folder / "packages"
-        if not packages.exists() or packages.read_text().split() != PACKAGES:
+        self.modules, self.programs = [*MODULES, *modules], ["strace", *programs]
+        wanted, packages = folder / "packages", [*PACKAGES, *packages]
+        if not wanted.exists() or wanted.read_text().split() != packages:
             shutil.rmtree(folder, ignore_errors=True)
-            self.unpack(folder)
-            packages.write_text(" ".join(PACKAGES))
+            self.unpack(folder, packages)
+            wanted.write_text(" ".join(packages))
         (self.version,) = os.listdir(self.root / "lib/modules")
 
-    def unpack(self, folder):
-        print(f"Downloading {', '.join(PACKAGES)}, about 100 MB, to {folder}", flush=True)
+    def unpack(self, folder, packages):
+        print(f"Downloading {', '.join(packages)}, about 100 MB, to {folder}", flush=True)
         lists, debs = folder / "lists", folder / "debs"
         for cache in (lists, debs):
             (cache / "partial").mkdir(parents=True)
@@ -44,7 +49,7 @@ class Debian:
         apt += ["-o", f"Dir::Cache::archives={debs}"]
         apt += ["-o", "Dir::Cache::pkgcache=", "-o", "Dir::Cache::srcpkgcache="]
         subprocess.run([*apt, "update"], check=True)
-        command = [*apt, "install", "--download-only", "--no-install-recommends", "-y", *PACKAGES]
+        command = [*apt, "install", "--download-only", "--no-install-recommends", "-y", *packages]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         self.root.mkdir()
         for deb in debs.glob("*.deb"):
@@ -61,8 +66,8 @@ class Debian:
         found = next(self.root.glob(f"*bin/{name}"), None) or self.root / f"usr/bin/{name}"
         return [loader, "--library-path", ":".join(libraries), str(found)]
 
-    def modules(self):
-        """The files of MODULES, each after those that it needs."""
+    def module_files(self):
+        """The files of the modules, each after those that it needs."""
         folder = self.root / "lib/modules" / self.version
         needs = {}
         for line in (folder / "modules.dep").read_text().splitlines():
@@ -76,7 +81,7 @@ class Debian:
             if name not in files:
                 files.append(name)
 
-        for module in MODULES:
+        for module in self.modules:
             # Any other is built in.
             for name in needs:
                 if name.endswith(f"/{module}.ko"):
@@ -84,7 +89,7 @@ class Debian:
         return [folder / name for name in files]
 
     def initramfs(self, folder, comedor):
-        """Packs busybox, the program under test, strace and the scripts beside this file."""
+        """Packs busybox, the program under test, `programs` and the scripts beside this file."""
         shutil.rmtree(folder, ignore_errors=True)
         for name in ("bin", "modules", "lib64", "usr/lib"):
             (folder / name).mkdir(parents=True)
@@ -92,15 +97,16 @@ class Debian:
         shutil.copy(comedor, folder / "bin/comedor")
         shutil.copy(HERE / "request", folder / "bin")
         shutil.copy(HERE / "init", folder)
-        for number, module in enumerate(self.modules()):
+        for number, module in enumerate(self.module_files()):
             shutil.copy(module, folder / f"modules/{number:02}-{module.name}")
-        shutil.copy(self.root / "usr/bin/strace", folder / "bin")
-        loader, *option, strace = self.program("strace")
-        shutil.copy(loader, folder / "lib64")
-        command = [loader, *option, "--list", strace]
-        for line in subprocess.check_output(command, text=True).splitlines():
-            if " => /" in line and "ld-linux" not in line:
-                shutil.copy(line.split()[2], folder / "usr/lib")
+        for name in self.programs:
+            loader, *option, program = self.program(name)
+            shutil.copy(program, folder / "bin" / name)
+            shutil.copy(loader, folder / "lib64")
+            command = [loader, *option, "--list", program]
+            for line in subprocess.check_output(command, text=True).splitlines():
+                if " => /" in line and "ld-linux" not in line:
+                    shutil.copy(line.split()[2], folder / "usr/lib")
         archive = folder.with_suffix(".cpio")
         busybox = folder / "bin/busybox"
         pack = f"find . | '{busybox}' cpio -o -H newc > '{archive}' 2> /dev/null"
@@ -118,12 +124,12 @@ def accelerator():
 
 
 class Shell:
-    """A shell in a machine."""
+    """A shell in a machine, at the other end of a socket; `requests` is the path of `request`."""
 
-    def __init__(self, end):
+    def __init__(self, end, requests="/bin/request"):
         self.socket = end
         self.socket.settimeout(TIMEOUT)
-        self.run(". /bin/request")
+        self.run(f". {requests}")
 
     def run(self, command):
         """Runs a command there; its exit status and output."""

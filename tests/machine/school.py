@@ -1,4 +1,4 @@
-"""What is written to the data disk, and what must be there after a power cut."""
+"""What is written to a school, and what must be there after a power cut, or after all of it."""
 
 import io
 import json
@@ -6,11 +6,13 @@ import random
 import shlex
 import tarfile
 
-AULARIOS = "/data/Centros/centro1/Aularios"
+# In the shell of a machine.
+AULARIOS = "$COMEDOR_DATA_DIR/Centros/centro1/Aularios"
 WRITERS = 8
 SHARED_AULARIOS = ["aula1", "aula2"]
 SHARED_DAYS = ["2026-11-20", "2026-11-23", "2026-12-01"]
 TYPES = "Comedor-MenuTypes.json"
+
 
 class Write:
     """A write: what the frontend does before it, the request, and what it changes.
