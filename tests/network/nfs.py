@@ -1,0 +1,63 @@
+"""A virtual machine with an NFS server and two clients that share no cache.
+
+The server and each client have a network namespace and a host name of their own, so they are to each
+other what three machines are: the server sees two clients. It exports an ext4 disk by NFS 4.2.
+"""
+
+import subprocess
+
+from machine import Debian, Machine, file_node
+from workload import SHELLS, Mount
+
+PACKAGES, MODULES, PROGRAMS = ["iproute2", "php8.2-cli"], ["nfsd", "nfsv4", "veth"], ["ip", "php8.2"]
+DISK_SIZE = 512 << 20
+
+# The caches in /proc/net/rpc are those that rpc.mountd fills: who the clients are, and what the file
+# system with the number 0 is. 9218 (0x2402): fsid, no_subtree_check, insecure; root is not mapped.
+SERVER = r"""
+ln -s php8.2 /bin/php && mkdir -p /tmp /export /one /two /run/netns /var/lib/nfs/v4recovery &&
+mount -t ext4 /dev/vda /export && mount -t nfsd nfsd /proc/fs/nfsd &&
+echo 10 > /proc/fs/nfsd/nfsv4gracetime && cd /proc/net/rpc &&
+echo 'nfsd 10.0.1.2 2147483647 clients' > auth.unix.ip/channel &&
+echo 'nfsd 10.0.2.2 2147483647 clients' > auth.unix.ip/channel &&
+echo 'clients 1 \x00000000 2147483647 /export' > nfsd.fh/channel &&
+echo 'clients /export 2147483647 9218 65534 65534 0' > nfsd.export/channel &&
+cd /proc/fs/nfsd && echo "-3 +4 +4.2" > versions && echo "tcp 2049" > portlist && echo 8 > threads &&
+echo Y > v4_end_grace && cd /"""
+
+# /bin/ip, because busybox has another.
+CLIENT = """
+/bin/ip netns add {name} && /bin/ip link add {name} type veth peer name eth0 netns {name} &&
+/bin/ip addr add 10.0.{number}.1/24 dev {name} && /bin/ip link set {name} up &&
+/bin/ip -n {name} addr add 10.0.{number}.2/24 dev eth0 && /bin/ip -n {name} link set eth0 up &&
+nsenter --net=/run/netns/{name} unshare --uts sh -c '
+    hostname {name} && mount -t nfs4 -o vers=4.2,{options} 10.0.{number}.1:/ /{name}'"""
+
+
+class Network:
+    """The machine; entered, it is the two mounts."""
+
+    def __init__(self, folder, program, options):
+        debian = Debian(folder / "debian", PACKAGES, MODULES, PROGRAMS)
+        initramfs = debian.initramfs(folder / "initramfs", program)
+        disk = folder / "disk"
+        with open(disk, "wb") as file:
+            file.truncate(DISK_SIZE)
+        subprocess.run([*debian.program("mkfs.ext4"), "-q", disk], check=True)
+        drive, console = file_node("", disk), folder / "console"
+        self.machine = Machine(debian, initramfs, drive, 2 * SHELLS, console)
+        self.options = options
+
+    def __enter__(self):
+        shells = self.machine.shells
+        clients = [CLIENT.format(name=name, number=number, options=self.options)
+                   for number, name in enumerate(("one", "two"), 1)]
+        for command in [SERVER, *clients]:
+            status, output = shells[0].run(f"{{ {command}\n}} 2>&1")
+            if status != 0:
+                self.machine.__exit__()
+                raise RuntimeError(f"{command}: {output.decode(errors='replace')}")
+        return Mount("/one", shells[:SHELLS]), Mount("/two", shells[SHELLS:])
+
+    def __exit__(self, *_):
+        self.machine.__exit__()

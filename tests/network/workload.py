@@ -1,0 +1,295 @@
+"""Two mounts of one network file system, as two web servers use it, and what must hold there.
+
+It knows nothing of the file system. `Workload(one, two)` needs two mounts that do not share a cache:
+`Mount(folder, shells)`, in which `folder` is the path of the mount and `shells` are SHELLS objects with
+`run(command) -> (exit status, output)`, as `machine.Shell`: shells of a machine that has the mount, with
+tests/machine/request sourced, and comedor, strace, php, GNU's or busybox's tools on their PATH. Both
+folders show the same files; `data` and `sessions` are made there.
+
+  together(count, midway)  `count` writes on both mounts at once and readers on both; `midway()`, if
+                           given, is called after half of the writes (to kill a server, say)
+  gap(count)               PHP saves on the one mount while the program on the other is between its
+                           reading and its last look
+  sessions(count)          PHP replaces and deletes a session on the one mount that the program reads
+                           on the other
+
+Each adds to `figures`, a table for a person, and to `faults`, a list of sentences: empty if all is well.
+"""
+
+import base64
+import json
+import random
+import re
+import shlex
+import threading
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+
+import school
+
+WRITERS = 3  # on each mount
+SHELLS = WRITERS + 1
+PLATES = 8  # of each writer on a day; a menu has at most 64
+
+# Runs the program; its failed system calls are added to a file. It is slower: other orders happen.
+TRACED = "strace -qq -Z -A -o /tmp/failed"
+# `stop CALL:when=N ACTION AULARIO BODY` stops the program after a system call, `resume` continues it
+# and prints the answer.
+STOPPING = r"""
+stop() {
+    printf %s "$4" > /tmp/body; : > /tmp/calls
+    REQUEST_METHOD=POST QUERY_STRING="action=$2&aulario=$3" CONTENT_LENGTH=${#4} \
+        strace -o /tmp/calls -e "trace=${1%%:*}" -e "inject=$1:signal=STOP" \
+        comedor < /tmp/body > /tmp/answer 2>&1 &
+    strace=$!
+    until grep -q 'stopped by SIGSTOP' /tmp/calls; do
+        kill -0 $strace 2> /dev/null || { cat /tmp/answer /tmp/calls; return 1; }
+        sleep 0.01
+    done
+}
+resume() {
+    kill -CONT $(cat /proc/$strace/task/$strace/children); wait $strace; cat /tmp/answer
+}"""
+# Debian's PHP warns if the machine has no time zones.
+PHP = "php -d display_startup_errors=0 -d log_errors=0 -r"
+# After the read with the lock, and before the last look at the file.
+GAPS = ["flock:when=3", "fchmod:when=1", "fsync:when=1", "fcntl:when=2"]
+# After the last look: PHP's save is lost if the file system has no leases.
+WINDOW = "pread64:when=1"
+SAVE = "usleep(mt_rand(0, 20000)); file_put_contents($argv[1], $argv[2]);"
+# Logs in, changes, replaces and ends the session `php`, over and over.
+PAGE = r"""
+ini_set('session.save_path', $argv[1]); ini_set('session.use_cookies', 0);
+ini_set('session.use_strict_mode', 0); ini_set('session.cache_limiter', '');
+$file = "$argv[1]/sess_php"; $content = file_get_contents("$argv[1]/sess_admin");
+for ($n = 0; !file_exists($argv[2]); $n++) {
+    session_id('php'); session_start(); session_decode($content);
+    $_SESSION['page'] = str_repeat('x', mt_rand(0, 5000)); session_write_close();
+    usleep(mt_rand(0, 30000));
+    if ($n % 3 == 0) { file_put_contents("$file.new", $content); rename("$file.new", $file); }
+    if ($n % 3 == 1) { session_id('php'); session_start(); session_destroy(); }
+    usleep(mt_rand(0, 10000));
+}
+echo $n;"""
+
+
+class Mount:
+    def __init__(self, folder, shells):
+        self.folder, self.shells = folder, shells
+        self.data, self.sessions = f"{folder}/data", f"{folder}/sessions"
+
+    def prepare(self):
+        for shell in self.shells:
+            shell.run(f"export COMEDOR_DATA_DIR={self.data} COMEDOR_SESSION_DIR={self.sessions}")
+            shell.run(STOPPING)
+
+
+class Answer:
+    """What the program printed."""
+
+    def __init__(self, output):
+        self.text = output.decode(errors="replace")
+        status = re.search(r"^Status: (\d+)", self.text, re.MULTILINE)
+        self.status = int(status[1]) if status else 0
+        self.is_busy = '"code":"BUSY"' in self.text
+
+    def body(self):
+        return json.loads(self.text.rsplit("\r\n\r\n", 1)[1])
+
+
+class Workload:
+    def __init__(self, one, two, seed=None):
+        self.mounts, self.random = (one, two), random.Random(seed)
+        self.figures, self.faults = [], []
+        one.prepare()
+        two.prepare()
+        one.shells[0].run(f"mkdir -p {one.sessions} && log_in admin\n{school.PREPARE}")
+
+    def add(self, name, **figures):
+        text = ", ".join(f"{value} {what.replace('_', ' ')}" for what, value in figures.items())
+        self.figures.append(f"{name}: {text}")
+
+    def fault(self, *sentences):
+        self.faults += sentences
+
+    def together(self, count, midway=None):
+        round_ = Together(self, count, midway)
+        round_.run()
+
+    def gap(self, count):
+        """PHP's save on one mount, the program on the other: PHP saves before or after it."""
+        lost, answers, window = 0, Counter(), Counter()
+        for number in range(count):
+            at = WINDOW if number % 5 == 4 else GAPS[number % 5]
+            is_kept, answer = self.save_at(at, number)
+            if at == WINDOW:
+                window[is_kept] += 1
+                continue
+            answers[answer.status] += 1
+            if not is_kept:
+                lost += 1
+                self.fault(f"gap: PHP's save {number} is lost, at {at}")
+            if answer.status != 200 and not answer.is_busy:
+                self.fault(f"gap: {answer.text}")
+        saved = sum(answers.values())
+        self.add("gap", saves_by_PHP=saved, lost=lost, BUSY=answers[503], errors=answers[500])
+        self.add("after the last look", saves_by_PHP=window.total(), lost=window[False])
+
+    def save_at(self, at, number):
+        """Stops the program at a system call and saves. Whether PHP's plate is there, and the answer."""
+        ours, theirs = self.mounts if number % 2 else reversed(self.mounts)
+        date = "2026-10-01"
+        path = f"{theirs.data}/Centros/centro1/Aularios/{school.day_file('aula1', date)}"
+        mine = school.save(self.random, "aula1", date, ["cgi"], str(number))
+        if number == 0:
+            ours.shells[0].run(mine.command())
+        body = shlex.quote(json.dumps(mine.body))
+        status, output = ours.shells[0].run(f"stop {at} save_menu aula1 {body}")
+        if status != 0:
+            raise RuntimeError(f"not stopped at {at}: {output.decode(errors='replace')}")
+        plates = {f"php{number}": {"name": "php"}}
+        day = json.dumps({"date": date, "menus": {"basal": {"plates": plates}}})
+        php = f"{PHP} {shlex.quote(SAVE)} {path} {shlex.quote(day)}"
+        with ThreadPoolExecutor() as pool:
+            # A lease may make it wait until the program continues.
+            saving = pool.submit(theirs.shells[0].run, php)
+            theirs.shells[1].run("sleep 0.5")
+            _, output = ours.shells[0].run("resume")
+            status, message = saving.result()
+        if status != 0 or message.strip():
+            self.fault(f"gap: PHP: {message.decode(errors='replace')}")
+        _, content = theirs.shells[0].run(f"cat {path}")
+        return f'"php{number}"' in content.decode(errors="replace"), Answer(output)
+
+    def sessions(self, count):
+        one, two = self.mounts
+        answers, stop = Counter(), f"{one.folder}/stop"
+        page = f"rm -f {stop}; {PHP} {shlex.quote(PAGE)} {two.sessions} {two.folder}/stop"
+        with ThreadPoolExecutor() as pool:
+            saving = pool.submit(two.shells[0].run, page)
+            for number in range(count):
+                under = f"under='{TRACED}'" if number % 2 else "under="
+                get = "HTTP_COOKIE=PHPSESSID=php get 'action=get_menu_types&aulario=aula1'"
+                answer = Answer(one.shells[0].run(f"{under}; {get}; under=")[1])
+                answers[answer.status] += 1
+                if answer.status not in (200, 400) and not answer.is_busy:
+                    self.fault(f"sessions: {answer.text}")
+            one.shells[0].run(f": > {stop}")
+            _, pages = saving.result()
+        self.add("sessions", requests=count, logged_in=answers[200], not_logged_in=answers[400],
+                 BUSY=answers[503], errors=answers[500], changes_by_PHP=pages.decode().strip())
+
+
+class Together:
+    """Writers and readers on both mounts."""
+
+    def __init__(self, workload, count, midway):
+        self.workload, self.mounts, self.midway = workload, workload.mounts, midway
+        self.each = -(-count // (WRITERS * len(self.mounts)))
+        self.count, self.done = self.each * WRITERS * len(self.mounts), 0
+        self.lock, self.ended = threading.Lock(), threading.Event()
+        self.writes, self.counts = [], Counter()
+
+    def run(self):
+        shells = [shell for mount in self.mounts for shell in mount.shells[:WRITERS]]
+        with ThreadPoolExecutor(2 * SHELLS) as pool:
+            readers = [pool.submit(self.read, mount.shells[-1]) for mount in self.mounts]
+            writers = [pool.submit(self.write, *pair) for pair in enumerate(shells)]
+            try:
+                for writer in writers:
+                    writer.result()
+            finally:
+                self.ended.set()
+            for reader in readers:
+                reader.result()
+        lost = self.judge()
+        counts, stale = self.counts, self.stale()
+        self.workload.add("together", writes=len(self.writes), acknowledged=counts["acknowledged"],
+                          lost=lost, BUSY=counts["busy"], errors=counts["errors"], reads=counts["reads"],
+                          old_or_failed_reads=counts["old"], ESTALE_in_a_third=stale)
+
+    def writes_of(self, writer):
+        """Menu types and plates that no other write sets. A day is new to both mounts at once."""
+        for number in range(self.each):
+            value = f"w{writer}-{number}"
+            aulario = school.SHARED_AULARIOS[number // 2 % 2]
+            if number % 2:
+                date = f"2027-{number // 2 // PLATES // 28 + 1:02}-{number // 2 // PLATES % 28 + 1:02}"
+                yield school.save(self.workload.random, aulario, date, [value], value)
+            else:
+                body = {"id": value, "label": value}
+                file = f"{aulario}/{school.TYPES}"
+                yield school.Write("add_menu_type", aulario, body, file, {value: value})
+
+    def write(self, writer, shell):
+        shell.run(f"under='{TRACED if writer % WRITERS == 0 else ''}'")
+        for write in self.writes_of(writer):
+            with self.lock:
+                self.writes.append(write)
+                self.done += 1
+                is_midway = self.done == self.count // 2
+            if is_midway and self.midway:
+                self.midway()
+            answer = self.until_not_busy(shell, write)
+            if answer.status == 200:
+                with self.lock:
+                    write.acknowledged = 0
+                    self.counts["acknowledged"] += 1
+            else:
+                self.counts["errors"] += 1
+                self.workload.fault(f"together: {write.command()}: {answer.text}")
+        shell.run("under=")
+
+    def until_not_busy(self, shell, write):
+        while True:
+            answer = Answer(shell.run(write.command())[1])
+            if not answer.is_busy:
+                return answer
+            self.counts["busy"] += 1
+
+    def read(self, shell):
+        """Reads what was written, on either mount: all that was acknowledged before must be there."""
+        number = 0
+        while not self.ended.is_set():
+            number += 1
+            with self.lock:
+                known = [write for write in self.writes if write.acknowledged is not None]
+            if not known:
+                shell.run("sleep 0.05")
+                continue
+            last = known[-1] if number % 2 else self.workload.random.choice(known)
+            expected = {cell for write in known if write.file == last.file for cell in write.cells}
+            under = TRACED if number % 3 == 0 else ""
+            query = f"action=get_menu_types&aulario={last.aulario}"
+            if not last.file.endswith(school.TYPES):
+                query = f"action=get_menu&aulario={last.aulario}&date={last.body['date']}&menu=basal"
+            answer = Answer(shell.run(f"under='{under}'; get '{query}'")[1])
+            self.counts["reads"] += 1
+            found = set()
+            if answer.status == 200:
+                body = answer.body()
+                types = {entry["id"] for entry in body["menu_types"]}
+                found = set(body["menu"]["plates"]) if "menu" in body else types
+            if expected - found:
+                self.counts["old"] += 1
+                missing = ", ".join(sorted(expected - found)[:3])
+                why = answer.text if answer.status != 200 else f"{len(expected - found)}: {missing}"
+                self.workload.fault(f"together: a read of {last.file} misses {why}")
+
+    def judge(self):
+        """How many acknowledged writes are not in the files, on either mount."""
+        lost = 0
+        for mount in self.mounts:
+            command = f"cd {school.AULARIOS} && tar c . | base64; cd /"
+            _, archive = mount.shells[0].run(command)
+            findings = school.Findings()
+            school.judge(self.writes, 0, school.read_tar(base64.b64decode(archive)), findings)
+            lost = max(lost, len(findings.lost) + len(findings.torn))
+            found = findings.lost + findings.torn
+            self.workload.fault(*(f"together, on {mount.folder}: {sentence}" for sentence in found))
+        return lost
+
+    def stale(self):
+        """How often the traced requests had ESTALE from the kernel."""
+        _, output = self.mounts[0].shells[0].run("grep -c ESTALE /tmp/failed")
+        return int(output or 0)
