@@ -22,8 +22,9 @@ import random
 import re
 import shlex
 import threading
+import time
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 
 import school
 
@@ -50,13 +51,13 @@ stop() {
 resume() {
     kill -CONT $(cat /proc/$strace/task/$strace/children); wait $strace; cat /tmp/answer
 }"""
-# Debian's PHP warns if the machine has no time zones.
-PHP = "php -d display_startup_errors=0 -d log_errors=0 -r"
+# Its standard output has PHP's errors. Debian's PHP also warns if the machine has no time zones.
+PHP = "2> /dev/null php -d display_startup_errors=0 -r"
 # After the read with the lock, and before the last look at the file.
 GAPS = ["flock:when=3", "fchmod:when=1", "fsync:when=1", "fcntl:when=2"]
 # After the last look: PHP's save is lost if the file system has no leases.
 WINDOW = "pread64:when=1"
-SAVE = "usleep(mt_rand(0, 20000)); file_put_contents($argv[1], $argv[2]);"
+SAVE = "file_put_contents($argv[1], $argv[2]);"
 # Logs in, changes, replaces and ends the session `php`, over and over.
 PAGE = r"""
 ini_set('session.save_path', $argv[1]); ini_set('session.use_cookies', 0);
@@ -93,6 +94,10 @@ class Answer:
         self.status = int(status[1]) if status else 0
         self.is_busy = '"code":"BUSY"' in self.text
 
+    def __str__(self):
+        """The log, or what there is."""
+        return self.text.split("Status:")[0].strip() or self.text[:300]
+
     def body(self):
         return json.loads(self.text.rsplit("\r\n\r\n", 1)[1])
 
@@ -112,6 +117,11 @@ class Workload:
     def fault(self, *sentences):
         self.faults += sentences
 
+    def stale(self):
+        """How often the requests that were traced had ESTALE from the kernel since the last call."""
+        _, output = self.mounts[0].shells[0].run("grep -c ESTALE /tmp/failed; : > /tmp/failed")
+        return int(output or 0)
+
     def together(self, count, midway=None):
         round_ = Together(self, count, midway)
         round_.run()
@@ -130,7 +140,7 @@ class Workload:
                 lost += 1
                 self.fault(f"gap: PHP's save {number} is lost, at {at}")
             if answer.status != 200 and not answer.is_busy:
-                self.fault(f"gap: {answer.text}")
+                self.fault(f"gap: {answer}")
         saved = sum(answers.values())
         self.add("gap", saves_by_PHP=saved, lost=lost, BUSY=answers[503], errors=answers[500])
         self.add("after the last look", saves_by_PHP=window.total(), lost=window[False])
@@ -151,9 +161,9 @@ class Workload:
         day = json.dumps({"date": date, "menus": {"basal": {"plates": plates}}})
         php = f"{PHP} {shlex.quote(SAVE)} {path} {shlex.quote(day)}"
         with ThreadPoolExecutor() as pool:
-            # A lease may make it wait until the program continues.
             saving = pool.submit(theirs.shells[0].run, php)
-            theirs.shells[1].run("sleep 0.5")
+            # A lease makes it wait until the program continues.
+            wait([saving], timeout=5)
             _, output = ours.shells[0].run("resume")
             status, message = saving.result()
         if status != 0 or message.strip():
@@ -173,11 +183,12 @@ class Workload:
                 answer = Answer(one.shells[0].run(f"{under}; {get}; under=")[1])
                 answers[answer.status] += 1
                 if answer.status not in (200, 400) and not answer.is_busy:
-                    self.fault(f"sessions: {answer.text}")
+                    self.fault(f"sessions: {answer}")
             one.shells[0].run(f": > {stop}")
             _, pages = saving.result()
         self.add("sessions", requests=count, logged_in=answers[200], not_logged_in=answers[400],
-                 BUSY=answers[503], errors=answers[500], changes_by_PHP=pages.decode().strip())
+                 BUSY=answers[503], errors=answers[500], ESTALE_in_a_half=self.stale(),
+                 changes_by_PHP=pages.decode().strip())
 
 
 class Together:
@@ -188,7 +199,7 @@ class Together:
         self.each = -(-count // (WRITERS * len(self.mounts)))
         self.count, self.done = self.each * WRITERS * len(self.mounts), 0
         self.lock, self.ended = threading.Lock(), threading.Event()
-        self.writes, self.counts = [], Counter()
+        self.writes, self.counts, self.slowest = [], Counter(), 0
 
     def run(self):
         shells = [shell for mount in self.mounts for shell in mount.shells[:WRITERS]]
@@ -203,10 +214,11 @@ class Together:
             for reader in readers:
                 reader.result()
         lost = self.judge()
-        counts, stale = self.counts, self.stale()
+        counts = self.counts
         self.workload.add("together", writes=len(self.writes), acknowledged=counts["acknowledged"],
                           lost=lost, BUSY=counts["busy"], errors=counts["errors"], reads=counts["reads"],
-                          old_or_failed_reads=counts["old"], ESTALE_in_a_third=stale)
+                          old_or_failed_reads=counts["old"], ESTALE_in_a_third=self.workload.stale(),
+                          s_the_slowest_write=round(self.slowest, 1))
 
     def writes_of(self, writer):
         """Menu types and plates that no other write sets. A day is new to both mounts at once."""
@@ -237,12 +249,14 @@ class Together:
                     self.counts["acknowledged"] += 1
             else:
                 self.counts["errors"] += 1
-                self.workload.fault(f"together: {write.command()}: {answer.text}")
+                self.workload.fault(f"together: {answer}")
         shell.run("under=")
 
     def until_not_busy(self, shell, write):
         while True:
+            started = time.monotonic()
             answer = Answer(shell.run(write.command())[1])
+            self.slowest = max(self.slowest, time.monotonic() - started)
             if not answer.is_busy:
                 return answer
             self.counts["busy"] += 1
@@ -273,8 +287,8 @@ class Together:
             if expected - found:
                 self.counts["old"] += 1
                 missing = ", ".join(sorted(expected - found)[:3])
-                why = answer.text if answer.status != 200 else f"{len(expected - found)}: {missing}"
-                self.workload.fault(f"together: a read of {last.file} misses {why}")
+                why = f"misses {missing}" if answer.status == 200 else f"failed: {answer}"
+                self.workload.fault(f"together: a read of {last.file} {why}")
 
     def judge(self):
         """How many acknowledged writes are not in the files, on either mount."""
@@ -288,8 +302,3 @@ class Together:
             found = findings.lost + findings.torn
             self.workload.fault(*(f"together, on {mount.folder}: {sentence}" for sentence in found))
         return lost
-
-    def stale(self):
-        """How often the traced requests had ESTALE from the kernel."""
-        _, output = self.mounts[0].shells[0].run("grep -c ESTALE /tmp/failed")
-        return int(output or 0)
