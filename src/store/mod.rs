@@ -180,7 +180,7 @@ impl Aulario {
             if snapshot.is_none() {
                 file::make_folders(&self.folder, folders)?;
             }
-            let replaced = replace::replace(&path, &bytes, snapshot.as_ref(), &lock)?;
+            let replaced = replace::replace(&path, &bytes, snapshot, &lock)?;
             if replaced == Outcome::Replaced {
                 return Ok(outcome);
             }

@@ -14,6 +14,9 @@
 //!
 //! A crash at any point leaves the old or the new file in place, complete. If the file system has no
 //! leases, a save by PHP between steps 2 and 3 is lost; the time between them is some microseconds.
+//!
+//! NFS cannot exchange names, nor rename without replacing. There step 3 is a plain rename or a link,
+//! and the same save is lost if it falls into the few milliseconds from step 2 to the server's answer.
 
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Write};
@@ -43,10 +46,10 @@ pub enum Outcome {
 pub fn replace(
     path: &Path,
     content: &[u8],
-    snapshot: Option<&Snapshot>,
+    snapshot: Option<Snapshot>,
     lock: &WriteLock,
 ) -> Result<Outcome, Error> {
-    let mut temporary = Temporary::create(path, snapshot)?;
+    let mut temporary = Temporary::create(path, snapshot.as_ref())?;
     temporary.fill(content)?;
     match snapshot {
         Some(snapshot) => exchange(path, &temporary, snapshot, lock),
@@ -57,24 +60,27 @@ pub fn replace(
 fn exchange(
     path: &Path,
     temporary: &Temporary,
-    snapshot: &Snapshot,
+    snapshot: Snapshot,
     lock: &WriteLock,
 ) -> Result<Outcome, Error> {
     let Some(lease) = Lease::take(&snapshot.file) else {
         return Err(Error::Busy);
     };
+    let is_ours = lock.is_held() && temporary.is_own(&temporary.path);
     let is_unmodified =
         snapshot.is_at(path)? && snapshot.is_unmodified().map_err(Error::io("read again", path))?;
-    let is_ours = lock.is_held() && temporary.is_own(&temporary.path);
-    if !is_unmodified || lease.is_breaking() || !is_ours {
+    if !is_ours || !is_unmodified || lease.is_breaking() {
         return Ok(Outcome::Conflict);
     }
     match renameat_with(CWD, &temporary.path, CWD, path, RenameFlags::EXCHANGE) {
         Ok(()) => {}
-        // A file system without it, such as NFS.
+        // A file system without it, such as NFS. There a rename waits for the lease on the old file,
+        // even for that of the same process. And the client keeps an old file that it has open under
+        // another name: until it has renamed the new one too, `path` does not exist.
         Err(Errno::INVAL | Errno::NOSYS) => {
-            fs::rename(&temporary.path, path).map_err(Error::io("rename to", path))?;
-            return flush(path);
+            drop(lease);
+            drop(snapshot);
+            return settle(fs::rename(&temporary.path, path), path, temporary);
         }
         // The file was deleted, or its folder.
         Err(Errno::NOENT) => return Ok(Outcome::Conflict),
@@ -115,10 +121,19 @@ fn put_new(path: &Path, temporary: &Temporary, lock: &WriteLock) -> Result<Outco
         Err(Errno::INVAL | Errno::NOSYS) => fs::hard_link(&temporary.path, path),
         moved => moved.map_err(io::Error::from),
     };
+    settle(moved, path, temporary)
+}
+
+/// The outcome of a rename or link to `path`. It may fail although the new file is there: an NFS client
+/// whose first request was not answered repeats it.
+fn settle(moved: io::Result<()>, path: &Path, temporary: &Temporary) -> Result<Outcome, Error> {
     match moved {
-        Ok(()) => flush(path),
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(Outcome::Conflict),
-        Err(error) => Err(Error::io("rename to", path)(error)),
+        Err(error) if !temporary.is_own(path) => match error.kind() {
+            // The folder, or the temporary file, was deleted; or another writer created the file.
+            ErrorKind::NotFound | ErrorKind::AlreadyExists => Ok(Outcome::Conflict),
+            _ => Err(Error::io("rename to", path)(error)),
+        },
+        _ => flush(path),
     }
 }
 
