@@ -14,6 +14,9 @@ use rustix::io::Errno;
 /// session of about this size exceeds its memory_limit (128 MiB).
 pub const MAX_SIZE: u64 = 16 * 1024 * 1024;
 
+/// A file that other clients of a network file system replace is opened at most this many times.
+const OPENINGS: usize = 10;
+
 /// The pause between two attempts to take a lock. `flock` can wait by itself, but without a timeout.
 const LOCK_PAUSE: Duration = Duration::from_millis(1);
 
@@ -36,6 +39,12 @@ impl Fault {
         self.kind() == Some(ErrorKind::NotFound)
     }
 
+    /// Whether another client of a network file system deleted or replaced the file, or a folder on
+    /// its path (ESTALE).
+    pub fn is_stale(&self) -> bool {
+        self.kind() == Some(ErrorKind::StaleNetworkFileHandle)
+    }
+
     /// The kind of an I/O error.
     pub fn kind(&self) -> Option<ErrorKind> {
         match self {
@@ -49,6 +58,25 @@ impl Fault {
 /// on a FIFO.
 pub fn open(options: &mut OpenOptions, path: &Path) -> Result<File, Fault> {
     open_with(options, path, OFlags::NOFOLLOW)
+}
+
+/// Opens `path` as [`open`] does and passes the file to `step`; starts over if it is stale.
+///
+/// The folder is opened first, so that the client asks the server for its entries again. Otherwise it
+/// may take the same file from its cache (nfs(5), "Directory entry caching").
+pub fn open_and<T>(
+    options: &mut OpenOptions,
+    path: &Path,
+    mut step: impl FnMut(File) -> Result<T, Fault>,
+) -> Result<T, Fault> {
+    let mut openings = 1;
+    loop {
+        match open(options, path).and_then(&mut step) {
+            Err(fault) if fault.is_stale() && openings < OPENINGS => openings += 1,
+            done => return done,
+        }
+        _ = path.parent().map(File::open);
+    }
 }
 
 /// Opens `path` for reading, through symbolic links.

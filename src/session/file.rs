@@ -46,16 +46,18 @@ pub fn find(config: &SessionConfig, id: &SessionId) -> Result<Found, Error> {
     let path = path(&config.save_path, id).ok_or_else(Error::not_logged_in)?;
     let unusable = |why: &dyn std::fmt::Display| unusable(&shortened(&path), why);
 
-    let file = open_file(&path, config)?.map_err(|fault| unusable(&fault))?;
-    let locked = files::lock(&file, Lock::Shared, LOCK_TIMEOUT);
-    if !locked.map_err(|error| internal(&path, &error))? {
-        return Err(Error::busy());
-    }
-    let (bytes, metadata) = files::read(&file).map_err(|fault| match fault {
-        Fault::Io(error) => internal(&path, &error),
-        fault => unusable(&fault),
-    })?;
-    files::unlock(&file).map_err(|error| internal(&path, &error))?;
+    // For reading and writing, as PHP does, but never created.
+    let mut options = OpenOptions::new();
+    let read = files::open_and(options.read(true).write(true), &path, |file| {
+        if !files::lock(&file, Lock::Shared, LOCK_TIMEOUT)? {
+            return Ok(None);
+        }
+        let (bytes, metadata) = files::read(&file)?;
+        files::unlock(&file)?;
+        Ok(Some((file, bytes, metadata)))
+    });
+    let read = read.map_err(|fault| refused(&path, config, fault))?;
+    let (file, bytes, metadata) = read.ok_or_else(Error::busy)?;
 
     // A logout between open and lock deletes the file.
     let is_deleted = metadata.nlink() == 0;
@@ -102,32 +104,31 @@ fn path(save_path: &SavePath, id: &SessionId) -> Option<PathBuf> {
     Some(path)
 }
 
-/// Opens the file for reading and writing, as PHP does, but never creates it and does not block on a
-/// FIFO. The inner error is for a path that exists but is not a session file.
-fn open_file(path: &Path, config: &SessionConfig) -> Result<Result<File, Fault>, Error> {
-    let error = match files::open(OpenOptions::new().read(true).write(true), path) {
-        Ok(file) => return Ok(Ok(file)),
-        Err(Fault::Io(error)) => error,
-        Err(fault) => return Ok(Err(fault)),
+/// The error for a file that cannot be opened, locked or read.
+fn refused(path: &Path, config: &SessionConfig, fault: Fault) -> Error {
+    let error = match fault {
+        Fault::Io(error) => error,
+        fault => return unusable(&shortened(path), &fault),
     };
     let folder = &config.save_path.folder;
     match Errno::from_io_error(&error) {
         // A folder can only be opened for reading.
-        Some(Errno::ISDIR) => Ok(Err(Fault::NotRegular)),
-        Some(Errno::NAMETOOLONG) => Err(Error::not_logged_in()),
+        Some(Errno::ISDIR) => unusable(&shortened(path), &Fault::NotRegular),
+        // PHP on another server has deleted it, each time that it was opened.
+        Some(Errno::STALE | Errno::NAMETOOLONG) => Error::not_logged_in(),
         // If the folder of the setting is missing, the setting is wrong. If the file, or a folder
         // below that one, is missing, the session has ended.
-        Some(Errno::NOENT) if folder.is_dir() => Err(Error::not_logged_in()),
-        Some(Errno::NOENT) => Err(internal(folder, &error)),
+        Some(Errno::NOENT) if folder.is_dir() => Error::not_logged_in(),
+        Some(Errno::NOENT) => internal(folder, &error),
         Some(Errno::ACCESS) => {
             let lacks = match path.symlink_metadata() {
                 Ok(_) => "needs read and write permission for the file, as PHP does",
                 Err(_) => "needs execute permission for its folder",
             };
             let user = geteuid().as_raw();
-            Err(Error::internal(format!("session {}: user {user} {lacks}", shortened(path))))
+            Error::internal(format!("session {}: user {user} {lacks}", shortened(path)))
         }
-        _ => Err(internal(path, &error)),
+        _ => internal(path, &error),
     }
 }
 

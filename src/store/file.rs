@@ -31,7 +31,7 @@ pub struct Snapshot {
 
 impl Snapshot {
     fn read(path: &Path) -> Result<Option<Snapshot>, Error> {
-        let read = files::open(OpenOptions::new().read(true), path).and_then(|file| {
+        let read = files::open_and(OpenOptions::new().read(true), path, |file| {
             let (bytes, metadata) = files::read(&file)?;
             Ok(Snapshot { file, metadata, bytes })
         });
@@ -56,16 +56,9 @@ impl Snapshot {
         (&self.metadata).into()
     }
 
-    /// Whether `path` is this file. The path is opened, because a network file system may answer a
-    /// stat from its cache.
+    /// Whether `path` is this file.
     pub fn is_at(&self, path: &Path) -> Result<bool, Error> {
-        let found =
-            files::open(OpenOptions::new().read(true), path).and_then(|file| Ok(file.metadata()?));
-        match found {
-            Ok(found) => Ok(is_same(&found, &self.metadata)),
-            Err(fault) if fault.is_absent() => Ok(false),
-            Err(fault) => Err(Error::fault("open again", path)(fault)),
-        }
+        is_at(path, &self.metadata)
     }
 
     /// Whether the content is unchanged. Times are not compared, because their resolution can be
@@ -80,6 +73,17 @@ impl Snapshot {
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(false),
             Err(error) => Err(error),
         }
+    }
+}
+
+/// Whether `path` is the file with these attributes. The path is opened, because a network file
+/// system may answer a stat from its cache.
+pub fn is_at(path: &Path, metadata: &Metadata) -> Result<bool, Error> {
+    let options = &mut OpenOptions::new();
+    match files::open_and(options.read(true), path, |file| Ok(file.metadata()?)) {
+        Ok(found) => Ok(is_same(&found, metadata)),
+        Err(fault) if fault.is_absent() => Ok(false),
+        Err(fault) => Err(Error::fault("open again", path)(fault)),
     }
 }
 

@@ -20,6 +20,7 @@ mod lock;
 mod replace;
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use crate::files::{self, Fault};
@@ -29,7 +30,8 @@ use file::Snapshot;
 use lock::WriteLock;
 use replace::Outcome;
 
-/// The maximum number of retries of a change if the file was modified in the meantime.
+/// The maximum number of retries of a change if the file was modified in the meantime, or if another
+/// client of a network file system deleted it or its folder.
 const RETRIES: usize = 3;
 
 /// The file of an aulario's menu types.
@@ -66,6 +68,10 @@ impl Error {
 
     fn unflushed(operation: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Error {
         move |source| Error::Unflushed { operation, path: path.to_owned(), source }
+    }
+
+    fn is_stale(&self) -> bool {
+        matches!(self, Error::Fault { source, .. } if source.is_stale())
     }
 
     fn unusable(path: &Path, why: impl Into<String>) -> Error {
@@ -106,7 +112,11 @@ impl Aulario {
         let source = source
             .filter(|source| source != "none")
             .and_then(|source| Id::parse(&source).ok())
-            .filter(|source| source != id && is_file(&configuration(source)));
+            .filter(|source| source != id);
+        let source = match source {
+            Some(source) if is_file(&configuration(&source))? => Some(source),
+            _ => None,
+        };
         Ok(Some(Aulario {
             folder: aularios.join(source.as_ref().unwrap_or(id).as_str()),
             is_shared: source.is_some(),
@@ -169,23 +179,40 @@ impl Aulario {
         // First without the lock: a change that is refused, or a file that must be read again, does
         // not delay other writers.
         change(&mut read_to_change(&path)?.0)?;
-        for _ in 0..=RETRIES {
-            let lock = WriteLock::take(&self.folder, LOCK)?;
-            let (mut document, snapshot) = read_to_change(&path)?;
-            let outcome = change(&mut document)?;
-            let bytes = document.into_file().to_php();
-            if bytes.len() as u64 > files::MAX_SIZE {
-                return Err(Error::unusable(&path, "would become larger than 16 MiB").into());
-            }
-            if snapshot.is_none() {
-                file::make_folders(&self.folder, folders)?;
-            }
-            let replaced = replace::replace(&path, &bytes, snapshot, &lock)?;
-            if replaced == Outcome::Replaced {
-                return Ok(outcome);
+        for attempt in 0..=RETRIES {
+            match self.try_change(&path, folders, &change) {
+                Ok(Some(outcome)) => return outcome,
+                Ok(None) => {}
+                Err(error) if error.is_stale() && attempt < RETRIES => {}
+                Err(error) => return Err(error.into()),
             }
         }
         Err(Error::Busy.into())
+    }
+
+    /// One attempt to change the document at `path`: the result of `change`, or `None` if another
+    /// program modified the file in the meantime.
+    fn try_change<D: Document, T, E>(
+        &self,
+        path: &Path,
+        folders: &[&str],
+        change: impl Fn(&mut D) -> Result<T, E>,
+    ) -> Result<Option<Result<T, E>>, Error> {
+        let lock = WriteLock::take(&self.folder, LOCK)?;
+        let (mut document, snapshot) = read_to_change(path)?;
+        let outcome = change(&mut document);
+        if outcome.is_err() {
+            return Ok(Some(outcome));
+        }
+        let bytes = document.into_file().to_php();
+        if bytes.len() as u64 > files::MAX_SIZE {
+            return Err(Error::unusable(path, "would become larger than 16 MiB"));
+        }
+        if snapshot.is_none() {
+            file::make_folders(&self.folder, folders)?;
+        }
+        let replaced = replace::replace(path, &bytes, snapshot, &lock)?;
+        Ok((replaced == Outcome::Replaced).then_some(outcome))
     }
 }
 
@@ -213,8 +240,12 @@ pub(crate) fn document<D: Document>(path: &Path, value: Option<Value>) -> Result
     D::from_file(value).map_err(|malformed| Error::unusable(path, malformed.to_string()))
 }
 
-fn is_file(path: &Path) -> bool {
-    fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file())
+fn is_file(path: &Path) -> Result<bool, Error> {
+    match fs::symlink_metadata(path) {
+        Ok(metadata) => Ok(metadata.is_file()),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(Error::io("stat", path)(error)),
+    }
 }
 
 /// The value of `shared_comedor_from` in the configuration at `path`; the outer `None` means that

@@ -21,15 +21,15 @@ use crate::support::fastcgi::{Client, Held, Process};
 use crate::support::*;
 
 /// A write and the file that it changes.
-struct Write {
-    action: &'static str,
+pub struct Write {
+    pub action: &'static str,
     body: Value,
     file: &'static str,
     /// Whether the file exists before the write
     replaces: bool,
 }
 
-fn writes() -> [Write; 5] {
+pub fn writes() -> [Write; 5] {
     let write = |action, body, file, replaces| Write { action, body, file, replaces };
     [
         write("save_menu", save("new"), DAY, false),
@@ -42,7 +42,7 @@ fn writes() -> [Write; 5] {
 
 impl Write {
     /// A school before this write.
-    fn school(&self) -> School {
+    pub fn school(&self) -> School {
         let school = School::new();
         if self.replaces {
             let menu = json!({"plates": {"primero": {"name": "old", "pictogram": ""}}});
@@ -55,16 +55,16 @@ impl Write {
         school
     }
 
-    fn request(&self, school: &School) -> Cgi {
+    pub fn request(&self, school: &School) -> Cgi {
         school.post(self.action).json(&self.body)
     }
 
-    fn content(&self, school: &School) -> Option<String> {
+    pub fn content(&self, school: &School) -> Option<String> {
         fs::read_to_string(school.path(self.file)).ok()
     }
 
     /// The content of the file before and after.
-    fn old_and_new(&self) -> (Option<String>, Option<String>) {
+    pub fn old_and_new(&self) -> (Option<String>, Option<String>) {
         let school = self.school();
         let old = self.content(&school);
         self.request(&school).run().ok();

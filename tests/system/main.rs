@@ -5,6 +5,7 @@ mod check;
 mod faults;
 mod file_systems;
 mod leave;
+mod network;
 mod replace;
 mod sessions;
 mod store;

@@ -1,0 +1,119 @@
+//! Errors of network file systems, injected by strace. `tests/network/run` uses real ones.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use crate::faults::writes;
+use crate::support::*;
+
+/// The injections of ESTALE, one for each system call of `request` that names a file of the school.
+fn stale_calls(school: &School, request: &Cgi, options: &[&str]) -> Vec<String> {
+    let (answer, trace) = request.trace(&[&["-y"], options].concat());
+    answer.ok();
+    let school = school.data().parent().unwrap().to_str().unwrap().to_owned();
+    let mut times = BTreeMap::<&str, usize>::new();
+    let mut faults = Vec::new();
+    for line in trace.lines() {
+        let Some((call, arguments)) = line.split_once('(') else { continue };
+        let time = times.entry(call).or_default();
+        *time += 1;
+        if arguments.contains(&school) && !line.contains("(INJECTED)") {
+            faults.push(format!("inject={call}:error=ESTALE:when={time}"));
+        }
+    }
+    assert!(faults.len() > 10, "{trace}");
+    faults
+}
+
+/// On a network file system: the file, or its folder, was replaced by another client.
+#[test]
+fn one_stale_file_handle_fails_no_request() {
+    let (mut errors, mut unflushed) = (0, 0);
+    for options in [&[][..], &["-e", "inject=renameat2:error=EINVAL"]] {
+        for write in writes() {
+            let (school, (_, new)) = (write.school(), write.old_and_new());
+            for fault in stale_calls(&school, &write.request(&school), options) {
+                let school = write.school();
+                let request = write.request(&school);
+                let (answer, _) = request.trace(&[options, &["-e", &fault]].concat());
+                let is_stored = write.content(&school) == new;
+                if answer.log.contains("flush the folder") && is_stored {
+                    answer.fails("INTERNAL_ERROR");
+                    unflushed += 1;
+                } else {
+                    answer.ok();
+                    assert!(is_stored, "{} {fault}", write.action);
+                }
+                errors += 1;
+            }
+        }
+    }
+    let school = School::new();
+    school.save(save("whole"));
+    let read = school.get("get_menu").query("date", DATE).query("menu", "basal");
+    for fault in stale_calls(&school, &read, &[]) {
+        let (answer, _) = read.trace(&["-e", &fault]);
+        let menu = answer.ok();
+        assert_eq!(menu["menu"]["plates"]["primero"]["name"], "whole", "{fault}");
+        errors += 1;
+    }
+    println!("errors: {errors}, stored but not flushed: {unflushed}");
+}
+
+#[test]
+fn file_handle_that_stays_stale_is_logged_and_a_session_has_ended() {
+    let school = School::new();
+    school.save(save("old"));
+    for (fault, code) in [
+        ("openat:error=ESTALE:when=10+", "INTERNAL_ERROR"),
+        ("read:error=ESTALE:when=3+", "INVALID_SESSION"),
+    ] {
+        let answer = school.post("save_menu").json(&save("new")).inject(fault).run();
+        answer.fails(code);
+        assert_eq!(answer.log.contains("os error 116"), code == "INTERNAL_ERROR", "{}", answer.log);
+        assert_eq!(school.menu("basal")["menu"]["plates"]["primero"]["name"], "old");
+    }
+}
+
+#[test]
+fn a_rename_that_the_server_has_done_although_it_failed_is_a_success() {
+    let school = School::new();
+    for id in ["linked", "renamed"] {
+        let request = school.post("add_menu_type").json(&json!({"id": id, "label": "L"}));
+        // On NFS the answer to the first request may be lost; the second one fails.
+        let answer = request.stopped("renameat2:error=EINVAL:when=1", |_| {
+            let temporary = school.path("aula1/.Comedor-MenuTypes.json.tmp");
+            match id {
+                "linked" => fs::hard_link(&temporary, school.path(TYPES)).unwrap(),
+                _ => fs::rename(&temporary, school.path(TYPES)).unwrap(),
+            }
+        });
+        answer.ok();
+        assert!(!school.files().iter().any(|path| path.ends_with(".tmp")));
+    }
+}
+
+#[test]
+fn file_system_without_locks_is_an_internal_error() {
+    let school = School::new();
+    school.save(save("old"));
+    // The session is locked and unlocked first.
+    for fault in ["flock:error=ENOLCK:when=1", "flock:error=ENOLCK:when=3"] {
+        let answer = school.post("save_menu").json(&save("new")).inject(fault).run();
+        assert!(answer.fails("INTERNAL_ERROR").log.contains("No locks available"), "{fault}");
+    }
+}
+
+/// On NFS a rename waits for a lease on the file that it replaces, and first moves a file away that is
+/// open.
+#[test]
+fn old_file_is_closed_before_a_rename_that_cannot_exchange() {
+    let school = School::new();
+    school.save(save("old"));
+    let options = ["-y", "-e", "inject=renameat2:error=EINVAL"];
+    let (answer, trace) = school.post("save_menu").json(&save("new")).trace(&options);
+    answer.ok();
+    let before = trace.split("\nrename(").next().unwrap();
+    let (_, released) = before.rsplit_once("F_SETLEASE, F_UNLCK").expect("a lease");
+    assert!(released.contains("close(") && released.contains("/_datos.json>)"), "{trace}");
+}
