@@ -24,6 +24,10 @@ echo 'clients 1 \x00000000 2147483647 /export' > nfsd.fh/channel &&
 echo 'clients /export 2147483647 9218 65534 65534 0' > nfsd.export/channel &&
 cd /proc/fs/nfsd && echo "-3 +4 +4.2" > versions && echo "tcp 2049" > portlist && echo 8 > threads &&
 echo Y > v4_end_grace && cd /"""
+# Records the system calls that fail with ESTALE (116).
+TRACE = """
+mount -t tracefs trace /sys/kernel/tracing && cd /sys/kernel/tracing/events/raw_syscalls/sys_exit &&
+echo 'ret == -116' > filter && echo 1 > enable && cd /"""
 
 # /bin/ip, because busybox has another.
 CLIENT = """
@@ -52,7 +56,7 @@ class Network:
         shells = self.machine.shells
         clients = [CLIENT.format(name=name, number=number, options=self.options)
                    for number, name in enumerate(("one", "two"), 1)]
-        for command in [SERVER, *clients]:
+        for command in [SERVER, *clients, TRACE]:
             status, output = shells[0].run(f"{{ {command}\n}} 2>&1")
             if status != 0:
                 self.machine.__exit__()
@@ -60,4 +64,6 @@ class Network:
         return Mount("/one", shells[:SHELLS]), Mount("/two", shells[SHELLS:])
 
     def __exit__(self, *_):
+        _, count = self.machine.shells[0].run("grep -c comedor- /sys/kernel/tracing/trace")
+        print(f"system calls of the program that failed with ESTALE: {int(count)}")
         self.machine.__exit__()
