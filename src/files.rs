@@ -60,7 +60,9 @@ pub fn open(options: &mut OpenOptions, path: &Path) -> Result<File, Fault> {
     open_with(options, path, OFlags::NOFOLLOW)
 }
 
-/// Opens `path` as [`open`] does and passes the file to `step`; starts over if it is stale.
+/// Opens `path` as [`open`] does and passes the file to `step`; starts over if it is stale. So is an
+/// open file that does not exist: GlusterFS may open it only with the first step (the volume option
+/// performance.open-behind).
 ///
 /// The folder is opened first, so that the client asks the server for its entries again. Otherwise it
 /// may take the same file from its cache (nfs(5), "Directory entry caching").
@@ -69,6 +71,10 @@ pub fn open_and<T>(
     path: &Path,
     mut step: impl FnMut(File) -> Result<T, Fault>,
 ) -> Result<T, Fault> {
+    let mut step = |file| match step(file) {
+        Err(fault) if fault.is_absent() => Err(Fault::Io(Errno::STALE.into())),
+        done => done,
+    };
     let mut openings = 1;
     loop {
         match open(options, path).and_then(&mut step) {
