@@ -6,6 +6,7 @@ It knows nothing of the file system. `Workload(one, two)` needs two mounts that 
 tests/machine/request sourced, and comedor, strace, php, GNU's or busybox's tools on their PATH. Both
 folders show the same files; `data` and `sessions` are made there.
 
+  check()                  the self-check does not warn about the mounts
   together(count, midway)  `count` writes on both mounts at once and readers on both; `midway()`, if
                            given, is called after half of the writes (to kill a server, say)
   gap(count)               PHP saves on the one mount while the program on the other is between its
@@ -13,7 +14,7 @@ folders show the same files; `data` and `sessions` are made there.
   sessions(count)          PHP replaces and deletes a session on the one mount that the program reads
                            on the other
 
-Each adds to `figures`, a table for a person, and to `faults`, a list of sentences: empty if all is well.
+They add to `figures`, a table for a person, and to `faults`, a list of sentences: empty if all is well.
 """
 
 import base64
@@ -122,6 +123,14 @@ class Workload:
         _, output = self.mounts[0].shells[0].run("grep -c ESTALE /tmp/failed; : > /tmp/failed")
         return int(output or 0)
 
+    def check(self):
+        """`comedor check` warns about mounts that are not as tested; here it must not."""
+        for mount in self.mounts:
+            _, output = mount.shells[0].run("env -u GATEWAY_INTERFACE comedor check --json")
+            warnings = (finding["text"] for finding in json.loads(output)["findings"]
+                        if finding["level"] == "warning")
+            self.fault(*(text for text in warnings if f"mount {mount.folder} " in text))
+
     def together(self, count, midway=None):
         round_ = Together(self, count, midway)
         round_.run()
@@ -156,7 +165,11 @@ class Workload:
         body = shlex.quote(json.dumps(mine.body))
         status, output = ours.shells[0].run(f"stop {at} save_menu aula1 {body}")
         if status != 0:
-            raise RuntimeError(f"not stopped at {at}: {output.decode(errors='replace')}")
+            answer = Answer(output)
+            if answer.status == 200:
+                raise RuntimeError(f"not stopped at {at}: {answer.text}")
+            # It failed before that call.
+            return True, answer
         plates = {f"php{number}": {"name": "php"}}
         day = json.dumps({"date": date, "menus": {"basal": {"plates": plates}}})
         php = f"{PHP} {shlex.quote(SAVE)} {path} {shlex.quote(day)}"
@@ -236,6 +249,8 @@ class Together:
     def write(self, writer, shell):
         shell.run(f"under='{TRACED if writer % WRITERS == 0 else ''}'")
         for write in self.writes_of(writer):
+            if self.ended.is_set():
+                return  # Another writer failed, or Ctrl-C.
             with self.lock:
                 self.writes.append(write)
                 self.done += 1
