@@ -112,6 +112,32 @@ const SETTINGS: &[&str] = &[
     "COMEDOR_SESSION_DIR",
     "2;",
     "9;0600;",
+    "tcp://",
+    "unix:///",
+    "?",
+    "auth[]=",
+    "&",
+    "[::1]",
+    ":1",
+];
+const REPLIES: &[&str] = &[
+    "+OK\r\n",
+    "-NOAUTH\r\n",
+    ":1\r\n",
+    ":",
+    "$3\r\nabc\r\n",
+    "$-1\r\n",
+    "$0\r\n\r\n",
+    "$2\r\n",
+    "$16777216\r\n",
+    "$16777217\r\n",
+    "$99999999999999999999\r\n",
+    "*1\r\n",
+    "\r\n",
+    "\r",
+    "a",
+    "-",
+    "$",
 ];
 
 pub(crate) fn cases() -> ProptestConfig {
@@ -154,6 +180,11 @@ proptest! {
     #[test]
     fn settings(bytes in made_of(SETTINGS)) {
         invariants::settings(&bytes);
+    }
+
+    #[test]
+    fn replies_of_redis(bytes in made_of(REPLIES), split in 1_u8..9) {
+        invariants::redis(&[&bytes[..], &[split]].concat());
     }
 
     #[test]

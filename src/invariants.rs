@@ -10,18 +10,20 @@ use crate::config::{Config, Format, Settings, SettingsFile};
 use crate::fastcgi::{Limits, protocol};
 use crate::json::Value;
 use crate::model::{Color, Date, Day, Document, Label, MenuTypes, PlateKey, PlateName, TypeId};
+use crate::session::redis::{Reply, take};
 use crate::session::{self, Session};
 
 /// Panics if an invariant does not hold for the input.
 pub type Check = fn(&[u8]);
 
 /// The checks by the name of the parser.
-pub const PARSERS: [(&str, Check); 8] = [
+pub const PARSERS: [(&str, Check); 9] = [
     ("cookie", cookie),
     ("fastcgi", fastcgi),
     ("form", form),
     ("json", json),
     ("multipart", multipart),
+    ("redis", redis),
     ("request", request),
     ("session", session),
     ("settings", settings),
@@ -105,6 +107,37 @@ pub fn multipart(bytes: &[u8]) {
     let (content_type, body) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
     _ = multipart::parse(content_type, body);
     _ = multipart::parse(b"multipart/form-data; boundary=B", body);
+}
+
+/// The replies of a Redis server. The last byte is the length of the pieces in which they arrive.
+pub fn redis(input: &[u8]) {
+    let Some((&length, bytes)) = input.split_last() else { return };
+    let whole = replies(&mut bytes.to_vec());
+    let (mut received, mut found) = (Vec::new(), Vec::new());
+    for piece in bytes.chunks(usize::from(length).max(1)) {
+        received.extend_from_slice(piece);
+        found.extend(replies(&mut received));
+        assert!(received.capacity() <= 2 * bytes.len() + 8, "a claimed length allocates nothing");
+        if let Some(None) = found.last() {
+            break;
+        }
+    }
+    assert_eq!(found, whole, "split into pieces");
+}
+
+/// The replies at the start of `bytes`, which are removed, and `None` for bytes that are not a reply.
+fn replies(bytes: &mut Vec<u8>) -> Vec<Option<Reply>> {
+    let mut replies = Vec::new();
+    loop {
+        match take(bytes) {
+            Ok(Some(reply)) => replies.push(Some(reply)),
+            Ok(None) => return replies,
+            Err(_) => {
+                replies.push(None);
+                return replies;
+            }
+        }
+    }
 }
 
 /// Lines with the values of meta-variables.

@@ -6,7 +6,7 @@
 //! |---|---|---|
 //! | settings from the environment and a file | [`config`] | `comedor.conf` |
 //! | request from the meta-variables | [`cgi`] | |
-//! | session that the cookie names | `session` | session file |
+//! | session that the cookie names | `session` | session file, or Redis |
 //! | caller from the session | `caller` | |
 //! | action from the query | `api` | |
 //! | aulario, types and days | `store` | data files |

@@ -8,15 +8,21 @@ use std::time::SystemTime;
 use rustix::fs::{Access, access};
 
 use super::file_system::{self, Content};
+use super::redis;
 use super::report::{Level, Report};
 use super::skew::Skew;
 use super::user::User;
-use crate::config::{Config, Settings};
+use crate::config::{Config, SavePath, SessionFolder, Settings};
 use crate::model::Id;
 
-/// Checks the session folder.
-pub fn check_sessions(config: &Config, user: &User, report: &mut Report) {
-    let folder = &config.session.save_path.folder;
+/// Checks the folder or the server of the sessions.
+pub fn check_sessions(config: &Config, settings: &Settings, user: &User, report: &mut Report) {
+    let folder = match &config.session.save_path {
+        SavePath::Files(SessionFolder { folder, .. }) => folder,
+        SavePath::Redis(server) => {
+            return redis::check(server, config.session.lifetime, settings, user, report);
+        }
+    };
     if let Err(obstacle) = enter(folder) {
         return obstacle.report("the session folder", "COMEDOR_SESSION_DIR", user, report);
     }

@@ -8,6 +8,7 @@ mod data;
 mod fastcgi;
 mod file_system;
 mod folders;
+mod redis;
 mod report;
 mod session;
 mod settings;
@@ -46,7 +47,7 @@ pub fn run(subject: Subject, report: &mut Report) {
         Subject::Session => session::check(&config, &user, report),
         Subject::Everything { socket } => {
             settings::check(&config, &settings, report);
-            folders::check_sessions(&config, &user, report);
+            folders::check_sessions(&config, &settings, &user, report);
             if folders::check_data(&config, &settings, &user, report) {
                 data::check(&config.data_dir, &user, report);
             }

@@ -6,7 +6,7 @@ use std::io::{self, BufRead, IsTerminal, Read, Write};
 use super::report::{Level, Report};
 use super::user::User;
 use crate::caller::{self, Caller};
-use crate::config::{Config, SessionConfig};
+use crate::config::{Config, SavePath, SessionConfig, SessionFolder};
 use crate::error::{Code, Error};
 use crate::session::{self, Session, SessionId, session_id};
 
@@ -27,22 +27,27 @@ pub fn check(config: &Config, user: &User, report: &mut Report) {
             format!("standard input has no session id; expected the value of the cookie {name}");
         return report.add(Level::Error, ABOUT, text);
     };
-    let found = match session::find(&config.session, &id) {
-        Ok(found) => found,
+    let session = match session::find(&config.session, &id) {
+        Ok(session) => session,
         Err(error) => {
+            let place = match save_path {
+                SavePath::Files(SessionFolder { folder, .. }) => {
+                    format!("the folder is {}", folder.display())
+                }
+                SavePath::Redis(server) => format!("the server is {server}"),
+            };
             let text = format!(
-                "{}; the folder is {} (COMEDOR_SESSION_DIR), the format {} \
-                 (COMEDOR_SESSION_FORMAT); phpinfo() shows PHP's settings",
+                "{}; {place} (COMEDOR_SESSION_DIR), the format {} (COMEDOR_SESSION_FORMAT); \
+                 phpinfo() shows PHP's settings",
                 reason(&error, config, user),
-                save_path.folder.display(),
                 format.name()
             );
             return report.add(Level::Error, ABOUT, text);
         }
     };
-    let caller = match Caller::identify(&found.session, config) {
+    let caller = match Caller::identify(&session, config) {
         Ok(caller) => caller,
-        Err(_) => return report.add(Level::Error, ABOUT, not_a_caller(&found.session, config)),
+        Err(_) => return report.add(Level::Error, ABOUT, not_a_caller(&session, config)),
     };
     let text = format!("the session exists; the browser must send it in the cookie {name}");
     report.add(Level::Ok, ABOUT, text);

@@ -40,11 +40,14 @@ pub fn refused(error: &config::Error, user: &User, report: &mut Report) {
 /// Reports the value of each setting, and what differs from PHP.
 pub fn check(config: &Config, settings: &Settings, report: &mut Report) {
     let today = clock::today(config.zone.as_deref());
+    let save_path = &config.session.save_path;
     for setting in &SETTINGS {
-        let value = match (settings.get(setting.name), setting.name) {
-            (Some(value), _) => String::from_utf8_lossy(value).into_owned(),
-            (None, "COMEDOR_DATA_DIR") => config.data_dir.display().to_string(),
-            (None, _) => setting.default.to_owned(),
+        let value = match (settings.get(setting.name), setting.name, save_path) {
+            // The value may have a password.
+            (_, "COMEDOR_SESSION_DIR", SavePath::Redis(server)) => server.to_string(),
+            (Some(value), ..) => String::from_utf8_lossy(value).into_owned(),
+            (None, "COMEDOR_DATA_DIR", _) => config.data_dir.display().to_string(),
+            (None, ..) => setting.default.to_owned(),
         };
         let value = if value.is_empty() { "none" } else { &value };
         let value = format!("{value} (from {})", settings.source(setting.name));
@@ -91,21 +94,34 @@ fn compare_day(config: &Config, today: &Date, report: &mut Report) {
 /// Compares with the settings of PHP's command line; those of its pages are not visible here.
 fn compare_php(config: &Config, report: &mut Report) {
     let ini = "echo implode(PHP_EOL, array_map('ini_get', ['session.save_path', 'session.name', \
-               'session.serialize_handler']));";
+               'session.serialize_handler', 'session.gc_maxlifetime']));";
     let Some(values) = php(ini) else { return };
     let mut values = values.split('\n');
     let mut compare = |name, is_ours: &dyn Fn(&str) -> bool| {
         if let Some(php) = values.next().filter(|php| !php.is_empty() && !is_ours(php)) {
+            let php = without_password(php);
             let text = format!("the php command uses {php}; PHP's pages may use it too");
             report.add(Level::Hint, name, text);
         }
     };
     let session = &config.session;
     compare("COMEDOR_SESSION_DIR", &|php| {
-        SavePath::parse(php.as_bytes()).is_some_and(|php| php == session.save_path)
+        SavePath::parse(php.as_bytes()).is_ok_and(|php| php == session.save_path)
     });
     compare("COMEDOR_SESSION_NAME", &|php| php == session.name);
     compare("COMEDOR_SESSION_FORMAT", &|php| php == session.format.name());
+    if matches!(session.save_path, SavePath::Redis(_)) {
+        compare("COMEDOR_SESSION_LIFETIME", &|php| php == session.lifetime.to_string());
+    }
+}
+
+/// A value of PHP without the parameters of a server.
+fn without_password(value: &str) -> String {
+    match (SavePath::parse(value.as_bytes()), value.split_once("://")) {
+        (Ok(SavePath::Redis(server)), _) => server.to_string(),
+        (_, Some((scheme, _))) => format!("{scheme}://…"),
+        _ => value.to_owned(),
+    }
 }
 
 fn php(code: &str) -> Option<String> {

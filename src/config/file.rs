@@ -12,7 +12,6 @@ use super::{Error, SETTINGS};
 use crate::files::{self, Fault};
 
 /// The settings of a file, each with its line number.
-#[derive(Debug)]
 pub struct SettingsFile {
     pub path: PathBuf,
     settings: Vec<(usize, &'static str, Vec<u8>)>,
@@ -118,10 +117,10 @@ mod tests {
             ("TZ=\"UTC\"", "line 2: the value of TZ is in quotes; remove them"),
             ("TZ=UTC\nTZ=UTC", "line 3: duplicate setting `TZ` (first set in line 2)"),
         ] {
-            let error = parse(&format!("# first\n{line}\n")).unwrap_err();
+            let error = parse(&format!("# first\n{line}\n")).err().unwrap();
             assert_eq!(error.to_string(), format!("/x/comedor.conf: {problem}"));
         }
-        let error = parse("\u{feff}TZ=UTC").unwrap_err().to_string();
+        let error = parse("\u{feff}TZ=UTC").err().unwrap().to_string();
         assert!(error.contains("byte order mark"), "{error}");
     }
 }

@@ -5,6 +5,7 @@
 //! a configured folder exists is not checked here.
 
 mod file;
+mod save_path;
 mod settings;
 
 use std::ffi::OsStr;
@@ -17,7 +18,8 @@ use crate::files::Fault;
 use crate::model::Id;
 #[cfg(any(test, fuzzing))]
 pub(crate) use file::SettingsFile;
-pub(crate) use settings::Settings;
+pub(crate) use save_path::{Address, RedisServer, SavePath, SessionFolder};
+pub(crate) use settings::{Settings, Source};
 
 /// A setting as the documentation lists it.
 #[derive(Debug)]
@@ -34,7 +36,7 @@ const fn setting(name: &'static str, default: &'static str, summary: &'static st
 }
 
 /// Every setting.
-pub const SETTINGS: [Setting; 9] = [
+pub const SETTINGS: [Setting; 10] = [
     setting(
         "COMEDOR_SERVICE",
         "service",
@@ -44,7 +46,7 @@ pub const SETTINGS: [Setting; 9] = [
     setting(
         "COMEDOR_SESSION_DIR",
         "/var/lib/php/sessions",
-        "PHP's session.save_path: a folder, N;folder or N;MODE;folder",
+        "PHP's session.save_path: a folder, N;folder, N;MODE;folder, tcp://… or unix://…",
     ),
     setting("COMEDOR_SESSION_NAME", "PHPSESSID", "PHP's session.name: the name of the cookie"),
     setting(
@@ -56,6 +58,11 @@ pub const SETTINGS: [Setting; 9] = [
         "COMEDOR_SESSION_MAX_AGE",
         "",
         "seconds since its last use after which a session is rejected; none: no limit, as in PHP",
+    ),
+    setting(
+        "COMEDOR_SESSION_LIFETIME",
+        "1440",
+        "PHP's session.gc_maxlifetime: seconds since its last use until Redis deletes a session",
     ),
     setting(
         "COMEDOR_TRUSTED_ORIGINS",
@@ -96,16 +103,8 @@ pub(crate) struct SessionConfig {
     pub format: Format,
     /// The time since its last use after which a session is rejected.
     pub max_age: Option<Duration>,
-}
-
-/// PHP's `session.save_path`: `folder`, `N;folder` or `N;MODE;folder`
-/// (ext/session/mod_files.c, `PS_OPEN_FUNC(files)`).
-#[derive(Debug, PartialEq)]
-pub(crate) struct SavePath {
-    /// The number of folders between `folder` and a session file, each named by one character of
-    /// the id.
-    pub depth: usize,
-    pub folder: PathBuf,
+    /// `session.gc_maxlifetime` in seconds, which only sessions in Redis need.
+    pub lifetime: u32,
 }
 
 /// PHP's `session.serialize_handler`.
@@ -155,11 +154,8 @@ impl Config {
             Some(_) => return Err(invalid("COMEDOR_DATA_DIR", "must start with a /")),
         };
         let session = SessionConfig {
-            save_path: settings.parse(
-                "COMEDOR_SESSION_DIR",
-                "must be a session.save_path (/folder, N;/folder or N;MODE;/folder)",
-                SavePath::parse,
-            )?,
+            save_path: SavePath::parse(settings.value("COMEDOR_SESSION_DIR"))
+                .map_err(|problem| invalid("COMEDOR_SESSION_DIR", problem))?,
             name: settings.parse_text(
                 "COMEDOR_SESSION_NAME",
                 "must be a name that PHP accepts as session.name",
@@ -175,7 +171,19 @@ impl Config {
                 "must be a number of seconds",
                 max_age,
             )?,
+            lifetime: settings.parse_text(
+                "COMEDOR_SESSION_LIFETIME",
+                "must be a number of seconds from 1 to 2147483647",
+                lifetime,
+            )?,
         };
+        if matches!(session.save_path, SavePath::Redis(_)) && session.max_age.is_some() {
+            return Err(invalid(
+                "COMEDOR_SESSION_MAX_AGE",
+                "must not be set with sessions in Redis, which does not store the time of the last use; \
+                 COMEDOR_SESSION_LIFETIME is for Redis",
+            ));
+        }
         let trusted_origins = settings.parse_text(
             "COMEDOR_TRUSTED_ORIGINS",
             "must be a comma-separated list of origins like https://menus.example",
@@ -197,29 +205,6 @@ impl Config {
 /// The setting `name` is invalid.
 pub(crate) fn invalid(name: &'static str, problem: &'static str) -> Error {
     Error::Setting { name, problem }
-}
-
-impl SavePath {
-    /// Parses PHP's setting. A relative folder is invalid, because for PHP it is relative to the
-    /// folder of the page.
-    pub fn parse(value: &[u8]) -> Option<SavePath> {
-        let mut parts = value.splitn(3, |&byte| byte == b';');
-        let (depth, mode, folder) = match (parts.next(), parts.next(), parts.next()) {
-            (Some(folder), None, None) => (b"0".as_slice(), b"0".as_slice(), folder),
-            (Some(depth), Some(folder), None) => (depth, b"0".as_slice(), folder),
-            (Some(depth), Some(mode), Some(folder)) => (depth, mode, folder),
-            _ => return None,
-        };
-        let digits = |bytes, radix| u32::from_str_radix(str::from_utf8(bytes).ok()?, radix).ok();
-        digits(mode, 8).filter(|&mode| mode <= 0o7777)?;
-        if !folder.starts_with(b"/") {
-            return None;
-        }
-        Some(SavePath {
-            depth: usize::try_from(digits(depth, 10)?).ok()?,
-            folder: PathBuf::from(OsStr::from_bytes(folder)),
-        })
-    }
 }
 
 impl Format {
@@ -253,6 +238,11 @@ fn max_age(text: &str) -> Option<Option<Duration>> {
     text.parse().ok().map(|s| Some(Duration::from_secs(s)))
 }
 
+/// phpredis replaces a value outside of these limits (`session_gc_maxlifetime`).
+fn lifetime(text: &str) -> Option<u32> {
+    text.parse().ok().filter(|seconds| (1..=i32::MAX as u32).contains(seconds))
+}
+
 fn comma_separated(text: &str) -> impl Iterator<Item = &str> {
     text.split(',').map(str::trim).filter(|part| !part.is_empty())
 }
@@ -260,23 +250,6 @@ fn comma_separated(text: &str) -> impl Iterator<Item = &str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn save_path_is_parsed_like_php() {
-        for (value, depth, folder) in
-            [("/p", 0, "/p"), ("2;/p", 2, "/p"), ("1;0600;/p", 1, "/p"), ("1;600;/p;q", 1, "/p;q")]
-        {
-            let folder = PathBuf::from(folder);
-            assert_eq!(
-                SavePath::parse(value.as_bytes()),
-                Some(SavePath { depth, folder }),
-                "{value}"
-            );
-        }
-        for bad in ["", "x;/p", "-1;/p", "2;", "p", "2;p", "1;0999;/p", "1;0600;", ";/p"] {
-            assert_eq!(SavePath::parse(bad.as_bytes()), None, "{bad}");
-        }
-    }
 
     #[test]
     fn invalid_setting_is_named() {
@@ -288,6 +261,8 @@ mod tests {
             ("COMEDOR_SESSION_NAME", "a.b"),
             ("COMEDOR_SESSION_FORMAT", "PHP"),
             ("COMEDOR_SESSION_MAX_AGE", "1h"),
+            ("COMEDOR_SESSION_LIFETIME", "0"),
+            ("COMEDOR_SESSION_LIFETIME", "2147483648"),
             ("COMEDOR_TRUSTED_ORIGINS", "menus.example"),
             ("COMEDOR_LEAVE_EARLY", "no"),
         ] {
@@ -295,5 +270,14 @@ mod tests {
             let error = Config::from_settings(&settings).unwrap_err();
             assert!(error.to_string().starts_with(name), "{error}");
         }
+    }
+    #[test]
+    fn max_age_is_refused_for_sessions_in_redis() {
+        let settings = Settings::from_pairs([
+            ("COMEDOR_SESSION_DIR", "tcp://127.0.0.1"),
+            ("COMEDOR_SESSION_MAX_AGE", "1440"),
+        ]);
+        let error = Config::from_settings(&settings).unwrap_err().to_string();
+        assert!(error.starts_with("COMEDOR_SESSION_MAX_AGE must not be set"), "{error}");
     }
 }

@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use super::file::SettingsFile;
 use super::{Error, SETTINGS, invalid};
 
-/// The values that are set. The environment takes precedence over the file.
-#[derive(Debug)]
+/// The values that are set. The environment takes precedence over the file. Without `Debug`, as
+/// [`SettingsFile`]: a value can have a password.
 pub struct Settings {
     environment: Vec<(&'static str, Vec<u8>)>,
     file: Option<SettingsFile>,
@@ -57,6 +57,14 @@ impl Settings {
         }
     }
 
+    /// The value of `name`, else its default.
+    pub fn value(&self, name: &str) -> &[u8] {
+        self.get(name).unwrap_or_else(|| {
+            let setting = SETTINGS.iter().find(|setting| setting.name == name);
+            setting.map_or("", |setting| setting.default).as_bytes()
+        })
+    }
+
     /// Parses the value of `name`, else its default. `problem` is the error text for an invalid
     /// value.
     pub fn parse<T>(
@@ -65,14 +73,7 @@ impl Settings {
         problem: &'static str,
         parse: impl FnOnce(&[u8]) -> Option<T>,
     ) -> Result<T, Error> {
-        let value = match self.get(name) {
-            Some(value) => value,
-            None => {
-                let setting = SETTINGS.iter().find(|setting| setting.name == name);
-                setting.map_or("", |setting| setting.default).as_bytes()
-            }
-        };
-        parse(value).ok_or_else(|| invalid(name, problem))
+        parse(self.value(name)).ok_or_else(|| invalid(name, problem))
     }
 
     /// The same for a value that must be UTF-8.

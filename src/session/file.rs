@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use rustix::process::{geteuid, getuid};
 
 use super::{Session, SessionId, unusable};
-use crate::config::{SavePath, SessionConfig};
+use crate::config::{SessionConfig, SessionFolder};
 use crate::error::Error;
 use crate::files::{self, Fault, Lock};
 
@@ -23,8 +23,12 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The session with this id. Sets the file's times, which keeps the session alive as a PHP page
 /// would. Fails as [`find`] does.
-pub fn open(config: &SessionConfig, id: &SessionId) -> Result<Session, Error> {
-    let found = find(config, id)?;
+pub fn open(
+    config: &SessionConfig,
+    folder: &SessionFolder,
+    id: &SessionId,
+) -> Result<Session, Error> {
+    let found = find(config, folder, id)?;
     // Like PHP, this ignores an error.
     _ = futimens(&found.file, &NOW);
     Ok(found.session)
@@ -42,8 +46,12 @@ pub struct Found {
 ///
 /// Fails with INVALID_SESSION if PHP would not accept it, with BUSY if a page holds it for more
 /// than five seconds, and with INTERNAL_ERROR if this user lacks access to the folder or the file.
-pub fn find(config: &SessionConfig, id: &SessionId) -> Result<Found, Error> {
-    let path = path(&config.save_path, id).ok_or_else(Error::not_logged_in)?;
+pub fn find(
+    config: &SessionConfig,
+    folder: &SessionFolder,
+    id: &SessionId,
+) -> Result<Found, Error> {
+    let path = path(folder, id).ok_or_else(Error::not_logged_in)?;
     let unusable = |why: &dyn std::fmt::Display| unusable(&shortened(&path), why);
 
     // For reading and writing, as PHP does, but never created.
@@ -56,7 +64,7 @@ pub fn find(config: &SessionConfig, id: &SessionId) -> Result<Found, Error> {
         files::unlock(&file)?;
         Ok(Some((file, bytes, metadata)))
     });
-    let read = read.map_err(|fault| refused(&path, config, fault))?;
+    let read = read.map_err(|fault| refused(&path, &folder.folder, fault))?;
     let (file, bytes, metadata) = read.ok_or_else(Error::busy)?;
 
     // A logout between open and lock deletes the file.
@@ -93,7 +101,7 @@ fn shortened(path: &Path) -> String {
 
 /// The path of the session `id` (`ps_files_path_create`). The first characters of the id are names of
 /// folders; `None` if the id is not longer than their number.
-fn path(save_path: &SavePath, id: &SessionId) -> Option<PathBuf> {
+fn path(save_path: &SessionFolder, id: &SessionId) -> Option<PathBuf> {
     let id = id.as_str();
     if id.len() <= save_path.depth {
         return None;
@@ -105,12 +113,11 @@ fn path(save_path: &SavePath, id: &SessionId) -> Option<PathBuf> {
 }
 
 /// The error for a file that cannot be opened, locked or read.
-fn refused(path: &Path, config: &SessionConfig, fault: Fault) -> Error {
+fn refused(path: &Path, folder: &Path, fault: Fault) -> Error {
     let error = match fault {
         Fault::Io(error) => error,
         fault => return unusable(&shortened(path), &fault),
     };
-    let folder = &config.save_path.folder;
     match Errno::from_io_error(&error) {
         // A folder can only be opened for reading.
         Some(Errno::ISDIR) => unusable(&shortened(path), &Fault::NotRegular),

@@ -4,6 +4,7 @@
 
 mod cgi;
 pub mod fastcgi;
+pub mod redis;
 pub mod site;
 
 use std::fs::{self, OpenOptions};

@@ -6,6 +6,8 @@ mod faults;
 mod file_systems;
 mod leave;
 mod network;
+mod redis;
+mod redis_process;
 mod replace;
 mod sessions;
 mod store;

@@ -1,0 +1,175 @@
+//! A connection to a Redis server, with one deadline for everything that a request does on it.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::time::Instant;
+
+use rustix::buffer::spare_capacity;
+use rustix::io::{Errno, read, retry_on_intr};
+use rustix::net::addr::SocketAddrArg;
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, recv,
+    send, socket_with,
+};
+
+use super::Fault;
+use super::reply::{self, Reply};
+use crate::config::Address;
+use crate::files;
+
+/// How much space there is at least for a read
+const BLOCK: usize = 4096;
+
+#[derive(Debug)]
+pub struct Connection {
+    socket: OwnedFd,
+    /// What was received after the last reply
+    received: Vec<u8>,
+}
+
+impl Connection {
+    /// Connects to the first address of the server that accepts.
+    pub fn open(address: &Address, deadline: Instant) -> Result<Connection, Fault> {
+        let (host, port) = match address {
+            Address::Unix(path) => {
+                let path = SocketAddrUnix::new(path)?;
+                return Connection::to(AddressFamily::UNIX, &path, deadline);
+            }
+            Address::Tcp { host, port } => (host, *port),
+        };
+        let mut failed = Fault::UnknownHost(host.clone());
+        for ip in addresses(host) {
+            let family = if ip.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+            match Connection::to(family, &SocketAddr::new(ip, port), deadline) {
+                Ok(connection) => return Ok(connection),
+                Err(fault) => failed = fault,
+            }
+        }
+        Err(failed)
+    }
+
+    fn to(
+        family: AddressFamily,
+        address: &impl SocketAddrArg,
+        deadline: Instant,
+    ) -> Result<Connection, Fault> {
+        let socket = socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+        // It limits connect(2) too, for both kinds of sockets (socket(7)).
+        limit(&socket, Timeout::Send, deadline)?;
+        connect(&socket, address)?;
+        Ok(Connection { socket, received: Vec::new() })
+    }
+
+    /// Whether the server has neither closed the connection nor sent anything unasked, which would be
+    /// taken for the next reply.
+    pub fn is_idle(&self) -> bool {
+        let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+        let peeked = retry_on_intr(|| recv(&self.socket, &mut [0; 1], flags));
+        self.received.is_empty() && peeked.is_err_and(|error| error == Errno::AGAIN)
+    }
+
+    /// Sends `commands` and waits for `count` replies, or the first error: a server that has refused
+    /// the client closes the connection after one.
+    pub fn ask(
+        &mut self,
+        commands: &[u8],
+        count: usize,
+        deadline: Instant,
+    ) -> Result<Vec<Reply>, Fault> {
+        let mut rest = commands;
+        while !rest.is_empty() {
+            limit(&self.socket, Timeout::Send, deadline)?;
+            let sent = retry_on_intr(|| send(&self.socket, rest, SendFlags::NOSIGNAL))?;
+            rest = &rest[sent..];
+        }
+        let mut replies = Vec::new();
+        while replies.len() < count {
+            match reply::take(&mut self.received)? {
+                Some(Reply::Error(text)) => return Err(Fault::refused(&text)),
+                Some(reply) => replies.push(reply),
+                None => self.receive(deadline)?,
+            }
+        }
+        Ok(replies)
+    }
+
+    fn receive(&mut self, deadline: Instant) -> Result<(), Fault> {
+        limit(&self.socket, Timeout::Recv, deadline)?;
+        self.received.reserve(BLOCK);
+        match retry_on_intr(|| read(&self.socket, spare_capacity(&mut self.received)))? {
+            0 => Err(Fault::Io(io::ErrorKind::UnexpectedEof.into())),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Limits the next calls on `socket` to the time that is left.
+fn limit(socket: &OwnedFd, calls: Timeout, deadline: Instant) -> Result<(), Fault> {
+    let left = deadline.saturating_duration_since(Instant::now());
+    if left.is_zero() {
+        return Err(Fault::Timeout);
+    }
+    Ok(set_socket_timeout(socket, calls, Some(left))?)
+}
+
+impl From<Errno> for Fault {
+    fn from(error: Errno) -> Fault {
+        match error {
+            // For connect(2) over TCP it is EINPROGRESS.
+            Errno::AGAIN | Errno::INPROGRESS => Fault::Timeout,
+            error => Fault::Io(error.into()),
+        }
+    }
+}
+
+/// The addresses of `host`: itself, or those in `/etc/hosts`. The name services of glibc are plug-ins
+/// (nsswitch.conf(5)), which a static executable cannot rely on.
+fn addresses(host: &str) -> Vec<IpAddr> {
+    if let Ok(address) = host.parse() {
+        return vec![address];
+    }
+    let hosts = files::open_followed(Path::new("/etc/hosts")).and_then(|file| files::read(&file));
+    let hosts = hosts.map(|(bytes, _)| bytes).unwrap_or_default();
+    let found = find(&String::from_utf8_lossy(&hosts), host);
+    if found.is_empty() && host.eq_ignore_ascii_case("localhost") {
+        return vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
+    }
+    found
+}
+
+/// The addresses of `host` in the text of `/etc/hosts` (hosts(5)).
+fn find(hosts: &str, host: &str) -> Vec<IpAddr> {
+    let entries = hosts.lines().filter_map(|line| {
+        let mut fields = line.split('#').next()?.split_ascii_whitespace();
+        let address = fields.next()?.parse().ok()?;
+        fields.any(|name| name.eq_ignore_ascii_case(host)).then_some(address)
+    });
+    entries.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_found_in_etc_hosts() {
+        let hosts = "127.0.0.1 localhost\n# 10.0.0.1 cache\n10.0.0.2\tcache.example cache # the cache\n\
+                     ::1 localhost ip6-localhost\nx cache\n\n10.0.0.3 Cache\r\n10.0.0.4 mycache";
+        for (host, addresses) in [
+            ("localhost", ["127.0.0.1", "::1"].as_slice()),
+            ("CACHE", &["10.0.0.2", "10.0.0.3"]),
+            ("cache.example", &["10.0.0.2"]),
+            ("10.0.0.2", &[]),
+            ("the", &[]),
+            ("", &[]),
+        ] {
+            let addresses: Vec<IpAddr> = addresses.iter().map(|ip| ip.parse().unwrap()).collect();
+            assert_eq!(find(hosts, host), addresses, "{host}");
+        }
+        assert_eq!(addresses("::1"), ["::1".parse::<IpAddr>().unwrap()]);
+        assert!(!addresses("localhost").is_empty());
+    }
+}

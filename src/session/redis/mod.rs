@@ -1,0 +1,192 @@
+//! PHP's sessions in Redis or Valkey, as phpredis stores them (redis_session.c): a key per session,
+//! with the bytes that a session file would have. A session is read and kept alive, but never
+//! created, written or deleted.
+
+mod connection;
+mod reply;
+
+use std::io;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::{Session, SessionId, unusable};
+use crate::config::{RedisServer, SessionConfig};
+use crate::error::Error;
+use connection::Connection;
+pub use reply::Reply;
+#[cfg(any(test, fuzzing))]
+pub use reply::take;
+
+/// The timeout for all that a request does with the server
+const TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The connections that wait for the next request of this process, each logged in. A connection is
+/// in use by one request at a time, and returns only after the last reply: a late one would be
+/// taken for the session of another user.
+static WAITING: Mutex<Vec<(RedisServer, Connection)>> = Mutex::new(Vec::new());
+
+/// Why the server gave no session.
+#[derive(Debug, thiserror::Error)]
+pub enum Fault {
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    #[error("no answer within 5 seconds")]
+    Timeout,
+    #[error("{0}")]
+    Refused(String),
+    #[error("the answer is not that of a Redis server")]
+    NotRedis,
+    #[error("it is larger than 16 MiB")]
+    TooLarge,
+    #[error(
+        "unknown host {0}: use an IP address, or a name in /etc/hosts; there is no lookup in DNS"
+    )]
+    UnknownHost(String),
+}
+
+/// The session with this id. Prolongs its life as a PHP page would. Fails as [`find`] does.
+pub fn open(
+    config: &SessionConfig,
+    server: &RedisServer,
+    id: &SessionId,
+) -> Result<Session, Error> {
+    read(config, server, id, Some(config.lifetime))
+}
+
+/// The session with this id.
+///
+/// Fails with INVALID_SESSION if PHP would not accept it, and with INTERNAL_ERROR if the server
+/// does not answer within five seconds or refuses a command.
+pub fn find(
+    config: &SessionConfig,
+    server: &RedisServer,
+    id: &SessionId,
+) -> Result<Session, Error> {
+    read(config, server, id, None)
+}
+
+/// Whether the server accepts what a request sends, with a key that cannot be a session's.
+pub fn probe(server: &RedisServer, lifetime: u32) -> Result<(), Fault> {
+    get(server, "comedor check", Some(lifetime)).map(drop)
+}
+
+fn read(
+    config: &SessionConfig,
+    server: &RedisServer,
+    id: &SessionId,
+    lifetime: Option<u32>,
+) -> Result<Session, Error> {
+    let unusable = |why: &dyn std::fmt::Display| {
+        let start = id.as_str().get(..4).unwrap_or(id.as_str());
+        unusable(&format!("{}{start}… in Redis at {server}", server.prefix), why)
+    };
+    let bytes = match get(server, id.as_str(), lifetime) {
+        Ok(Some(bytes)) => bytes,
+        Ok(None) => return Err(Error::not_logged_in()),
+        Err(fault @ Fault::TooLarge) => return Err(unusable(&fault)),
+        Err(fault) => return Err(Error::internal(format!("Redis at {server}: {fault}"))),
+    };
+    Session::decode(bytes, config.format).map_err(|error| unusable(&error))
+}
+
+/// The value of the session `id`, whose life is prolonged to `lifetime` seconds.
+///
+/// PHP prolongs without `GT`, so a page with a smaller gc_maxlifetime shortens a session; this
+/// cannot.
+fn get(server: &RedisServer, id: &str, lifetime: Option<u32>) -> Result<Option<Vec<u8>>, Fault> {
+    let key = [&server.prefix, id].concat();
+    let mut commands = Commands::default();
+    commands.push(&["GET", &key]);
+    if let Some(lifetime) = lifetime {
+        commands.push(&["EXPIRE", &key, &lifetime.to_string(), "GT"]);
+    }
+    match exchange(server, &commands)?.as_mut_slice() {
+        [Reply::Value(value)] | [Reply::Value(value), Reply::Integer(_)] => Ok(value.take()),
+        _ => Err(Fault::NotRedis),
+    }
+}
+
+/// The replies to `commands`, on a waiting connection or on a new one.
+fn exchange(server: &RedisServer, commands: &Commands) -> Result<Vec<Reply>, Fault> {
+    let deadline = Instant::now() + TIMEOUT;
+    if let Some(mut connection) = waiting(server) {
+        match connection.ask(&commands.bytes, commands.count, deadline) {
+            // The server was restarted. It does no harm to send both commands again.
+            Err(Fault::Io(_)) => {}
+            replies => return keep(server, connection, replies?),
+        }
+    }
+    let mut all = login(server);
+    let logins = all.count;
+    all.bytes.extend_from_slice(&commands.bytes);
+    let mut connection = Connection::open(&server.address, deadline)?;
+    let mut replies = connection.ask(&all.bytes, logins + commands.count, deadline)?;
+    keep(server, connection, replies.split_off(logins))
+}
+
+/// The commands on a new connection
+fn login(server: &RedisServer) -> Commands {
+    let mut commands = Commands::default();
+    if let Some(login) = &server.login {
+        match &login.user {
+            Some(user) => commands.push(&["AUTH", user, &login.password]),
+            None => commands.push(&["AUTH", &login.password]),
+        }
+    }
+    if let Some(database) = server.database {
+        commands.push(&["SELECT", &database.to_string()]);
+    }
+    commands
+}
+
+/// Takes a connection that can be used at once. Those of a server that was set before are closed.
+fn waiting(server: &RedisServer) -> Option<Connection> {
+    let mut waiting = WAITING.lock().unwrap_or_else(PoisonError::into_inner);
+    waiting.retain(|(known, _)| known == server);
+    while let Some((_, connection)) = waiting.pop() {
+        if connection.is_idle() {
+            return Some(connection);
+        }
+    }
+    None
+}
+
+/// Lets the connection wait for the next request.
+fn keep(
+    server: &RedisServer,
+    connection: Connection,
+    replies: Vec<Reply>,
+) -> Result<Vec<Reply>, Fault> {
+    let mut waiting = WAITING.lock().unwrap_or_else(PoisonError::into_inner);
+    waiting.push((server.clone(), connection));
+    Ok(replies)
+}
+
+impl Fault {
+    /// An error of the server, without the arguments of the command that some repeat: the password or
+    /// the id.
+    fn refused(text: &str) -> Fault {
+        let text = text.split(", with args").next().unwrap_or_default();
+        // Redis 6 does not know GT.
+        let is_old = text == "ERR wrong number of arguments for 'expire' command";
+        let hint = if is_old { "; it must be Redis 7 or Valkey 7.2, or later" } else { "" };
+        Fault::Refused(format!("{text}{hint}"))
+    }
+}
+
+/// Commands as bytes
+#[derive(Default)]
+struct Commands {
+    bytes: Vec<u8>,
+    count: usize,
+}
+
+impl Commands {
+    fn push(&mut self, words: &[&str]) {
+        self.bytes.extend(format!("*{}\r\n", words.len()).bytes());
+        for word in words {
+            self.bytes.extend(format!("${}\r\n{word}\r\n", word.len()).bytes());
+        }
+        self.count += 1;
+    }
+}

@@ -1,0 +1,293 @@
+//! Sessions that phpredis keeps in Redis, and servers that misbehave.
+
+use std::net::Shutdown;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::support::redis::{Redis, fake_redis, php_session, replies, reply_with};
+use crate::support::*;
+
+const LOGIN: &str = "$_SESSION['auth_ok'] = true; $_SESSION['auth_data'] = ['permissions' =>
+    ['service:docente'], 'service' => ['centro' => 'centro1']];";
+
+/// A read with the session `id` in Redis.
+fn read(school: &School, save_path: &str, id: &str) -> Cgi {
+    school.get("get_menu").set("COMEDOR_SESSION_DIR", save_path).session(id)
+}
+
+fn key(id: &str) -> String {
+    format!("PHPREDIS_SESSION:{id}")
+}
+
+#[test]
+fn sessions_of_phpredis_are_read_with_its_save_path_and_in_every_format() {
+    let (school, redis) = (School::new(), Redis::new());
+    for save_path in [
+        redis.socket(""),
+        redis.socket("?database=2&weight=2&timeout=2.5&persistent=1"),
+        redis.socket("?prefix="),
+        redis.socket("?prefix=school%3A+%C3%B1%2f&read_timeout=3"),
+        redis.tcp("127.0.0.1", "/5?database=3"),
+        redis.tcp("localhost", "?prefix=x"),
+    ] {
+        for format in ["php", "php_serialize", "php_binary"] {
+            let id = php_session(&save_path, format, "1440", "", LOGIN);
+            let read = read(&school, &save_path, &id);
+            read.clone().set("COMEDOR_SESSION_FORMAT", format).run().ok();
+            let other = if format == "php" { "php_binary" } else { "php" };
+            let answer = read.set("COMEDOR_SESSION_FORMAT", other).run();
+            answer.fails("INVALID_SESSION");
+        }
+    }
+}
+
+#[test]
+fn a_request_prolongs_a_session_as_php_does_and_never_shortens_it() {
+    let (school, redis) = (School::new(), Redis::new());
+    let id = php_session(&redis.socket(""), "php", "100", "", LOGIN);
+    let content = redis.command(&["GET", &key(&id)]);
+    let left = || redis.command(&["TTL", &key(&id)]).parse::<i64>().unwrap();
+    let read = read(&school, &redis.socket(""), &id);
+    read.run().ok();
+    assert!((1400..=1440).contains(&left()), "the default: {}", left());
+    read.clone().set("COMEDOR_SESSION_LIFETIME", "5000").run().ok();
+    assert!((4900..=5000).contains(&left()), "{}", left());
+    read.clone().set("COMEDOR_SESSION_LIFETIME", "10").run().ok();
+    assert!((4900..=5000).contains(&left()), "not shortened: {}", left());
+    redis.command(&["PERSIST", &key(&id)]);
+    read.run().ok();
+    assert_eq!(left(), -1, "a key without an end gets none");
+    assert_eq!(redis.command(&["GET", &key(&id)]), content);
+}
+
+#[test]
+fn an_expired_or_destroyed_session_is_not_created_again() {
+    let (school, redis) = (School::new(), Redis::new());
+    let read = |id: &str| read(&school, &redis.socket(""), id).run();
+    let expired = php_session(&redis.socket(""), "php", "1440", "", LOGIN);
+    redis.command(&["PEXPIRE", &key(&expired), "0"]);
+    read(&expired).fails("INVALID_SESSION");
+
+    let destroyed = php_session(&redis.socket(""), "php", "1440", "", LOGIN);
+    read(&destroyed).ok();
+    php_session(&redis.socket(""), "php", "1440", &destroyed, "session_destroy();");
+    let answer = read(&destroyed);
+    answer.fails("INVALID_SESSION");
+    assert_eq!(answer.log, "");
+
+    let empty = php_session(&redis.socket(""), "php", "1440", "", LOGIN);
+    php_session(&redis.socket(""), "php", "1440", &empty, "$_SESSION = [];");
+    read(&empty).fails("INVALID_SESSION");
+    assert_eq!(redis.command(&["DBSIZE"]), "1", "the empty session");
+}
+
+#[test]
+fn a_value_that_is_not_a_session_is_refused_and_stays() {
+    let (school, redis) = (School::new(), Redis::new());
+    redis.command(&["SET", &key("garbage"), "auth_ok|b:1"]);
+    let answer = read(&school, &redis.socket(""), "garbage").run();
+    answer.fails("INVALID_SESSION");
+    assert!(answer.log.contains("PHPREDIS_SESSION:garb… in Redis at unix:///"), "{}", answer.log);
+    assert_eq!(redis.command(&["GET", &key("garbage")]), "auth_ok|b:1");
+}
+
+#[test]
+fn ids_that_only_phpredis_accepts_are_never_sent() {
+    let (school, redis) = (School::new(), Redis::new());
+    for id in ["..", "a_LOCK", "a:b", "a/b", "a%0d%0aDEL"] {
+        let name = id.replace("%0d%0a", "\r\n");
+        redis.command(&["SET", &key(&name), &session(TEACHER)]);
+        let answer = read(&school, &redis.socket(""), id).run();
+        answer.fails("INVALID_SESSION");
+        assert_eq!(answer.log, "", "{id}");
+    }
+    redis.command(&["SET", &key("a,-Z9"), &session(TEACHER)]);
+    read(&school, &redis.socket(""), "a,-Z9").run().ok();
+}
+
+#[test]
+fn login_to_redis_is_that_of_the_save_path_and_is_never_logged() {
+    let (school, redis) = (School::new(), Redis::new());
+    redis.command(&["SET", &key("teacher"), &session(TEACHER), "EX", "1440"]);
+    // What docs/php.md says a user needs.
+    let rights = ["~PHPREDIS_SESSION:*", "+get", "+expire", "+select"];
+    redis.command(&[&["ACL", "SETUSER", "comedor", "on", ">s3cret&#"], rights.as_slice()].concat());
+    redis.command(&["ACL", "SETUSER", "reader", "on", ">s3cret&#", "~*", "+get"]);
+    redis.command(&["ACL", "SETUSER", "default", ">d3fault"]);
+    for (parameters, log) in [
+        ("?auth=d3fault", ""),
+        ("?auth[]=d3fault", ""),
+        ("?auth[]=comedor&auth[]=s3cret%26#", ""),
+        ("?auth[user]=comedor&auth[pass]=s3cret%26%23&database=0", ""),
+        ("", "NOAUTH Authentication required."),
+        ("?auth=s3cret%26#", "WRONGPASS invalid username-password pair"),
+        ("?auth[]=comedor&auth[]=d3fault", "WRONGPASS invalid username-password pair"),
+        (
+            "?auth[]=reader&auth[]=s3cret%26%23",
+            "NOPERM this user has no permissions to run the 'expire' command\n",
+        ),
+        ("?auth[]=d3fault&database=16", "ERR DB index is out of range"),
+    ] {
+        for save_path in [redis.socket(parameters), redis.tcp("127.0.0.1", parameters)] {
+            let answer = read(&school, &save_path, "teacher").run();
+            if log.is_empty() {
+                answer.ok();
+                continue;
+            }
+            answer.fails("INTERNAL_ERROR");
+            let (server, _) = save_path.split_once('?').unwrap_or((&save_path, ""));
+            assert!(answer.log.contains(&format!(" Redis at {server}")), "{}", answer.log);
+            assert!(answer.log.contains(log), "{parameters}: {}", answer.log);
+            assert!(!answer.log.contains("s3cret"), "{}", answer.log);
+            assert!(!answer.log.contains("d3fault"), "{}", answer.log);
+        }
+    }
+}
+
+#[test]
+fn an_error_of_redis_is_a_server_fault() {
+    let (school, redis) = (School::new(), Redis::new());
+    redis.command(&["SET", &key("teacher"), &session(TEACHER)]);
+    redis.command(&["LPUSH", &key("list"), "x"]);
+    let read = |id: &str| read(&school, &redis.socket(""), id).run();
+    for (id, log) in [("list", "WRONGTYPE"), ("missing", ""), ("teacher", "")] {
+        let answer = read(id);
+        assert_eq!(
+            answer.status,
+            if id == "teacher" {
+                200
+            } else if id == "list" {
+                500
+            } else {
+                400
+            }
+        );
+        assert!(answer.log.contains(log), "{}", answer.log);
+    }
+    redis.command(&["REPLICAOF", "127.0.0.1", "1"]);
+    let answer = read("teacher");
+    assert!(answer.fails("INTERNAL_ERROR").log.contains("READONLY"), "{}", answer.log);
+    redis.command(&["REPLICAOF", "NO", "ONE"]);
+    read("teacher").ok();
+}
+
+#[test]
+fn errors_that_repeat_a_command_are_logged_without_its_arguments() {
+    let school = School::new();
+    for (error, log) in [
+        (
+            "-ERR unknown command 'AUTH', with args beginning with: 'pass'\r\n+OK\r\n",
+            "ERR unknown command 'AUTH'\n",
+        ),
+        (
+            "+OK\r\n$-1\r\n-ERR wrong number of arguments for 'expire' command\r\n",
+            "'expire' command; it must be Redis 7 or Valkey 7.2, or later\n",
+        ),
+    ] {
+        let redis = fake_redis(move |_, stream| {
+            reply_with(&stream, format!("{error}:0\r\n").as_bytes());
+        });
+        let answer = read(&school, &format!("{redis}?auth=pass"), "teacher").run();
+        assert!(answer.fails("INTERNAL_ERROR").log.ends_with(log), "{}", answer.log);
+    }
+}
+
+#[test]
+fn a_server_that_cannot_be_reached_is_named() {
+    let (school, mut redis) = (School::new(), Redis::new());
+    redis.stop();
+    for (save_path, log) in [
+        (redis.socket(""), "socket: Connection refused"),
+        (redis.tcp("127.0.0.1", ""), ": Connection refused"),
+        ("unix:///nowhere/socket".to_owned(), "/nowhere/socket: No such file"),
+        ("tcp://redis.example".to_owned(), "unknown host redis.example: use an IP address"),
+    ] {
+        let answer = read(&school, &save_path, "teacher").run();
+        assert!(answer.fails("INTERNAL_ERROR").log.contains(log), "{}", answer.log);
+    }
+}
+
+#[test]
+fn settings_that_do_not_fit_redis_are_refused() {
+    let school = School::new();
+    for (name, value, log) in [
+        ("COMEDOR_SESSION_DIR", "tcp://a?auth=s3cret,tcp://b", "COMEDOR_SESSION_DIR must name one"),
+        (
+            "COMEDOR_SESSION_DIR",
+            "tls://a?auth=s3cret",
+            "COMEDOR_SESSION_DIR must start with tcp://",
+        ),
+        ("COMEDOR_SESSION_DIR", "tcp://a:b?auth=s3cret", "COMEDOR_SESSION_DIR must be"),
+        ("COMEDOR_SESSION_MAX_AGE", "100", "COMEDOR_SESSION_MAX_AGE must not be set"),
+        ("COMEDOR_SESSION_LIFETIME", "", "COMEDOR_SESSION_LIFETIME must be a number"),
+    ] {
+        let answer = read(&school, "tcp://127.0.0.1?auth=s3cret", "teacher").set(name, value).run();
+        assert!(answer.fails("INTERNAL_ERROR").log.contains(log), "{}", answer.log);
+        assert!(!answer.log.contains("s3cret"), "{}", answer.log);
+    }
+}
+
+/// The timeout is 5 seconds in total, however the server spends them.
+#[test]
+fn a_slow_server_is_a_fault_after_five_seconds() {
+    let school = School::new();
+    let silent = fake_redis(|_, stream| std::mem::forget(stream));
+    let half = fake_redis(|_, stream| {
+        reply_with(&stream, b"$1000\r\nauth_ok|b:1;");
+        std::mem::forget(stream);
+    });
+    let dripping = fake_redis(|_, stream| {
+        while std::io::Write::write_all(&mut &stream, b"+").is_ok() {
+            thread::sleep(Duration::from_millis(300));
+        }
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("socket");
+    let full = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    rustix::net::listen(&full, 0).unwrap();
+    let _queued = std::os::unix::net::UnixStream::connect(&path).unwrap();
+    let full = format!("unix://{}", path.display());
+    thread::scope(|scope| {
+        for save_path in [silent, half, dripping, full] {
+            let read = read(&school, &save_path, "teacher");
+            scope.spawn(move || {
+                let start = Instant::now();
+                let answer = read.run();
+                answer.fails("INTERNAL_ERROR");
+                assert!(answer.log.contains("no answer within 5 seconds"), "{}", answer.log);
+                let seconds = start.elapsed().as_secs_f64();
+                assert!((5. ..15.).contains(&seconds), "{save_path}: {seconds}");
+            });
+        }
+    });
+}
+
+#[test]
+fn replies_that_redis_does_not_send_are_refused_without_reading_them() {
+    let school = School::new();
+    let nested = "*1\r\n".repeat(200_000);
+    for (reply, code, log) in [
+        ("HTTP/1.1 400 Bad Request\r\n\r\n", "INTERNAL_ERROR", "not that of a Redis server"),
+        (nested.as_str(), "INTERNAL_ERROR", "not that of a Redis server"),
+        (":1\r\n:1\r\n", "INTERNAL_ERROR", "not that of a Redis server"),
+        ("-ERR max number of clients reached\r\n", "INTERNAL_ERROR", ": ERR max number of clients"),
+        ("$99999999999999999999\r\n", "INTERNAL_ERROR", "not that of a Redis server"),
+        ("$9999999999999999\r\n", "INVALID_SESSION", "larger than 16 MiB"),
+        ("$16777217\r\n", "INVALID_SESSION", "larger than 16 MiB"),
+        ("", "INTERNAL_ERROR", "end of file"),
+        ("$10\r\nauth", "INTERNAL_ERROR", "end of file"),
+    ] {
+        let bytes = reply.as_bytes().to_vec();
+        let redis = fake_redis(move |_, stream| {
+            reply_with(&stream, &bytes);
+            _ = stream.shutdown(Shutdown::Both);
+        });
+        let answer = read(&school, &redis, "teacher").memory(64 << 20).run();
+        assert!(answer.fails(code).log.contains(log), "{reply:.30}: {}", answer.log);
+    }
+    // The largest session that is read.
+    let text = "x".repeat(16 * 1024 * 1024 - session(TEACHER).len() - 16);
+    let content = format!("x|s:{}:\"{text}\";{}", text.len(), session(TEACHER));
+    let redis = fake_redis(move |_, stream| reply_with(&stream, &replies(&content)));
+    read(&school, &redis, "teacher").run().ok();
+}
