@@ -164,11 +164,16 @@ impl Held {
 
     /// Starts the program under `wrapper` (strace …).
     pub fn serve_under(&self, wrapper: &[&str], school: &School) -> Process {
+        self.spawn(Held::command(wrapper, school))
+    }
+
+    /// The command of the program under `wrapper`.
+    pub fn command(wrapper: &[&str], school: &School) -> Command {
         let mut words = wrapper.iter().chain([&PROGRAM]);
         let mut command = Command::new(words.next().unwrap());
         command.args(words).env_clear().env("COMEDOR_DATA_DIR", school.data());
         command.env("COMEDOR_SESSION_DIR", school.sessions());
-        self.spawn(command)
+        command
     }
 
     pub fn spawn(&self, mut command: Command) -> Process {

@@ -4,6 +4,7 @@
 use std::fs;
 
 use crate::support::fastcgi::{Client, Held, parameters};
+use crate::support::redis::Redis;
 use crate::support::*;
 
 fn with_slack(budget: u64) -> u64 {
@@ -60,6 +61,12 @@ fn school_with_a_menu() -> School {
     school
 }
 
+fn redis_with_a_teacher() -> Redis {
+    let redis = Redis::new();
+    redis.command(&["SET", "PHPREDIS_SESSION:teacher", &session(TEACHER)]);
+    redis
+}
+
 fn instructions(request: &Cgi) -> u64 {
     let file = tempfile::NamedTempFile::new().unwrap();
     let out = format!("--callgrind-out-file={}", file.path().display());
@@ -78,8 +85,11 @@ fn system_calls(request: &Cgi) -> u64 {
 #[test]
 fn instructions_and_system_calls_stay_within_budget() {
     let school = school_with_a_menu();
+    let redis = redis_with_a_teacher();
+    let by_redis = get_menu(&school).set("COMEDOR_SESSION_DIR", redis.socket(""));
     for (name, request, most_instructions, most_calls) in [
         ("get_menu", get_menu(&school), 200_000, 65),
+        ("get_menu, session in Redis", by_redis, 215_000, 65),
         ("get_menu_types", get_menu_types(&school), 175_000, 60),
         ("save_menu", save_menu(&school), 300_000, 110),
     ] {
@@ -187,11 +197,13 @@ fn cost_is_linear_in_the_size_of_the_session() {
 }
 
 /// What one request more costs a process that stays in memory: the difference between two runs.
-fn in_memory(wrapper: &[&str], count: impl Fn() -> u64) -> u64 {
+fn in_memory(wrapper: &[&str], save_path: Option<&str>, count: impl Fn() -> u64) -> u64 {
     let school = school_with_a_menu();
     let run = |requests: usize| {
         let socket = Held::new();
-        let process = socket.serve_under(wrapper, &school);
+        let mut command = Held::command(wrapper, &school);
+        command.envs(save_path.map(|save_path| ("COMEDOR_SESSION_DIR", save_path)));
+        let process = socket.spawn(command);
         let mut client = Client::connect(&socket.path);
         let query = format!("action=get_menu&aulario=aula1&date={DATE}&menu=basal");
         for _ in 0..requests {
@@ -214,17 +226,21 @@ fn a_fastcgi_request_stays_within_its_budget() {
 
     let out = format!("--callgrind-out-file={path}");
     let callgrind = ["/usr/bin/valgrind", "-q", "--tool=callgrind", &out];
-    let instructions = in_memory(&callgrind, || {
+    let total = || {
         let text = read();
         let total = text.lines().find_map(|line| line.strip_prefix("totals: ")).expect("a total");
         total.trim().parse().unwrap()
-    });
+    };
     // The calls on the connection belong to the protocol.
     let connection = "trace=!epoll_wait,epoll_ctl,accept4,recvfrom,sendto,shutdown,timerfd_settime";
     let strace = ["/usr/bin/strace", "-f", "-o", path, "-e", connection];
-    let calls =
-        in_memory(&strace, || read().lines().filter(|line| line.contains('(')).count() as u64);
-    println!("get_menu by FastCGI: {instructions} instructions, {calls} system calls");
-    assert!(instructions <= with_slack(130_000), "{instructions}");
-    assert!(calls <= 33, "{calls}");
+    let lines = || read().lines().filter(|line| line.contains('(')).count() as u64;
+    let redis = redis_with_a_teacher();
+    for (name, save_path) in [("get_menu", None), ("session in Redis", Some(redis.socket("")))] {
+        let instructions = in_memory(&callgrind, save_path.as_deref(), total);
+        let calls = in_memory(&strace, save_path.as_deref(), lines);
+        println!("{name} by FastCGI: {instructions} instructions, {calls} system calls");
+        assert!(instructions <= with_slack(130_000), "{instructions}");
+        assert!(calls <= 33, "{calls}");
+    }
 }
