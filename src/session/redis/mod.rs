@@ -20,10 +20,21 @@ pub use reply::take;
 /// The timeout for all that a request does with the server
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The connections that wait for the next request of this process, each logged in. A connection is
-/// in use by one request at a time, and returns only after the last reply: a late one would be
-/// taken for the session of another user.
-static WAITING: Mutex<Vec<(RedisServer, Connection)>> = Mutex::new(Vec::new());
+/// A connection that has waited for longer than this is closed: firewalls forget connections without
+/// telling either side, and a request on such a connection would get no answer.
+const MAX_WAIT: Duration = Duration::from_secs(60);
+
+/// The connections that wait for the next request of this process. A connection is in use by one
+/// request at a time, and returns only after the last reply: a late one would be taken for the session
+/// of another user.
+static WAITING: Mutex<Vec<Waiting>> = Mutex::new(Vec::new());
+
+/// A connection, logged in.
+struct Waiting {
+    server: RedisServer,
+    connection: Connection,
+    since: Instant,
+}
 
 /// Why the server gave no session.
 #[derive(Debug, thiserror::Error)]
@@ -142,8 +153,8 @@ fn login(server: &RedisServer) -> Commands {
 /// Takes a connection that can be used at once. Those of a server that was set before are closed.
 fn waiting(server: &RedisServer) -> Option<Connection> {
     let mut waiting = WAITING.lock().unwrap_or_else(PoisonError::into_inner);
-    waiting.retain(|(known, _)| known == server);
-    while let Some((_, connection)) = waiting.pop() {
+    waiting.retain(|known| known.server == *server && known.since.elapsed() < MAX_WAIT);
+    while let Some(Waiting { connection, .. }) = waiting.pop() {
         if connection.is_idle() {
             return Some(connection);
         }
@@ -158,7 +169,7 @@ fn keep(
     replies: Vec<Reply>,
 ) -> Result<Vec<Reply>, Fault> {
     let mut waiting = WAITING.lock().unwrap_or_else(PoisonError::into_inner);
-    waiting.push((server.clone(), connection));
+    waiting.push(Waiting { server: server.clone(), connection, since: Instant::now() });
     Ok(replies)
 }
 
@@ -188,5 +199,30 @@ impl Commands {
             self.bytes.extend(format!("${}\r\n{word}\r\n", word.len()).bytes());
         }
         self.count += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+    use crate::config::Address;
+
+    #[test]
+    fn connection_is_used_again_for_a_minute() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("socket");
+        let _listener = UnixListener::bind(&path).unwrap();
+        let address = Address::Unix(path);
+        let server = RedisServer { address, login: None, database: None, prefix: String::new() };
+        for (seconds, is_usable) in [(0, true), (30, true), (60, false)] {
+            let now = Instant::now();
+            let connection = Connection::open(&server.address, now + TIMEOUT).unwrap();
+            let since = now.checked_sub(Duration::from_secs(seconds)).unwrap();
+            let known = Waiting { server: server.clone(), connection, since };
+            WAITING.lock().unwrap().push(known);
+            assert_eq!(waiting(&server).is_some(), is_usable, "{seconds}");
+        }
     }
 }
