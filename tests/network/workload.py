@@ -10,7 +10,8 @@ folders show the same files; `data` and `sessions` are made there.
   together(count, midway)  `count` writes on both mounts at once and readers on both; `midway()`, if
                            given, is called after half of the writes (to kill a server, say)
   gap(count)               PHP saves on the one mount while the program on the other is between its
-                           reading and its last look
+                           reading and its last look; a save that a lease delays, or that comes after
+                           the last look, is only counted
   sessions(count)          PHP replaces and deletes a session on the one mount that the program reads
                            on the other
 
@@ -54,10 +55,9 @@ resume() {
 }"""
 # Its standard output has PHP's errors. Debian's PHP also warns if the machine has no time zones.
 PHP = "2> /dev/null php -d display_startup_errors=0 -r"
-# After the read with the lock, and before the last look at the file.
+# After the read with the lock and before the last look at the file; the fourth is after the lease.
 GAPS = ["flock:when=3", "fchmod:when=1", "fsync:when=1", "fcntl:when=2"]
-# After the last look: PHP's save is lost if the file system has no leases.
-WINDOW = "pread64:when=1"
+LAST_LOOK = "pread64:when=1"
 SAVE = "file_put_contents($argv[1], $argv[2]);"
 # Logs in, changes, replaces and ends the session `php`, over and over.
 PAGE = r"""
@@ -136,26 +136,29 @@ class Workload:
         round_.run()
 
     def gap(self, count):
-        """PHP's save on one mount, the program on the other: PHP saves before or after it."""
-        lost, answers, window = 0, Counter(), Counter()
+        """PHP's save on one mount, the program on the other."""
+        answers, noticed, late = Counter(), Counter(), Counter()
         for number in range(count):
-            at = WINDOW if number % 5 == 4 else GAPS[number % 5]
-            is_kept, answer = self.save_at(at, number)
-            if at == WINDOW:
-                window[is_kept] += 1
-                continue
+            at = [*GAPS, LAST_LOOK][number % 5]
+            is_kept, was_first, answer = self.save_at(at, number)
             answers[answer.status] += 1
-            if not is_kept:
-                lost += 1
-                self.fault(f"gap: PHP's save {number} is lost, at {at}")
             if answer.status != 200 and not answer.is_busy:
                 self.fault(f"gap: {answer}")
-        saved = sum(answers.values())
-        self.add("gap", saves_by_PHP=saved, lost=lost, BUSY=answers[503], errors=answers[500])
-        self.add("after the last look", saves_by_PHP=window.total(), lost=window[False])
+            if at == LAST_LOOK or not was_first:
+                late[is_kept] += 1
+                continue
+            noticed[is_kept] += 1
+            if not is_kept:
+                self.fault(f"gap: PHP's save {number} is lost, at {at}")
+        self.add("gap", saves_by_PHP=noticed.total(), lost=noticed[False], BUSY=answers[503],
+                 errors=answers[500])
+        self.add("after the last look, or after a lease", saves_by_PHP=late.total(),
+                 lost=late[False])
 
     def save_at(self, at, number):
-        """Stops the program at a system call and saves. Whether PHP's plate is there, and the answer."""
+        """Stops the program at a system call, and saves. Whether PHP's plate is there in the end,
+        whether PHP had saved before the program continued, and the answer.
+        """
         ours, theirs = self.mounts if number % 2 else reversed(self.mounts)
         date = "2026-10-01"
         path = f"{theirs.data}/Centros/centro1/Aularios/{school.day_file('aula1', date)}"
@@ -176,13 +179,14 @@ class Workload:
         with ThreadPoolExecutor() as pool:
             saving = pool.submit(theirs.shells[0].run, php)
             # A lease makes it wait until the program continues.
-            wait([saving], timeout=5)
+            wait([saving], timeout=60 if at in GAPS[:3] else 5)
+            was_first = saving.done()
             _, output = ours.shells[0].run("resume")
             status, message = saving.result()
         if status != 0 or message.strip():
             self.fault(f"gap: PHP: {message.decode(errors='replace')}")
         _, content = theirs.shells[0].run(f"cat {path}")
-        return f'"php{number}"' in content.decode(errors="replace"), Answer(output)
+        return f'"php{number}"' in content.decode(errors="replace"), was_first, Answer(output)
 
     def sessions(self, count):
         one, two = self.mounts
