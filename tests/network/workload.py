@@ -132,8 +132,7 @@ class Workload:
             self.fault(*(text for text in warnings if f"mount {mount.folder} " in text))
 
     def together(self, count, midway=None):
-        round_ = Together(self, count, midway)
-        round_.run()
+        Together(self, count, midway).run()
 
     def gap(self, count):
         """PHP's save on one mount, the program on the other."""
