@@ -37,7 +37,11 @@ pub fn check(
 }
 
 fn refused(server: &RedisServer, fault: &Fault, user: &User, report: &mut Report) {
-    let text = format!("{fault}; until this is fixed, every request fails with INTERNAL_ERROR");
+    let all_fail = "every request fails with INTERNAL_ERROR";
+    let text = match advice(fault) {
+        Some(advice) => format!("{fault}: {advice}; until this is fixed, {all_fail}"),
+        None => format!("{fault}; until this is fixed, {all_fail}"),
+    };
     let Address::Unix(path) = &server.address else {
         return report.add(Level::Error, server, text);
     };
@@ -45,17 +49,46 @@ fn refused(server: &RedisServer, fault: &Fault, user: &User, report: &mut Report
         (Fault::Io(error), Ok(metadata)) if error.kind() == ErrorKind::PermissionDenied => {
             let (owner, group) = User::names(metadata.uid(), metadata.gid());
             let mode = metadata.mode() & 0o777;
+            let (advice, fix) = if mode & 0o020 == 0 {
+                ("set unixsocketperm 770 in redis.conf and restart Redis", None)
+            } else {
+                let fix = format!("sudo usermod -aG {group} {}", user.name);
+                let advice = "add it to the group, then restart the web server, PHP-FPM and \
+                              comedor.service";
+                (advice, Some(fix).filter(|_| metadata.gid() != 0))
+            };
             let text = format!(
                 "{} cannot connect: the socket belongs to {owner} and the group {group}, with mode \
-                 {mode:o}; every request fails with INTERNAL_ERROR. A new group counts after a restart \
-                 of the web server",
+                 {mode:o}, so {all_fail}; {advice}",
                 user.name
             );
-            let helps = mode & 0o020 != 0 && metadata.gid() != 0;
-            let fix = helps.then(|| format!("sudo usermod -aG {group} {}", user.name));
             report.add_with_fix(Level::Error, server, text, fix);
         }
         _ => report.add(Level::Error, server, text),
+    }
+}
+
+/// What the administrator should look at.
+fn advice(fault: &Fault) -> Option<&'static str> {
+    match fault {
+        Fault::Io(error) => match error.kind() {
+            ErrorKind::ConnectionRefused | ErrorKind::NotFound => {
+                Some("Redis is stopped, or redis.conf has another port or unixsocket")
+            }
+            _ => None,
+        },
+        Fault::Refused(text) => match text.split(' ').next() {
+            Some("NOAUTH") => Some("add auth= to COMEDOR_SESSION_DIR"),
+            Some("WRONGPASS") => {
+                Some("auth= in COMEDOR_SESSION_DIR has another user or password than Redis")
+            }
+            Some("NOPERM") => Some("the user of Redis needs +get, +expire, +select and these keys"),
+            Some("READONLY") => {
+                Some("COMEDOR_SESSION_DIR must name the server that accepts writes")
+            }
+            _ => None,
+        },
+        _ => None,
     }
 }
 

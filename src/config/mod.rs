@@ -180,8 +180,8 @@ impl Config {
         if matches!(session.save_path, SavePath::Redis(_)) && session.max_age.is_some() {
             return Err(invalid(
                 "COMEDOR_SESSION_MAX_AGE",
-                "must not be set with sessions in Redis, which does not store the time of the last use; \
-                 COMEDOR_SESSION_LIFETIME is for Redis",
+                "must not be set for sessions in Redis: remove it and set COMEDOR_SESSION_LIFETIME, after \
+                 which Redis deletes a session",
             ));
         }
         let trusted_origins = settings.parse_text(

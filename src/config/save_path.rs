@@ -101,7 +101,10 @@ impl RedisServer {
     fn parse(text: &str) -> Result<RedisServer, &'static str> {
         // phpredis separates servers by commas and blanks, in the parameters too.
         if text.contains([',', ' ', '\t', '\n', '\r', '\x0b', '\x0c']) {
-            return Err("must name one Redis server: lists of servers are not supported");
+            return Err(
+                "must name one Redis server: lists of servers are not supported; in a password, \
+                 write %2C for a comma and %20 for a space",
+            );
         }
         let (address, query) = text.split_once('?').unwrap_or((text, ""));
         let address = match address.split_once("://") {

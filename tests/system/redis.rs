@@ -119,7 +119,7 @@ fn login_to_redis_is_that_of_the_save_path_and_is_never_logged() {
         ("?auth[]=d3fault", ""),
         ("?auth[]=comedor&auth[]=s3cret%26#", ""),
         ("?auth[user]=comedor&auth[pass]=s3cret%26%23&database=0", ""),
-        ("", "NOAUTH Authentication required."),
+        ("", "NOAUTH Authentication required"),
         ("?auth=s3cret%26#", "WRONGPASS invalid username-password pair"),
         ("?auth[]=comedor&auth[]=d3fault", "WRONGPASS invalid username-password pair"),
         (

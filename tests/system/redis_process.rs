@@ -236,7 +236,7 @@ fn check_names_the_server_and_says_whether_it_accepts_a_request() {
     check(&format!("{login}&database=1"), &format!("error   {socket}?auth=…&database=1: NOPERM"));
     check("tcp://no.example", "error   tcp://no.example:6379: unknown host no.example");
     redis.stop();
-    check(&tcp, &format!("error   {tcp}: Connection refused (os error 111); until this is fixed"));
+    check(&tcp, &format!("error   {tcp}: Connection refused (os error 111): Redis is stopped, or"));
 }
 
 #[test]

@@ -50,7 +50,7 @@ pub enum Fault {
     #[error("it is larger than 16 MiB")]
     TooLarge,
     #[error(
-        "unknown host {0}: use an IP address, or a name in /etc/hosts; there is no lookup in DNS"
+        "unknown host {0}: use an IP address or a name in /etc/hosts; names are not looked up in DNS"
     )]
     UnknownHost(String),
 }
@@ -177,7 +177,7 @@ impl Fault {
     /// An error of the server, without the arguments of the command that some repeat: the password or
     /// the id.
     fn refused(text: &str) -> Fault {
-        let text = text.split(", with args").next().unwrap_or_default();
+        let text = text.split(", with args").next().unwrap_or_default().trim_end_matches('.');
         // Redis 6 does not know GT.
         let is_old = text == "ERR wrong number of arguments for 'expire' command";
         let hint = if is_old { "; it must be Redis 7 or Valkey 7.2, or later" } else { "" };
