@@ -14,7 +14,8 @@ use rustix::io::Errno;
 /// session of about this size exceeds its memory_limit (128 MiB).
 pub const MAX_SIZE: u64 = 16 * 1024 * 1024;
 
-/// A file that other clients of a network file system replace is opened at most this many times.
+/// The maximum number of times that a file is opened if other clients of a network file system replace
+/// it.
 const OPENINGS: usize = 10;
 
 /// The pause between two attempts to take a lock. `flock` can wait by itself, but without a timeout.

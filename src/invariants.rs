@@ -1,6 +1,6 @@
-//! What holds for every input of the parsers of untrusted input, besides that none of them panics.
-//! The unit tests check it with input made of pieces of each format (`fuzz.rs`), and the
-//! coverage-guided fuzzer in `fuzz/` with input of its own.
+//! Invariants of the parsers of untrusted input, none of which may panic. The unit tests check them
+//! with input generated from pieces of each format (`fuzz.rs`), and the coverage-guided fuzzer in
+//! `fuzz/` with its own input.
 
 use std::path::PathBuf;
 

@@ -1,5 +1,5 @@
-//! Names the file systems of the data and the sessions, and warns about those, and about mount
-//! options, with which changes can be lost. What was tested is in `docs/several-servers.md`.
+//! Names the file systems of the data and the sessions. Warns about file systems and mount options
+//! that can lose changes; `docs/several-servers.md` says what was tested.
 
 use std::ffi::OsString;
 use std::fs;
@@ -25,7 +25,7 @@ pub fn check(folder: &Path, content: Content, report: &mut Report) {
         Ok(mount) => findings(&mount, content, || GlusterClient::at(&mount.point)),
         Err(error) => vec![Finding::new(
             Level::Hint,
-            format!("the file system is not known: /proc/self/mountinfo: {error}"),
+            format!("the file system is unknown: /proc/self/mountinfo: {error}"),
         )],
     };
     for Finding { level, text, fix } in findings {
@@ -95,8 +95,8 @@ fn unescaped(field: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The mount that `folder` is in. By its id: the device of a Btrfs subvolume is not in mountinfo, and
-/// a mount can hide another one of the same path.
+/// The mount of `folder`, found by its id: mountinfo does not list the device of a Btrfs subvolume,
+/// and a mount can hide another one with the same path.
 fn mount_of(folder: &Path) -> io::Result<Mount> {
     let statx = statx(CWD, folder, AtFlags::empty(), StatxFlags::MNT_ID)?;
     let mountinfo = fs::read("/proc/self/mountinfo")?;
@@ -156,7 +156,7 @@ fn findings(
     findings
 }
 
-/// Whether other machines can have the same files, or a program provides them (FUSE).
+/// Whether the file system is shared with other machines, or provided by a program (FUSE).
 fn is_remote(kind: &str) -> bool {
     const REMOTE: &[&str] = &[
         "9p", "afs", "beegfs", "ceph", "cifs", "fuse", "gfs2", "lustre", "ocfs2", "smb3",
@@ -165,7 +165,7 @@ fn is_remote(kind: &str) -> bool {
     REMOTE.contains(&kind) || kind.starts_with("fuse.")
 }
 
-/// What differs from the options that were tested (nfs(5)); the kernel shows `lookupcache=pos` for
+/// Warns about options other than the tested ones (nfs(5)). The kernel shows `lookupcache=pos` for
 /// `lookupcache=positive`.
 fn nfs(mount: &Mount) -> Vec<Finding> {
     let version = mount.options.split(',').find_map(|option| option.strip_prefix("vers="));
@@ -182,8 +182,8 @@ fn nfs(mount: &Mount) -> Vec<Finding> {
         ),
         (
             has(&["nocto"]),
-            "has nocto, so changes by other servers may not be seen, and be overwritten; remove this \
-             option, unless only one server mounts it",
+            "has nocto, so changes by other servers may be missed and overwritten; remove this option, \
+             unless only one server mounts it",
         ),
         (
             has(&["nolock", "local_lock=flock", "local_lock=all"]),
@@ -201,7 +201,7 @@ fn nfs(mount: &Mount) -> Vec<Finding> {
     differences.map(|(_, difference)| Finding::new(Level::Warning, text(difference))).collect()
 }
 
-/// What the client of a mounted Gluster volume shows of itself in `.meta` of the mount point.
+/// The settings in use of the client of a Gluster mount, from `.meta` of the mount point.
 #[derive(Debug)]
 struct GlusterClient {
     /// Its command line, as JSON
@@ -221,8 +221,8 @@ impl GlusterClient {
         Ok(GlusterClient { command, translators: entries.map(name).collect::<Result<_, _>>()? })
     }
 
-    /// The options of the volume that are on and must be off: these translators cache files and
-    /// attributes without notice of changes on other servers.
+    /// The volume options that are on and must be off: these translators cache files and attributes
+    /// and do not notice changes by other servers.
     fn caches(&self) -> Vec<&'static str> {
         const CACHES: [(&str, &str); 5] = [
             ("-quick-read", "performance.quick-read"),
@@ -235,7 +235,8 @@ impl GlusterClient {
         CACHES.into_iter().filter(|(kind, _)| is_active(kind)).map(|(_, option)| option).collect()
     }
 
-    /// The mount options that are not as tested. The defaults are those of `glusterfs --help`.
+    /// The mount options that differ from the tested ones. The defaults are those of
+    /// `glusterfs --help`.
     fn wrong_options(&self) -> Vec<String> {
         const OPTIONS: [(&str, &str, &str); 4] = [
             ("attribute-timeout", "1", "0"),
@@ -255,7 +256,7 @@ impl GlusterClient {
     }
 }
 
-/// What differs from the settings that were tested.
+/// Warns about settings other than the tested ones.
 fn gluster(mount: &Mount, client: io::Result<GlusterClient>) -> Option<Finding> {
     const EFFECT: &str = "if several servers mount this volume, ACKNOWLEDGED CHANGES AND SAVES BY PHP \
                           ARE LOST";
@@ -283,8 +284,8 @@ fn gluster(mount: &Mount, client: io::Result<GlusterClient>) -> Option<Finding> 
         return None;
     }
     let text = format!(
-        "the Gluster mount {} does not have the settings that were tested; {EFFECT}, as in tests with \
-         Gluster's defaults; {}, unless only one server mounts it",
+        "the Gluster mount {} does not have the tested settings; {EFFECT}, as in tests with Gluster's \
+         defaults; {}, unless only one server mounts it",
         mount.point.display(),
         changes.join(", and ")
     );
@@ -410,7 +411,7 @@ mod tests {
         }
     }
 
-    /// The changes and the command that the finding about a Gluster mount has
+    /// The changes and the command in the finding about a Gluster mount
     #[track_caller]
     fn gluster_finding(options: &str, translators: &[&str]) -> Option<(String, Option<String>)> {
         let command = format!(

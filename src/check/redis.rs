@@ -1,4 +1,4 @@
-//! The Redis server of the sessions: whether it answers and accepts what a request sends.
+//! Checks that the Redis server of the sessions answers and accepts the commands of a request.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -68,7 +68,7 @@ fn refused(server: &RedisServer, fault: &Fault, user: &User, report: &mut Report
     }
 }
 
-/// What the administrator should look at.
+/// What to change, for the errors of wrong settings.
 fn advice(fault: &Fault) -> Option<&'static str> {
     match fault {
         Fault::Io(error) => match error.kind() {

@@ -43,7 +43,7 @@ pub fn check(config: &Config, settings: &Settings, report: &mut Report) {
     let save_path = &config.session.save_path;
     for setting in &SETTINGS {
         let value = match (settings.get(setting.name), setting.name, save_path) {
-            // The value may have a password.
+            // The value may contain a password.
             (_, "COMEDOR_SESSION_DIR", SavePath::Redis(server)) => server.to_string(),
             (Some(value), ..) => String::from_utf8_lossy(value).into_owned(),
             (None, "COMEDOR_DATA_DIR", _) => config.data_dir.display().to_string(),

@@ -13,9 +13,9 @@ pub enum Skew {
 }
 
 impl Skew {
-    /// How far the `time` of a file that was written between `before` and `after`, by this machine's
-    /// clock, is from that. `None` for a difference that has no effect, such as that of times that
-    /// are stored in units of two seconds.
+    /// The difference between a file's `time` and the interval in which it was written, from `before`
+    /// to `after` by this machine's clock. `None` if it has no effect, as with times that are stored
+    /// in units of two seconds.
     pub fn of(time: SystemTime, before: SystemTime, after: SystemTime) -> Option<Skew> {
         const TOLERANCE: Duration = Duration::from_secs(2);
         let ahead = time.duration_since(after).map(Skew::Ahead);
@@ -24,7 +24,7 @@ impl Skew {
         (difference > TOLERANCE).then_some(skew)
     }
 
-    /// Reports that the times of files in `folder` have this difference.
+    /// Reports the difference for files in `folder`.
     pub fn report(self, folder: &Path, report: &mut Report) {
         let (difference, direction) = match self {
             Skew::Ahead(difference) => (difference, "ahead of"),

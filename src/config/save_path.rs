@@ -31,7 +31,7 @@ pub(crate) struct RedisServer {
     pub address: Address,
     pub login: Option<Login>,
     pub database: Option<u32>,
-    /// In front of the session id in a key
+    /// The part of a key before the session id
     pub prefix: String,
 }
 
@@ -60,7 +60,7 @@ const INVALID_PARAMETERS: &str = "must have parameters of phpredis: auth=passwor
 
 impl SavePath {
     /// Parses PHP's setting. A relative folder is invalid, because for PHP it is relative to the
-    /// folder of the page. The error is what the value must be.
+    /// folder of the page. The error says what the value must be.
     pub fn parse(value: &[u8]) -> Result<SavePath, &'static str> {
         let is = |scheme: &str| value.starts_with(scheme.as_bytes());
         if is("tcp://") || is("unix://") {
@@ -96,8 +96,8 @@ impl SessionFolder {
 }
 
 impl RedisServer {
-    /// The parameters that are not used here cannot change where a session is: timeouts, weight,
-    /// persistent connections. For PHP, a `#` after the `?` is a part of the parameters.
+    /// Other parameters (timeouts, weight, persistent connections) do not change where a session is
+    /// and are ignored. For PHP, a `#` after the `?` is a part of the parameters.
     fn parse(text: &str) -> Result<RedisServer, &'static str> {
         // phpredis separates servers by commas and blanks, in the parameters too.
         if text.contains([',', ' ', '\t', '\n', '\r', '\x0b', '\x0c']) {
@@ -136,8 +136,8 @@ fn socket(path: &str) -> Option<Address> {
     (path.starts_with('/') && !path.contains('#')).then(|| Address::Unix(path.into()))
 }
 
-/// `host:port`. PHP ignores a path after it; a user and a password in front of the host, which it
-/// ignores too, are rejected: they look as if they had an effect.
+/// `host:port`. PHP ignores a path after it. PHP also ignores a user and a password before the host;
+/// they are rejected here, because they look as if they had an effect.
 fn host_and_port(address: &str) -> Option<Address> {
     let (authority, _path) = address.split_once('/').unwrap_or((address, ""));
     let (host, port) = match authority.strip_prefix('[').and_then(|rest| rest.split_once(']')) {

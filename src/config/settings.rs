@@ -9,7 +9,7 @@ use super::file::SettingsFile;
 use super::{Error, SETTINGS, invalid};
 
 /// The values that are set. The environment takes precedence over the file. Without `Debug`, as
-/// [`SettingsFile`]: a value can have a password.
+/// [`SettingsFile`]: a value can contain a password.
 pub struct Settings {
     environment: Vec<(&'static str, Vec<u8>)>,
     file: Option<SettingsFile>,

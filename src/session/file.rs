@@ -54,7 +54,7 @@ pub fn find(
     let path = path(folder, id).ok_or_else(Error::not_logged_in)?;
     let unusable = |why: &dyn std::fmt::Display| unusable(&shortened(&path), why);
 
-    // For reading and writing, as PHP does, but never created.
+    // For reading and writing, as in PHP, but without creating it.
     let mut options = OpenOptions::new();
     let read = files::open_and(options.read(true).write(true), &path, |file| {
         if !files::lock(&file, Lock::Shared, LOCK_TIMEOUT)? {
@@ -121,7 +121,7 @@ fn refused(path: &Path, folder: &Path, fault: Fault) -> Error {
     match Errno::from_io_error(&error) {
         // A folder can only be opened for reading.
         Some(Errno::ISDIR) => unusable(&shortened(path), &Fault::NotRegular),
-        // PHP on another server has deleted it, each time that it was opened.
+        // PHP on another server deleted it before each retry.
         Some(Errno::STALE | Errno::NAMETOOLONG) => Error::not_logged_in(),
         // If the folder of the setting is missing, the setting is wrong. If the file, or a folder
         // below that one, is missing, the session has ended.

@@ -36,8 +36,8 @@ pub fn find(config: &SessionConfig, id: &SessionId) -> Result<Session, Error> {
     }
 }
 
-/// INVALID_SESSION for the session at `place`, which exists. `place` must not have the whole id: with
-/// it, a reader of the log could act as the user.
+/// INVALID_SESSION for the existing session at `place`. `place` must not contain the whole id: a
+/// reader of the log could use it to act as the user.
 fn unusable(place: &str, why: &dyn Display) -> Error {
     Error::invalid_session(
         "The session is not usable; please log in again.",

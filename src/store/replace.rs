@@ -124,8 +124,8 @@ fn put_new(path: &Path, temporary: &Temporary, lock: &WriteLock) -> Result<Outco
     settle(moved, path, temporary)
 }
 
-/// The outcome of a rename or link to `path`. It may fail although the new file is there: an NFS client
-/// whose first request was not answered repeats it.
+/// The outcome of a rename or link to `path`. It may fail although the new file exists: an NFS client
+/// repeats a request that was not answered.
 fn settle(moved: io::Result<()>, path: &Path, temporary: &Temporary) -> Result<Outcome, Error> {
     match moved {
         Err(error) if !temporary.is_own(path) => match error.kind() {

@@ -146,7 +146,7 @@ fn each_school_is_read_and_written_on_its_own_server() {
 }
 
 #[test]
-fn a_login_at_one_school_is_not_one_at_another_and_an_unknown_host_name_is_refused() {
+fn a_login_at_one_school_is_not_valid_at_another_and_an_unknown_host_name_is_refused() {
     let schools = Schools::start();
     let [norte, sur] = browsers(&schools.balancer);
     norte.log_in();
@@ -162,7 +162,7 @@ fn a_login_at_one_school_is_not_one_at_another_and_an_unknown_host_name_is_refus
 }
 
 #[test]
-fn a_school_does_not_notice_that_the_server_of_another_is_stopped() {
+fn a_stopped_server_does_not_affect_the_school_of_another_server() {
     let schools = Schools::start();
     let [norte, sur] = logged_in(&schools.balancer);
     assert_answer(norte.save(norte.host, &norte.url("")), 200, "true");
@@ -210,7 +210,7 @@ fn head_of_request(server: &TcpListener) -> Vec<String> {
 }
 
 #[test]
-fn a_server_gets_the_host_name_and_the_address_of_the_browser_whatever_the_browser_claims() {
+fn a_server_gets_the_real_address_of_the_browser_and_the_host_name_that_it_sent() {
     let server = TcpListener::bind("127.0.0.1:0").unwrap();
     let balancer = balancer(&server.local_addr().unwrap().to_string(), "127.0.0.1:1");
     let [norte, _] = browsers(&balancer);

@@ -26,7 +26,7 @@ fn check_on(school: &School, mount: &str) -> (i32, Vec<Value>) {
 }
 
 #[test]
-fn file_system_in_memory_is_right_for_sessions_and_wrong_for_data() {
+fn file_system_in_memory_is_a_warning_for_data_and_fine_for_sessions() {
     let school = School::new();
     let mount = |folder: &str| format!("mount -t tmpfs none {folder} && mkdir -p $DATA/Centros");
     let (_, findings) = check_on(&school, &mount("$SESSIONS"));
@@ -73,10 +73,5 @@ fn hidden_mount_is_not_taken_for_the_one_in_use() {
 fn unknown_mounts_are_a_hint() {
     let school = School::new();
     let (_, findings) = check_on(&school, "mount -t tmpfs none /proc");
-    found(
-        &findings,
-        "hint",
-        "/data/Centros",
-        "the file system is not known: /proc/self/mountinfo:",
-    );
+    found(&findings, "hint", "/data/Centros", "the file system is unknown: /proc/self/mountinfo:");
 }

@@ -36,7 +36,7 @@ enum By {
 
 /// On a network file system: the file, or its folder, was replaced by another client.
 #[test]
-fn one_stale_file_handle_fails_no_request() {
+fn a_single_stale_file_handle_does_not_fail_a_request() {
     let (mut errors, mut unflushed) = (0, 0);
     for options in [&[][..], &["-e", "inject=renameat2:error=EINVAL"]] {
         for write in writes() {
@@ -81,7 +81,7 @@ fn read_of_a_file_that_was_replaced_after_its_open_is_repeated() {
 }
 
 #[test]
-fn file_handle_that_stays_stale_is_logged_and_a_session_has_ended() {
+fn a_data_file_that_stays_stale_is_logged_and_a_session_that_stays_stale_has_ended() {
     let school = School::new();
     school.save(save("old"));
     for (fault, code) in [
@@ -96,7 +96,7 @@ fn file_handle_that_stays_stale_is_logged_and_a_session_has_ended() {
 }
 
 #[test]
-fn a_rename_that_the_server_has_done_although_it_failed_is_a_success() {
+fn a_failed_rename_that_the_server_has_done_is_a_success() {
     let school = School::new();
     for id in ["linked", "renamed"] {
         let request = school.post("add_menu_type").json(&json!({"id": id, "label": "L"}));

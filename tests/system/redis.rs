@@ -42,7 +42,7 @@ fn sessions_of_phpredis_are_read_with_its_save_path_and_in_every_format() {
 }
 
 #[test]
-fn a_request_prolongs_a_session_as_php_does_and_never_shortens_it() {
+fn a_request_extends_the_lifetime_of_a_session_as_php_does_and_never_shortens_it() {
     let (school, redis) = (School::new(), Redis::new());
     let id = php_session(&redis.socket(""), "php", "100", "", LOGIN);
     let content = redis.command(&["GET", &key(&id)]);
@@ -106,7 +106,7 @@ fn ids_that_only_phpredis_accepts_are_never_sent() {
 }
 
 #[test]
-fn login_to_redis_is_that_of_the_save_path_and_is_never_logged() {
+fn the_login_to_redis_is_taken_from_the_save_path_and_never_logged() {
     let (school, redis) = (School::new(), Redis::new());
     redis.command(&["SET", &key("teacher"), &session(TEACHER), "EX", "1440"]);
     // What docs/php.md says a user needs.

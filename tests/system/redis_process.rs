@@ -65,7 +65,7 @@ fn a_process_keeps_its_connection_and_survives_restarts_of_redis() {
 
 /// A reply that comes late would be the session of another user.
 #[test]
-fn a_connection_is_not_used_again_after_an_error_a_timeout_or_unasked_bytes() {
+fn a_connection_is_not_reused_after_an_error_a_timeout_or_unexpected_bytes() {
     let school = School::new();
     let (sender, connections) = channel();
     let answered = Arc::new(Barrier::new(2));
@@ -159,7 +159,7 @@ fn requests_at_the_same_time_get_the_session_of_their_own_user() {
 }
 
 #[test]
-fn another_password_in_the_settings_file_counts_for_the_next_request() {
+fn a_new_password_in_the_settings_file_is_used_by_the_next_request() {
     let (school, redis) = (School::new(), Redis::new());
     redis.command(&["SET", &key("teacher"), &session(TEACHER)]);
     redis.command(&["ACL", "SETUSER", "school", "on", ">one", ">two", "~*", "+get", "+expire"]);
@@ -257,7 +257,7 @@ fn check_names_the_group_that_may_connect_to_the_socket() {
 }
 
 #[test]
-fn check_of_a_session_reads_it_from_redis_and_does_not_prolong_it() {
+fn check_of_a_session_reads_it_from_redis_and_does_not_extend_its_lifetime() {
     let redis = Redis::new();
     let folder = tempfile::tempdir().unwrap();
     let login = "$_SESSION['auth_ok'] = true; $_SESSION['auth_data'] = ['permissions' => [],

@@ -1,4 +1,4 @@
-//! A connection to a Redis server, with one deadline for everything that a request does on it.
+//! A connection to a Redis server, with one deadline for all commands of a request.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -20,13 +20,13 @@ use super::reply::{self, Reply};
 use crate::config::Address;
 use crate::files;
 
-/// How much space there is at least for a read
+/// The minimum buffer space for a read
 const BLOCK: usize = 4096;
 
 #[derive(Debug)]
 pub struct Connection {
     socket: OwnedFd,
-    /// What was received after the last reply
+    /// Bytes received after the last reply
     received: Vec<u8>,
 }
 
@@ -57,22 +57,22 @@ impl Connection {
         deadline: Instant,
     ) -> Result<Connection, Fault> {
         let socket = socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
-        // It limits connect(2) too, for both kinds of sockets (socket(7)).
+        // The send timeout applies to connect(2) too (socket(7)).
         limit(&socket, Timeout::Send, deadline)?;
         connect(&socket, address)?;
         Ok(Connection { socket, received: Vec::new() })
     }
 
-    /// Whether the server has neither closed the connection nor sent anything unasked, which would be
-    /// taken for the next reply.
+    /// Whether the connection is open and has no unread bytes, which would be taken for the next
+    /// reply.
     pub fn is_idle(&self) -> bool {
         let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
         let peeked = retry_on_intr(|| recv(&self.socket, &mut [0; 1], flags));
         self.received.is_empty() && peeked.is_err_and(|error| error == Errno::AGAIN)
     }
 
-    /// Sends `commands` and waits for `count` replies, or the first error: a server that has refused
-    /// the client closes the connection after one.
+    /// Sends `commands` and waits for `count` replies or the first error, after which a server may
+    /// close the connection.
     pub fn ask(
         &mut self,
         commands: &[u8],
@@ -106,7 +106,7 @@ impl Connection {
     }
 }
 
-/// Limits the next calls on `socket` to the time that is left.
+/// Limits the next calls on `socket` to the time until `deadline`.
 fn limit(socket: &OwnedFd, calls: Timeout, deadline: Instant) -> Result<(), Fault> {
     let left = deadline.saturating_duration_since(Instant::now());
     if left.is_zero() {
@@ -118,7 +118,7 @@ fn limit(socket: &OwnedFd, calls: Timeout, deadline: Instant) -> Result<(), Faul
 impl From<Errno> for Fault {
     fn from(error: Errno) -> Fault {
         match error {
-            // For connect(2) over TCP it is EINPROGRESS.
+            // connect(2) over TCP fails with EINPROGRESS.
             Errno::AGAIN | Errno::INPROGRESS => Fault::Timeout,
             error => Fault::Io(error.into()),
         }

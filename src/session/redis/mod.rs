@@ -17,26 +17,25 @@ pub use reply::Reply;
 #[cfg(any(test, fuzzing))]
 pub use reply::take;
 
-/// The timeout for all that a request does with the server
+/// The timeout for all commands of a request together
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A connection that has waited for longer than this is closed: firewalls forget connections without
-/// telling either side, and a request on such a connection would get no answer.
+/// An idle connection is closed after this time: a firewall may drop it without telling either side,
+/// and a request on such a connection would get no answer.
 const MAX_WAIT: Duration = Duration::from_secs(60);
 
-/// The connections that wait for the next request of this process. A connection is in use by one
-/// request at a time, and returns only after the last reply: a late one would be taken for the session
-/// of another user.
+/// The idle connections of this process. One request at a time uses a connection, and returns it only
+/// after the last reply: a late reply would be taken for the session of another user.
 static WAITING: Mutex<Vec<Waiting>> = Mutex::new(Vec::new());
 
-/// A connection, logged in.
+/// An idle connection, logged in.
 struct Waiting {
     server: RedisServer,
     connection: Connection,
     since: Instant,
 }
 
-/// Why the server gave no session.
+/// Why a session could not be read from the server.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
     #[error("{0}")]
@@ -55,7 +54,7 @@ pub enum Fault {
     UnknownHost(String),
 }
 
-/// The session with this id. Prolongs its life as a PHP page would. Fails as [`find`] does.
+/// The session with this id. Extends its lifetime as a PHP page would. Fails as [`find`] does.
 pub fn open(
     config: &SessionConfig,
     server: &RedisServer,
@@ -76,7 +75,7 @@ pub fn find(
     read(config, server, id, None)
 }
 
-/// Whether the server accepts what a request sends, with a key that cannot be a session's.
+/// Sends the commands of a request, with a key that no session can have.
 pub fn probe(server: &RedisServer, lifetime: u32) -> Result<(), Fault> {
     get(server, "comedor check", Some(lifetime)).map(drop)
 }
@@ -100,10 +99,8 @@ fn read(
     Session::decode(bytes, config.format).map_err(|error| unusable(&error))
 }
 
-/// The value of the session `id`, whose life is prolonged to `lifetime` seconds.
-///
-/// PHP prolongs without `GT`, so a page with a smaller gc_maxlifetime shortens a session; this
-/// cannot.
+/// The value of the session `id`. Extends its lifetime to `lifetime` seconds, and never shortens it:
+/// PHP sends `EXPIRE` without `GT`, so a page with a smaller gc_maxlifetime shortens a session.
 fn get(server: &RedisServer, id: &str, lifetime: Option<u32>) -> Result<Option<Vec<u8>>, Fault> {
     let key = [&server.prefix, id].concat();
     let mut commands = Commands::default();
@@ -117,12 +114,12 @@ fn get(server: &RedisServer, id: &str, lifetime: Option<u32>) -> Result<Option<V
     }
 }
 
-/// The replies to `commands`, on a waiting connection or on a new one.
+/// The replies to `commands`, on an idle connection or on a new one.
 fn exchange(server: &RedisServer, commands: &Commands) -> Result<Vec<Reply>, Fault> {
     let deadline = Instant::now() + TIMEOUT;
     if let Some(mut connection) = waiting(server) {
         match connection.ask(&commands.bytes, commands.count, deadline) {
-            // The server was restarted. It does no harm to send both commands again.
+            // The server was restarted. Sending both commands twice is harmless.
             Err(Fault::Io(_)) => {}
             replies => return keep(server, connection, replies?),
         }
@@ -150,7 +147,7 @@ fn login(server: &RedisServer) -> Commands {
     commands
 }
 
-/// Takes a connection that can be used at once. Those of a server that was set before are closed.
+/// Takes an idle connection. Closes those that have expired, or are to another server.
 fn waiting(server: &RedisServer) -> Option<Connection> {
     let mut waiting = WAITING.lock().unwrap_or_else(PoisonError::into_inner);
     waiting.retain(|known| known.server == *server && known.since.elapsed() < MAX_WAIT);
@@ -162,7 +159,7 @@ fn waiting(server: &RedisServer) -> Option<Connection> {
     None
 }
 
-/// Lets the connection wait for the next request.
+/// Keeps the connection for the next request.
 fn keep(
     server: &RedisServer,
     connection: Connection,
@@ -174,11 +171,11 @@ fn keep(
 }
 
 impl Fault {
-    /// An error of the server, without the arguments of the command that some repeat: the password or
-    /// the id.
+    /// An error reply without the arguments of the command, which some errors repeat: a password or an
+    /// id.
     fn refused(text: &str) -> Fault {
         let text = text.split(", with args").next().unwrap_or_default().trim_end_matches('.');
-        // Redis 6 does not know GT.
+        // Redis 6 does not support GT.
         let is_old = text == "ERR wrong number of arguments for 'expire' command";
         let hint = if is_old { "; it must be Redis 7 or Valkey 7.2, or later" } else { "" };
         Fault::Refused(format!("{text}{hint}"))
@@ -210,7 +207,7 @@ mod tests {
     use crate::config::Address;
 
     #[test]
-    fn connection_is_used_again_for_a_minute() {
+    fn idle_connection_is_reused_for_a_minute() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("socket");
         let _listener = UnixListener::bind(&path).unwrap();

@@ -1,10 +1,10 @@
 //! The replies of a Redis server (RESP2, <https://redis.io/docs/latest/develop/reference/protocol-spec/>).
-//! Knows nothing of connections. None of the commands that are sent is answered with an array.
+//! No reply to the commands in use is an array.
 
 use super::Fault;
 use crate::files::MAX_SIZE;
 
-/// The longest line, of an error for example
+/// The maximum length of a line, such as an error
 const MAX_LINE: usize = 4096;
 
 /// The reply to a command.
@@ -47,7 +47,7 @@ pub fn take(bytes: &mut Vec<u8>) -> Result<Option<Reply>, Fault> {
     Ok(Some(reply))
 }
 
-/// The value in `start..end` of `bytes`, which is not copied: it may have megabytes.
+/// The value in `start..end` of `bytes`, not copied, because it may have megabytes.
 fn take_value(bytes: &mut Vec<u8>, start: usize, end: usize) -> Result<Option<Reply>, Fault> {
     match bytes.get(end..end + 2) {
         None => return Ok(None),
