@@ -1,4 +1,4 @@
-//! What one server can do without a web server, and what many aularios and sessions change. Started by
+//! Requests per second without a web server, also with many aularios and sessions. Started by
 //! `benches/growth`; no test depends on its figures.
 
 #[path = "../tests/support/mod.rs"]
@@ -20,7 +20,7 @@ const CLIENTS: usize = 8;
 const AULARIOS: usize = 16;
 const MANY_AULARIOS: usize = 100_000;
 const MANY_SESSIONS: usize = 200_000;
-/// No menu of this day is saved.
+/// A day without menus.
 const EMPTY: &str = "2026-11-21";
 
 fn main() {
@@ -174,7 +174,7 @@ impl Server {
         ask(client, &pairs, &body);
     }
 
-    /// What the menus of 28 days of an aulario take on the disk.
+    /// Disk usage of the menus of 28 days of an aulario.
     fn days(&self) -> String {
         let mut client = self.client();
         for day in 1..=28 {
@@ -203,7 +203,7 @@ fn run(command: &mut Command) {
     output(command.stdin(Stdio::null()), "comedor");
 }
 
-/// Requests per second of `clients` that each send the next request when the last one is answered.
+/// Requests per second of `clients` that each wait for an answer before the next request.
 fn rate<R: FnMut(usize)>(
     clients: usize,
     span: Duration,
