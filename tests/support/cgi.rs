@@ -92,9 +92,10 @@ impl Cgi {
         self.under(&["prlimit", &format!("--cpu={limit}")])
     }
 
-    /// Limits the address space of the program.
+    /// Limits the memory of the program that can be written. (For each thread malloc also reserves 64 MiB of
+    /// address space.)
     pub fn memory(self, bytes: u64) -> Cgi {
-        self.under(&["prlimit", &format!("--as={bytes}")])
+        self.under(&["prlimit", &format!("--data={bytes}")])
     }
 
     /// Runs the program by a line of shell in which `"$0"` is its path.
