@@ -92,7 +92,7 @@ fn near(data_dir: &Path) -> Vec<PathBuf> {
 }
 
 /// The first part of a path that is missing, not a folder or not accessible to the user
-struct Obstacle<'p> {
+pub struct Obstacle<'p> {
     path: &'p Path,
     error: io::Error,
 }
@@ -100,7 +100,7 @@ struct Obstacle<'p> {
 impl Obstacle<'_> {
     /// Reports that `what`, the folder of `setting`, cannot be reached. A folder outside of the
     /// data may be closed on purpose, so no command is suggested.
-    fn report(&self, what: &str, setting: &str, user: &User, report: &mut Report) {
+    pub fn report(&self, what: &str, setting: &str, user: &User, report: &mut Report) {
         let text = match self.error.kind() {
             ErrorKind::NotFound => format!("does not exist; {setting} must name {what}"),
             ErrorKind::NotADirectory => format!("is not a folder; {setting} must name {what}"),
@@ -116,7 +116,7 @@ impl Obstacle<'_> {
 }
 
 /// Checks that this user can enter `folder` and every folder above it.
-fn enter(folder: &Path) -> Result<(), Obstacle<'_>> {
+pub fn enter(folder: &Path) -> Result<(), Obstacle<'_>> {
     let mut parts: Vec<&Path> = folder.ancestors().collect();
     parts.reverse();
     for path in parts {

@@ -4,10 +4,12 @@ use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 
+use super::folders::enter;
 use super::report::{Level, Report};
 use super::user::{User, quoted};
 use crate::config::{Address, RedisServer, Settings, Source};
 use crate::session::redis::{Fault, probe};
+use crate::store::file::parent;
 
 pub fn check(
     server: &RedisServer,
@@ -45,8 +47,10 @@ fn refused(server: &RedisServer, fault: &Fault, user: &User, report: &mut Report
     let Address::Unix(path) = &server.address else {
         return report.add(Level::Error, server, text);
     };
-    match (fault, fs::metadata(path)) {
-        (Fault::Io(error), Ok(metadata)) if error.kind() == ErrorKind::PermissionDenied => {
+    let is_denied =
+        matches!(fault, Fault::Io(error) if error.kind() == ErrorKind::PermissionDenied);
+    match (fs::metadata(path), enter(parent(path))) {
+        (Ok(metadata), _) if is_denied => {
             let (owner, group) = User::names(metadata.uid(), metadata.gid());
             let mode = metadata.mode() & 0o777;
             let (advice, fix) = if mode & 0o020 == 0 {
@@ -63,6 +67,9 @@ fn refused(server: &RedisServer, fault: &Fault, user: &User, report: &mut Report
                 user.name
             );
             report.add_with_fix(Level::Error, server, text, fix);
+        }
+        (Err(_), Err(obstacle)) if is_denied => {
+            obstacle.report("the socket of Redis", "COMEDOR_SESSION_DIR", user, report);
         }
         _ => report.add(Level::Error, server, text),
     }

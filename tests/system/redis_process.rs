@@ -257,6 +257,22 @@ fn check_names_the_group_that_may_connect_to_the_socket() {
 }
 
 #[test]
+fn check_names_a_closed_folder_of_the_socket() {
+    let redis = Redis::new();
+    let path = PathBuf::from(redis.socket("").strip_prefix("unix://").unwrap());
+    let closed = path.parent().unwrap();
+    fs::set_permissions(closed, PermissionsExt::from_mode(0o750)).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let output = check(folder.path(), AS_NOBODY, &redis.socket(""), &[], "");
+    let text = String::from_utf8(output.stdout).unwrap();
+    let expected = format!(
+        "{}: nobody needs execute permission for this folder to reach the socket of Redis",
+        closed.display()
+    );
+    assert!(text.contains(&expected), "{text}");
+}
+
+#[test]
 fn check_of_a_session_reads_it_from_redis_and_does_not_extend_its_lifetime() {
     let redis = Redis::new();
     let folder = tempfile::tempdir().unwrap();
