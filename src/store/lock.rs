@@ -1,7 +1,7 @@
 //! The lock that only one writer of an aulario can hold.
 
 use std::fs::{File, Metadata, OpenOptions};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -41,8 +41,14 @@ impl WriteLock {
             };
             match locked.map_err(Error::fault("open and lock", &path))? {
                 None => return Err(Error::Busy),
-                Some((_, metadata)) if metadata.nlink() == 0 => {}
-                Some((file, metadata)) => return Ok(WriteLock { _file: file, metadata, path }),
+                Some((file, metadata)) => {
+                    // Before anything is written: the leftovers that this writer would remove may be
+                    // the files of one with the other lock file.
+                    let lock = WriteLock { _file: file, metadata, path: path.clone() };
+                    if lock.is_held() {
+                        return Ok(lock);
+                    }
+                }
             }
         }
         Err(Error::Busy)

@@ -3,6 +3,7 @@
 
 use std::fs::{self, File};
 use std::io::Write;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -237,6 +238,33 @@ fn writer_starts_over_if_its_lock_file_is_deleted() {
         (&plates["primero"]["name"], &plates["segundo"]["name"]),
         (&json!("first"), &json!("second"))
     );
+}
+
+#[test]
+fn writer_that_waited_for_a_moved_lock_file_disturbs_no_other() {
+    let school = School::new();
+    school.save(save("old"));
+    let lock = File::open(school.path(LOCK)).unwrap();
+    lock.lock().unwrap();
+    let mut waiting = school.post("save_menu").json(&save("waiting")).start();
+    let descriptors = format!("/proc/{}/fd", waiting.id());
+    let mut wait_for_it = || {
+        let is_open = |file: &Path| {
+            let links = fs::read_dir(&descriptors).into_iter().flatten().flatten();
+            links.filter_map(|link| fs::read_link(link.path()).ok()).any(|path| path == file)
+        };
+        while waiting.try_wait().unwrap().is_none() && !is_open(&school.path(LOCK)) {
+            thread::yield_now();
+        }
+    };
+    wait_for_it();
+    fs::rename(school.path(LOCK), school.path("moved")).unwrap();
+    let answer = school.post("save_menu").json(&save("new")).stopped("renameat2:when=1", |_| {
+        lock.unlock().unwrap();
+        wait_for_it();
+    });
+    answer.ok();
+    Answer::of(waiting).ok();
 }
 
 #[test]
