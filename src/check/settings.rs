@@ -115,12 +115,17 @@ fn compare_php(config: &Config, report: &mut Report) {
     }
 }
 
-/// A value of PHP without the parameters of a server.
+/// A value of PHP without a password: an address of a server may have one in any place.
 fn without_password(value: &str) -> String {
-    match (SavePath::parse(value.as_bytes()), value.split_once("://")) {
-        (Ok(SavePath::Redis(server)), _) => server.to_string(),
-        (_, Some((scheme, _))) => format!("{scheme}://…"),
-        _ => value.to_owned(),
+    match SavePath::parse(value.as_bytes()) {
+        Ok(SavePath::Redis(server)) => return server.to_string(),
+        Ok(SavePath::Files(_)) if !value.contains('?') => return value.to_owned(),
+        _ => {}
+    }
+    // `tcp://a?auth=…, tcp://b` and `seed[]=…` of phpredis, `host=…` of other handlers
+    match value.find("://").map(|at| at + 3).or_else(|| value.find('=').map(|at| at + 1)) {
+        Some(end) => format!("{}…", &value[..end]),
+        None => value.to_owned(),
     }
 }
 

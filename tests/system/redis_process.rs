@@ -240,6 +240,29 @@ fn check_names_the_server_and_says_whether_it_accepts_a_request() {
 }
 
 #[test]
+fn check_never_shows_the_password_in_a_save_path_of_php() {
+    let (school, folder) = (School::new(), tempfile::tempdir().unwrap());
+    let scanned = format!("PHP_INI_SCAN_DIR=:{}", folder.path().display());
+    for (save_path, shown) in [
+        ("tcp://a:1?auth=s3cret", "tcp://a:1?auth=…"),
+        ("tcp://a:1?auth=s3cret, tcp://b:2?auth=s3cret", "tcp://…"),
+        ("tls://a:1?auth=s3cret", "tls://…"),
+        ("seed[]=a:1&seed[]=b:1&auth=s3cret", "seed[]=…"),
+        ("host=db password=s3cret", "host=…"),
+        ("/run/redis.sock?auth=s3cret", "/run/redis.sock?auth=…"),
+        ("2;/srv/sessions", "2;/srv/sessions"),
+    ] {
+        let ini = format!("session.save_path=\"{save_path}\"\n");
+        fs::write(folder.path().join("test.ini"), ini).unwrap();
+        let wrapper = ["env", "PATH=/usr/bin:/bin", &scanned];
+        let (_, findings) = crate::check::check(&school, &wrapper, &[], "");
+        let text = format!("the php command uses {shown}; PHP's pages may use it too");
+        crate::check::found(&findings, "hint", "COMEDOR_SESSION_DIR", &text);
+        assert!(!format!("{findings:?}").contains("s3cret"), "{findings:#?}");
+    }
+}
+
+#[test]
 fn check_names_the_group_that_may_connect_to_the_socket() {
     let redis = Redis::new();
     let path = PathBuf::from(redis.socket("").strip_prefix("unix://").unwrap());
