@@ -105,7 +105,9 @@ fn check_settings_file(settings: &Settings, user: &User, report: &mut Report) {
     if fs::metadata(&path).is_ok_and(|file| file.mode() & 0o004 != 0) {
         let text = "every user of this machine can read the password of Redis in this file";
         let (group, file) = (&user.group, quoted(&path));
-        let fix = format!("sudo chgrp {group} {file} && sudo chmod 640 {file}");
+        // The group of root is not that of the web server.
+        let fix = (!user.ids.is_root())
+            .then(|| format!("sudo chgrp {group} {file} && sudo chmod 640 {file}"));
         report.add_with_fix(Level::Warning, path.display(), text, fix);
     }
 }
