@@ -82,8 +82,11 @@ impl Connection {
         let mut rest = commands;
         while !rest.is_empty() {
             limit(&self.socket, Timeout::Send, deadline)?;
-            let sent = retry_on_intr(|| send(&self.socket, rest, SendFlags::NOSIGNAL))?;
-            rest = &rest[sent..];
+            match retry_on_intr(|| send(&self.socket, rest, SendFlags::NOSIGNAL)) {
+                // The server has closed the connection; before that it may have said why.
+                Err(Errno::PIPE) => break,
+                sent => rest = &rest[sent?..],
+            }
         }
         let mut replies = Vec::new();
         while replies.len() < count {
@@ -152,6 +155,10 @@ fn find(hosts: &str, host: &str) -> Vec<IpAddr> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+    use std::os::unix::net::UnixListener;
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
@@ -171,5 +178,19 @@ mod tests {
         }
         assert_eq!(addresses("::1"), ["::1".parse::<IpAddr>().unwrap()]);
         assert!(!addresses("localhost").is_empty());
+    }
+
+    #[test]
+    fn refusal_is_read_if_the_server_has_already_closed_the_connection() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("socket");
+        let listener = UnixListener::bind(&path).unwrap();
+        let deadline = Instant::now() + Duration::from_secs(5);
+        let mut connection = Connection::open(&Address::Unix(path), deadline).unwrap();
+        let (mut server, _) = listener.accept().unwrap();
+        server.write_all(b"-ERR max number of clients reached\r\n").unwrap();
+        drop(server);
+        let fault = connection.ask(b"*1\r\n$4\r\nPING\r\n", 1, deadline).unwrap_err();
+        assert_eq!(fault.to_string(), "ERR max number of clients reached");
     }
 }
