@@ -2,7 +2,7 @@
 //! that can lose changes; `docs/several-servers.md` says what was tested.
 
 use std::ffi::OsString;
-use std::fs;
+use std::fs::{self, OpenOptions};
 use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
@@ -11,6 +11,7 @@ use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
 
 use super::report::{Level, Report};
 use super::user::quoted;
+use crate::files::{self, Fault};
 
 /// What a folder is used for.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -108,7 +109,7 @@ fn mount_of(folder: &Path) -> io::Result<Mount> {
 fn findings(
     mount: &Mount,
     content: Content,
-    gluster_client: impl FnOnce() -> io::Result<GlusterClient>,
+    gluster_client: impl FnOnce() -> Result<GlusterClient, Fault>,
 ) -> Vec<Finding> {
     let kind = mount.kind.as_str();
     let name = format!("the file system is {kind}");
@@ -211,9 +212,11 @@ struct GlusterClient {
 }
 
 impl GlusterClient {
-    fn at(point: &Path) -> io::Result<GlusterClient> {
+    fn at(point: &Path) -> Result<GlusterClient, Fault> {
         let meta = point.join(".meta");
-        let command = fs::read_to_string(meta.join("cmdline"))?;
+        // Another program can claim to be Gluster (FUSE), and have a FIFO or an endless file there.
+        let file = files::open(OpenOptions::new().read(true), &meta.join("cmdline"))?;
+        let command = String::from_utf8_lossy(&files::read(&file)?.0).into_owned();
         let entries = fs::read_dir(meta.join("graphs/active"))?;
         let name = |entry: io::Result<fs::DirEntry>| {
             entry.map(|entry| entry.file_name().to_string_lossy().into_owned())
@@ -257,7 +260,7 @@ impl GlusterClient {
 }
 
 /// Warns about settings other than the tested ones.
-fn gluster(mount: &Mount, client: io::Result<GlusterClient>) -> Option<Finding> {
+fn gluster(mount: &Mount, client: Result<GlusterClient, Fault>) -> Option<Finding> {
     const EFFECT: &str = "if several servers mount this volume, ACKNOWLEDGED CHANGES AND SAVES BY PHP \
                           ARE LOST";
     let client = match client {
@@ -302,6 +305,8 @@ fn gluster(mount: &Mount, client: io::Result<GlusterClient>) -> Option<Finding> 
 
 #[cfg(test)]
 mod tests {
+    use rustix::fs::{FileType, Mode, mknodat};
+
     use super::*;
 
     /// Lines of real systems, with shortened paths.
@@ -350,7 +355,7 @@ mod tests {
     /// The level and text of each finding for data, then for sessions
     fn of_kind(kind: &str) -> [(Level, String); 2] {
         [Content::Data, Content::Sessions].map(|content| {
-            let unused = || -> io::Result<GlusterClient> { unreachable!() };
+            let unused = || -> Result<GlusterClient, Fault> { unreachable!() };
             let [finding] = &findings(&mount(kind, "rw"), content, unused)[..] else {
                 panic!("{kind}")
             };
@@ -452,12 +457,27 @@ mod tests {
         assert!(
             text.starts_with("mount it with attribute-timeout=0,entry-timeout=0, and turn off")
         );
-        let unreadable =
-            gluster(&mount("fuse.glusterfs", "rw"), Err(io::ErrorKind::NotFound.into())).unwrap();
+        let missing = GlusterClient::at(Path::new("/nowhere"));
+        let unreadable = gluster(&mount("fuse.glusterfs", "rw"), missing).unwrap();
         assert!(
             unreadable.text.contains("unless performance.quick-read and"),
             "{}",
             unreadable.text
         );
+    }
+
+    #[test]
+    fn only_a_regular_file_is_read_in_meta() {
+        let folder = tempfile::tempdir().unwrap();
+        let graph = folder.path().join(".meta/graphs/active");
+        fs::create_dir_all(graph.join("menus-md-cache")).unwrap();
+        let command = folder.path().join(".meta/cmdline");
+        fs::write(&command, "--entry-timeout=0").unwrap();
+        let client = GlusterClient::at(folder.path()).unwrap();
+        assert_eq!(client.caches(), ["performance.stat-prefetch"]);
+        fs::remove_file(&command).unwrap();
+        mknodat(CWD, &command, FileType::Fifo, Mode::RUSR, 0).unwrap();
+        let fault = GlusterClient::at(folder.path()).unwrap_err();
+        assert_eq!(fault.to_string(), "it is not a regular file");
     }
 }
