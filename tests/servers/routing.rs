@@ -159,6 +159,10 @@ fn a_login_at_one_school_is_not_valid_at_another_and_an_unknown_host_name_is_ref
         let unknown = Browser { balancer: &schools.balancer, host };
         assert_answer(unknown.curl(&["-H", &cookie], TYPES), 421, "Misdirected");
     }
+    // The name in the request line must not hide the one in Host, which a page may use in links.
+    let line = norte.url(TYPES);
+    let claims = ["--request-target", &line, "-H", "Host: evil.example", "-H", &cookie];
+    assert_answer(norte.curl(&claims, TYPES), 421, "Misdirected");
 }
 
 #[test]
