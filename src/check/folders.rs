@@ -3,7 +3,9 @@
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, SystemTime};
 
 use rustix::fs::{Access, access};
 
@@ -14,6 +16,9 @@ use super::skew::Skew;
 use super::user::User;
 use crate::config::{Config, SavePath, SessionFolder, Settings};
 use crate::model::Id;
+
+/// The timeout for a folder to answer.
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Checks the folder or the server of the sessions.
 pub fn check_sessions(config: &Config, settings: &Settings, user: &User, report: &mut Report) {
@@ -120,15 +125,25 @@ pub fn enter(folder: &Path) -> Result<(), Obstacle<'_>> {
     let mut parts: Vec<&Path> = folder.ancestors().collect();
     parts.reverse();
     for path in parts {
-        let check = || -> io::Result<()> {
-            if !fs::metadata(path)?.is_dir() {
+        let folder = path.to_owned();
+        let check = move || -> io::Result<()> {
+            if !fs::metadata(&folder)?.is_dir() {
                 return Err(ErrorKind::NotADirectory.into());
             }
-            Ok(access(path, Access::EXEC_OK)?)
+            Ok(access(&folder, Access::EXEC_OK)?)
         };
-        check().map_err(|error| Obstacle { path, error })?;
+        limited(check).map_err(|error| Obstacle { path, error })?;
     }
     Ok(())
+}
+
+/// The result of `step`, or an error if it takes too long: if the server of a network file system does
+/// not answer, a system call on a file may never return.
+fn limited(step: impl FnOnce() -> io::Result<()> + Send + 'static) -> io::Result<()> {
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || sender.send(step()));
+    let no_answer = |_| Err(io::Error::other("the file system does not answer"));
+    receiver.recv_timeout(TIMEOUT).unwrap_or_else(no_answer)
 }
 
 /// Checks that this user can create files in `folder`, which is in `data_dir`. `consequence` is the

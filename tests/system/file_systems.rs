@@ -75,3 +75,13 @@ fn unknown_mounts_are_a_hint() {
     let (_, findings) = check_on(&school, "mount -t tmpfs none /proc");
     found(&findings, "hint", "/data/Centros", "the file system is unknown: /proc/self/mountinfo:");
 }
+
+#[test]
+fn file_system_that_does_not_answer_is_an_error_after_five_seconds() {
+    let school = School::new();
+    let data = school.data();
+    let wrapper = ["strace", "-f", "-o", "/dev/null", "-P", data.to_str().unwrap(), "-e"];
+    let wrapper = [&wrapper, ["inject=statx:delay_enter=8s"].as_slice()].concat();
+    let (_, findings) = check(&school, &wrapper, &[], "");
+    found(&findings, "error", "/data", "the file system does not answer; the data folder");
+}
