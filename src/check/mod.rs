@@ -8,6 +8,7 @@ mod data;
 mod fastcgi;
 mod file_system;
 mod folders;
+mod gluster;
 mod redis;
 mod report;
 mod session;
