@@ -271,6 +271,7 @@ mod tests {
             assert!(error.to_string().starts_with(name), "{error}");
         }
     }
+
     #[test]
     fn max_age_is_refused_for_sessions_in_redis() {
         let settings = Settings::from_pairs([
