@@ -22,14 +22,14 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// An idle connection is closed after this time: a firewall may drop it without telling either side,
 /// and a request on such a connection would get no answer.
-const MAX_WAIT: Duration = Duration::from_secs(60);
+const MAX_IDLE: Duration = Duration::from_secs(60);
 
 /// The idle connections of this process. One request at a time uses a connection, and returns it only
 /// after the last reply: a late reply would be taken for the session of another user.
-static WAITING: Mutex<Vec<Waiting>> = Mutex::new(Vec::new());
+static IDLE: Mutex<Vec<Idle>> = Mutex::new(Vec::new());
 
 /// An idle connection, logged in.
-struct Waiting {
+struct Idle {
     server: RedisServer,
     connection: Connection,
     since: Instant,
@@ -117,7 +117,7 @@ fn get(server: &RedisServer, id: &str, lifetime: Option<u32>) -> Result<Option<V
 /// The replies to `commands`, on an idle connection or on a new one.
 fn exchange(server: &RedisServer, commands: &Commands) -> Result<Vec<Reply>, Fault> {
     let deadline = Instant::now() + TIMEOUT;
-    if let Some(mut connection) = waiting(server) {
+    if let Some(mut connection) = idle(server) {
         match connection.ask(&commands.bytes, commands.count, deadline) {
             // The server was restarted. Sending both commands twice is harmless.
             Err(Fault::Io(_)) => {}
@@ -148,10 +148,10 @@ fn login(server: &RedisServer) -> Commands {
 }
 
 /// Takes an idle connection. Closes those that have expired, or are to another server.
-fn waiting(server: &RedisServer) -> Option<Connection> {
-    let mut waiting = WAITING.lock().unwrap_or_else(PoisonError::into_inner);
-    waiting.retain(|known| known.server == *server && known.since.elapsed() < MAX_WAIT);
-    while let Some(Waiting { connection, .. }) = waiting.pop() {
+fn idle(server: &RedisServer) -> Option<Connection> {
+    let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
+    idle.retain(|known| known.server == *server && known.since.elapsed() < MAX_IDLE);
+    while let Some(Idle { connection, .. }) = idle.pop() {
         if connection.is_idle() {
             return Some(connection);
         }
@@ -165,8 +165,8 @@ fn keep(
     connection: Connection,
     replies: Vec<Reply>,
 ) -> Result<Vec<Reply>, Fault> {
-    let mut waiting = WAITING.lock().unwrap_or_else(PoisonError::into_inner);
-    waiting.push(Waiting { server: server.clone(), connection, since: Instant::now() });
+    let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
+    idle.push(Idle { server: server.clone(), connection, since: Instant::now() });
     Ok(replies)
 }
 
@@ -217,9 +217,9 @@ mod tests {
             let now = Instant::now();
             let connection = Connection::open(&server.address, now + TIMEOUT).unwrap();
             let since = now.checked_sub(Duration::from_secs(seconds)).unwrap();
-            let known = Waiting { server: server.clone(), connection, since };
-            WAITING.lock().unwrap().push(known);
-            assert_eq!(waiting(&server).is_some(), is_usable, "{seconds}");
+            let known = Idle { server: server.clone(), connection, since };
+            IDLE.lock().unwrap().push(known);
+            assert_eq!(idle(&server).is_some(), is_usable, "{seconds}");
         }
     }
 }
