@@ -71,7 +71,7 @@ fn apache(mpm: &str, php: Php, cgi: &str) -> Server {
         ",
         module("actions")
     );
-    more += &fastcgi_example(&site, "apache-fastcgi.conf.example");
+    more += &fastcgi_example(&site, "examples/apache-fastcgi.conf.example");
     more += &apache_location(&site, "floor-fastcgi", "floor-fastcgi.sock");
     match php_cgi() {
         Ok(program) => {
@@ -144,7 +144,7 @@ fn lighttpd() -> Server {
             )) )
         }}
         {}"#,
-        fastcgi_example(&site, "lighttpd-fastcgi.conf.example")
+        fastcgi_example(&site, "examples/lighttpd-fastcgi.conf.example")
     );
     let site = lighttpd_on(site, "enable", Settings::File, &more);
     let contenders = vec![
@@ -169,7 +169,7 @@ fn nginx() -> Server {
         }}
         "
     );
-    let example = site.fill("nginx.conf.example", Settings::File);
+    let example = site.fill("examples/nginx.conf.example", Settings::File);
     site.start_nginx(&(example + &more));
     site.start_responder();
     let contenders =

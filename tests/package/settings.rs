@@ -43,7 +43,7 @@ fn the_settings_file_lists_every_setting_with_its_default() {
         let value = if default == "none" { "" } else { default };
         format!("#{name}={}", value.replace("<service>", service))
     });
-    let file = read("comedor.conf.example");
+    let file = read("examples/comedor.conf.example");
     // A comment has a space after the #.
     let lines = file.lines().filter(|line| !line.is_empty() && !line.starts_with("# "));
     let lines: Vec<&str> = lines.filter(|line| *line != "#").collect();
@@ -55,7 +55,7 @@ fn the_settings_file_is_valid_with_every_setting_uncommented() {
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("comedor");
     fs::copy(PROGRAM, &program).unwrap();
-    let settings: String = read("comedor.conf.example")
+    let settings: String = read("examples/comedor.conf.example")
         .lines()
         .filter_map(|line| line.strip_prefix('#').filter(|line| !line.starts_with(' ')))
         .flat_map(|line| [line, "\n"])

@@ -63,7 +63,7 @@ fn allowed() -> BTreeSet<String> {
         let Some(members) = sets.get(name) else { return BTreeSet::from([name.to_owned()]) };
         members.iter().flat_map(|member| calls(sets, member)).collect()
     }
-    let unit = fs::read_to_string(Path::new(REPOSITORY).join("debian/comedor.service")).unwrap();
+    let unit = fs::read_to_string(Path::new(REPOSITORY).join("systemd/comedor.service")).unwrap();
     let filters = unit.lines().filter_map(|line| line.strip_prefix("SystemCallFilter="));
     // systemd always allows this set (systemd.exec(5)).
     filters.fold(calls(&sets, "@default"), |allowed, filter| {

@@ -16,7 +16,7 @@ const DATE: &str = "2026-03-04";
 /// nginx with the example. `server_a` and `server_b` are these addresses.
 fn balancer(server_a: &str, server_b: &str) -> Site {
     let mut site = Site::new();
-    let example = Path::new(REPOSITORY).join("nginx-routing.conf.example");
+    let example = Path::new(REPOSITORY).join("examples/nginx-routing.conf.example");
     let mut example = fs::read_to_string(example).unwrap();
     for (shipped, here) in [
         ("listen 80 ", format!("listen 127.0.0.1:{} ", site.port)),

@@ -21,7 +21,7 @@ pub(super) struct Responder {
 /// Apache with mod_proxy_fcgi.
 pub fn apache_with_fastcgi(mpm: &str, php: Php) -> Site {
     let mut site = Site::new();
-    let mut example = site.fill("apache-fastcgi.conf.example", Settings::File);
+    let mut example = site.fill("examples/apache-fastcgi.conf.example", Settings::File);
     if php == Php::FpmByProxyPassMatch {
         example = example.replace("#ProxyPass", "ProxyPass");
     }
@@ -39,13 +39,13 @@ pub fn apache_with_fastcgi(mpm: &str, php: Php) -> Site {
 
 /// lighttpd, which starts the program itself.
 pub fn lighttpd_with_fastcgi(check_local: &str, settings: Settings) -> Site {
-    lighttpd_with("lighttpd-fastcgi.conf.example", Site::new(), check_local, settings, "")
+    lighttpd_with("examples/lighttpd-fastcgi.conf.example", Site::new(), check_local, settings, "")
 }
 
 /// nginx and the program as a responder.
 pub fn nginx_with_fastcgi() -> Site {
     let mut site = Site::new();
-    let example = site.fill("nginx.conf.example", Settings::File);
+    let example = site.fill("examples/nginx.conf.example", Settings::File);
     site.start_responder();
     site.start_nginx(&example);
     site
@@ -54,7 +54,7 @@ pub fn nginx_with_fastcgi() -> Site {
 /// nginx and fcgiwrap.
 pub fn nginx_with_fcgiwrap(settings: Settings) -> Site {
     let mut site = Site::new();
-    let example = site.fill("nginx-fcgiwrap.conf.example", settings);
+    let example = site.fill("examples/nginx-fcgiwrap.conf.example", settings);
     let socket = format!("{}/fcgiwrap.socket", site.path().display());
     site.start(
         "fcgiwrap",
@@ -68,7 +68,7 @@ pub fn nginx_with_fcgiwrap(settings: Settings) -> Site {
 /// Caddy, and the program with a socket that it creates itself, as in a container.
 pub fn caddy() -> Site {
     let mut site = Site::new();
-    let example = site.fill("Caddyfile.example", Settings::File);
+    let example = site.fill("examples/Caddyfile.example", Settings::File);
     site.write("comedor.caddyfile", &example);
     site.start_fpm("fpm.sock");
     site.start_responder_with_a_path();

@@ -82,7 +82,7 @@ pub fn apache_with_suexec(mpm: &str, cgi: &str) -> Site {
 /// the document root, as the example says.
 pub fn htaccess(mpm: &str, php: Php, cgi: &str, settings: Settings) -> Site {
     let mut site = Site::new();
-    site.write("docroot/api/.htaccess", &site.fill("htaccess.example", settings));
+    site.write("docroot/api/.htaccess", &site.fill("examples/htaccess.example", settings));
     for (from, to) in [("comedor", "comedor.cgi"), ("comedor.conf", "comedor.conf")] {
         let to = format!("docroot/api/{to}");
         fs::rename(site.path().join("cgi").join(from), site.path().join(to)).unwrap();
@@ -98,7 +98,7 @@ pub fn lighttpd(check_local: &str, settings: Settings) -> Site {
 
 /// lighttpd for an existing site, with the additional lines `more`.
 pub fn lighttpd_on(site: Site, check_local: &str, settings: Settings, more: &str) -> Site {
-    lighttpd_with("lighttpd.conf.example", site, check_local, settings, more)
+    lighttpd_with("examples/lighttpd.conf.example", site, check_local, settings, more)
 }
 
 fn lighttpd_with(
