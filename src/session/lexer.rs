@@ -47,16 +47,11 @@ pub enum Token<'b> {
     },
     /// `C:`, content that only its class can decode
     Custom {
-        /// The name of its class
-        class: &'b [u8],
         /// The length of the content in bytes
         length: usize,
     },
     /// `E:`, a case of an enum
-    Enum {
-        /// The name of the enum
-        class: &'b [u8],
-    },
+    Enum,
     /// `R:`, a reference to a slot
     Reference(usize),
     /// `r:`, the object in a slot
@@ -102,9 +97,7 @@ pub trait Visit<'b> {
         Ok(())
     }
     /// The start of an array or object, after its `value`
-    fn open(&mut self, _start: usize, _token: &Token<'b>) -> Result<(), Error> {
-        Ok(())
-    }
+    fn open(&mut self, _token: &Token<'b>) {}
     /// A key of the innermost open array or object
     fn key(&mut self, _start: usize, _token: &Token<'b>) -> Result<(), Error> {
         Ok(())
@@ -230,12 +223,6 @@ impl<'b> Cursor<'b> {
         }
     }
 
-    /// The class of the object that starts here. The object must have been checked before.
-    pub fn object_class(&mut self) -> Option<&'b [u8]> {
-        self.expect(b"O", "O").ok()?;
-        self.quoted().ok()
-    }
-
     /// A scalar, or the start of another value.
     pub fn token(&mut self) -> Result<Token<'b>, Error> {
         let kind = self.take(1, "a value")?;
@@ -268,11 +255,10 @@ impl<'b> Cursor<'b> {
                 if kind == b"R" { Token::Reference(slot) } else { Token::SameObject(slot) }
             }
             b'E' => {
-                let case = self.quoted()?;
-                match split_enum_case(case) {
-                    Some((class, _)) => Token::Enum { class },
-                    None => return self.fail("Enum:Case before this"),
+                if !is_enum_case(self.quoted()?) {
+                    return self.fail("Enum:Case before this");
                 }
+                Token::Enum
             }
             b'a' => return Ok(Token::Array { pairs: self.opening()? }),
             b'O' => {
@@ -280,13 +266,13 @@ impl<'b> Cursor<'b> {
                 return Ok(Token::Object { class, pairs: self.opening()? });
             }
             b'C' => {
-                let class = self.class()?;
+                self.class()?;
                 self.expect(b":", ":")?;
                 let length = self.number()?;
                 self.expect(b":{", ":{")?;
                 self.take(length, "the bytes of the object")?;
                 self.expect(b"}", "the end of the object")?;
-                return Ok(Token::Custom { class, length });
+                return Ok(Token::Custom { length });
             }
             _ => return self.fail("a known type tag before this"),
         };
@@ -328,7 +314,7 @@ impl<'b> Cursor<'b> {
                     return self.fail("at most 4096 levels");
                 }
                 open.push(pairs);
-                visit.open(start, &token)?;
+                visit.open(&token);
             }
             while open.last() == Some(&0) {
                 self.expect(b"}", "the end of the array or object")?;
@@ -346,13 +332,12 @@ impl<'b> Cursor<'b> {
     }
 }
 
-/// The two names in `Enum:Case`. PHP looks both up, so only names that PHP can declare are valid.
-fn split_enum_case(text: &[u8]) -> Option<(&[u8], &[u8])> {
+/// Whether `text` is `Enum:Case`. PHP looks both up, so only names that PHP can declare are valid.
+fn is_enum_case(text: &[u8]) -> bool {
     let is_label =
         |name: &[u8]| is_class(name) && !name[0].is_ascii_digit() && !name.contains(&b'\\');
-    let colon = text.iter().position(|&byte| byte == b':')?;
-    let (class, case) = (&text[..colon], &text[colon + 1..]);
-    (class.split(|&byte| byte == b'\\').all(is_label) && is_label(case)).then_some((class, case))
+    let Some(colon) = text.iter().position(|&byte| byte == b':') else { return false };
+    text[..colon].split(|&byte| byte == b'\\').all(is_label) && is_label(&text[colon + 1..])
 }
 
 /// Whether `unserialize` accepts `name` as the name of a class.

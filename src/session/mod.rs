@@ -1,10 +1,8 @@
 //! The PHP session of a cookie: where PHP keeps it, and its decoded content, which is never written.
 
-mod classes;
 mod cookie;
 mod file;
 mod lexer;
-mod object;
 pub(crate) mod redis;
 mod unserialize;
 

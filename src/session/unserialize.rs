@@ -11,14 +11,12 @@
 //! - Escaped strings (`S:`), which PHP reads but never writes, are rejected.
 //! - Duplicate keys in an array, an object or the session, which PHP never writes, are rejected:
 //!   references to the overwritten value have no useful meaning.
-//! - The application's classes and enums are unknown, so their objects are accepted unchecked, even
-//!   if a `__wakeup` would fail. For PHP's own classes the types of properties are checked, but not
-//!   the content of values, such as a valid date.
+//! - Objects and enums are skipped by their form. Whether their class exists and would accept these
+//!   properties depends on the application and the version of PHP.
 
 use std::cmp::Ordering;
 
 use super::lexer::{Cursor, Error, Token, Visit};
-use super::object::{self, Class, Property, Shape};
 use crate::config::Format;
 
 /// A session that PHP accepts.
@@ -114,14 +112,8 @@ impl Session {
         if u32::try_from(bytes.len()).is_err() {
             return cursor.fail("less than 4 GiB");
         }
-        let mut decoder = Decoder {
-            bytes: &bytes,
-            slots: Slots::default(),
-            keys: Vec::new(),
-            open: Vec::new(),
-            property: None,
-            unshared: Vec::new(),
-        };
+        let mut decoder =
+            Decoder { bytes: &bytes, slots: Slots::default(), keys: Vec::new(), open: Vec::new() };
         let entries = match format {
             Format::PhpSerialize => decoder.serialized()?,
             Format::Php | Format::PhpBinary => decoder.entries(format)?,
@@ -210,10 +202,6 @@ struct Decoder<'b> {
     /// Where the keys of all open arrays and objects start
     keys: Vec<u32>,
     open: Vec<Open<'b>>,
-    /// The property of a built-in class whose value comes next
-    property: Option<Property>,
-    /// The slots of properties that must not be shared
-    unshared: Vec<usize>,
 }
 
 /// An array or object that has not ended yet
@@ -224,29 +212,11 @@ struct Open<'b> {
     last: Option<i64>,
     /// The name of an object's class
     class: Option<&'b [u8]>,
-    shape: Option<Shape>,
-    /// The number of required properties that are still missing
-    missing: usize,
 }
 
 impl<'b> Decoder<'b> {
     fn cursor_at(&self, at: usize) -> Cursor<'b> {
         Cursor { bytes: self.bytes, at }
-    }
-
-    /// The type of the value at the offset `start`: the letter of its class, `?` for an object of an
-    /// unknown class, else the letter in the format.
-    fn type_at(&self, start: usize) -> char {
-        let mut cursor = self.cursor_at(start);
-        match self.bytes.get(start) {
-            Some(b'O') => {
-                cursor.object_class().and_then(Class::find).map_or('?', |class| class.letter)
-            }
-            Some(b'C') => '?',
-            Some(b'E') => 'O',
-            Some(byte) => char::from(*byte),
-            None => '-',
-        }
     }
 
     /// `php` and `php_binary`: keys and values up to the end.
@@ -283,7 +253,7 @@ impl<'b> Decoder<'b> {
             return Ok(entries);
         };
         self.slots.starts.push(0);
-        self.open(0, &token)?;
+        self.open(&token);
         for _ in 0..pairs {
             let start = cursor.at;
             entries.push(start as u32);
@@ -302,67 +272,35 @@ impl<'b> Visit<'b> for Decoder<'b> {
         let refuse = |expected| Err(Error { offset: start, expected });
         let is_reference = matches!(token, Token::Reference(_));
         let mut value = start;
-        match token {
-            Token::Reference(number) | Token::SameObject(number) => match self.slots.get(*number) {
-                Some(Slot::Start(target)) if is_reference => {
-                    if self.unshared.binary_search(number).is_ok() {
-                        return refuse("a reference to another value");
-                    }
-                    value = target;
-                }
-                // The target is an `r` if that one refers to a hidden object.
-                Some(Slot::Start(target)) => match self.bytes.get(target) {
+        if let Token::Reference(number) | Token::SameObject(number) = token {
+            match self.slots.get(*number) {
+                Some(Slot::Start(target)) if !is_reference => match self.bytes.get(target) {
+                    // The target is an `r` if that one refers to a hidden object.
                     Some(b'O' | b'C' | b'E' | b'r') => value = target,
                     _ => return refuse("a reference to an earlier object"),
                 },
-                Some(Slot::Hidden) => {}
+                Some(_) => {}
                 None => return refuse("a reference to an earlier value"),
-            },
-            // PHP's own classes are not enums, and since PHP 7.4 they are never written as `C:`.
-            Token::Custom { class, .. } | Token::Enum { class } if Class::find(class).is_some() => {
-                return refuse("a class of the application");
             }
-            _ => {}
         }
         // Every value has a slot, except `R`.
         if !is_reference {
             self.slots.starts.push(value as u32);
         }
-        if let Token::Custom { length: content @ 2.., .. } = token {
+        if let Token::Custom { length: content @ 2.. } = token {
             // The shortest value has two bytes.
             self.slots.known.get_or_insert(self.slots.starts.len());
             self.slots.hidden += content / 2;
         }
-        if let Some(property) = self.property.take() {
-            if !property.accepts(self.type_at(value)) || is_reference && property.is_unshared {
-                return refuse("a value of the property's type");
-            }
-            if property.is_unshared {
-                self.unshared.push(self.slots.starts.len());
-            }
-        }
         Ok(())
     }
 
-    fn open(&mut self, start: usize, token: &Token<'b>) -> Result<(), Error> {
+    fn open(&mut self, token: &Token<'b>) {
         let class = match token {
             Token::Object { class, .. } => Some(*class),
             _ => None,
         };
-        let shape = match class.and_then(Class::find) {
-            Some(Class { shape: None, .. }) => {
-                return self.cursor_at(start).fail("a class that PHP serializes");
-            }
-            known => known.and_then(|class| class.shape),
-        };
-        self.open.push(Open {
-            keys: self.keys.len(),
-            last: Some(i64::MIN),
-            class,
-            shape,
-            missing: shape.map_or(0, Shape::required),
-        });
-        Ok(())
+        self.open.push(Open { keys: self.keys.len(), last: Some(i64::MIN), class });
     }
 
     fn key(&mut self, start: usize, token: &Token<'b>) -> Result<(), Error> {
@@ -372,32 +310,20 @@ impl<'b> Visit<'b> for Decoder<'b> {
             (Some(last), Token::Int(int)) if *int > last => Some(*int),
             _ => None,
         };
-        if open.class.is_none() {
-            return Ok(());
+        match (open.class, token) {
+            (Some(_), Token::Text(name)) if unmangle(name).is_none() => {
+                self.cursor_at(start).fail("the name of a property")
+            }
+            _ => Ok(()),
         }
-        let property = match (open.shape, token) {
-            (Some(shape), _) => shape.property(token),
-            (None, Token::Text(name)) => object::unmangle(name).map(|_| None).ok_or(()),
-            _ => Ok(None),
-        };
-        let Ok(property) = property else {
-            return self.cursor_at(start).fail("the name of a property");
-        };
-        let is_required = property.is_some_and(|property| property.is_required);
-        open.missing = open.missing.saturating_sub(usize::from(is_required));
-        self.property = property;
-        Ok(())
     }
 
     fn close(&mut self, end: usize) -> Result<(), Error> {
         let Some(open) = self.open.pop() else { return Ok(()) };
         let cursor = self.cursor_at(end);
-        if open.missing > 0 {
-            return cursor.fail("more properties of the class");
-        }
         let key_at = |start| match self.cursor_at(start as usize).token() {
             Ok(Token::Text(name)) => {
-                Token::Text(open.class.map_or(name, |class| object::plain_name(name, class)))
+                Token::Text(open.class.map_or(name, |class| plain_name(name, class)))
             }
             Ok(key) => key,
             Err(_) => Token::Null,
@@ -416,4 +342,23 @@ fn repeats(keys: &[u32], compare: impl Fn(u32, u32) -> Ordering) -> bool {
     let mut keys = keys.to_vec();
     keys.sort_unstable_by(|&a, &b| compare(a, b));
     keys.windows(2).any(|pair| compare(pair[0], pair[1]) == Ordering::Equal)
+}
+
+/// The scope and the name of a property: `\0*\0name` if it is protected, `\0Class\0name` if it is
+/// private (`zend_unmangle_property_name_ex`).
+fn unmangle(name: &[u8]) -> Option<(&[u8], &[u8])> {
+    let Some(name) = name.strip_prefix(b"\0") else { return Some((b"", name)) };
+    let end = name.iter().position(|&byte| byte == 0)?;
+    let (scope, plain) = (&name[..end], &name[end + 1..]);
+    (!scope.is_empty() && !plain.is_empty()).then_some((scope, plain))
+}
+
+/// The name that is unique among the properties of an object of `class`. For `unserialize`, a
+/// protected, a public and an own private property of the same name are the same property; a private
+/// property of a parent class is another one.
+fn plain_name<'b>(name: &'b [u8], class: &[u8]) -> &'b [u8] {
+    match unmangle(name) {
+        Some((scope, plain)) if scope == b"*" || scope.eq_ignore_ascii_case(class) => plain,
+        _ => name,
+    }
 }
