@@ -15,8 +15,8 @@ use rustix::net::{
     send, socket_with,
 };
 
-use super::Fault;
 use super::reply::{self, Reply};
+use super::{Commands, Fault};
 use crate::config::Address;
 use crate::files;
 
@@ -71,15 +71,11 @@ impl Connection {
         self.received.is_empty() && peeked.is_err_and(|error| error == Errno::AGAIN)
     }
 
-    /// Sends `commands` and waits for `count` replies or the first error, after which a server may
-    /// close the connection.
-    pub fn ask(
-        &mut self,
-        commands: &[u8],
-        count: usize,
-        deadline: Instant,
-    ) -> Result<Vec<Reply>, Fault> {
-        let mut rest = commands;
+    /// Sends `commands` and waits for their replies, or the first error, after which a server may
+    /// close the connection. A reply of another kind than its command has is a fault: the server may
+    /// have sent one too many, so that the others are late.
+    pub fn ask(&mut self, commands: &Commands, deadline: Instant) -> Result<Vec<Reply>, Fault> {
+        let mut rest = commands.bytes.as_slice();
         while !rest.is_empty() {
             limit(&self.socket, Timeout::Send, deadline)?;
             match retry_on_intr(|| send(&self.socket, rest, SendFlags::NOSIGNAL)) {
@@ -89,10 +85,11 @@ impl Connection {
             }
         }
         let mut replies = Vec::new();
-        while replies.len() < count {
+        while let Some(&kind) = commands.replies.get(replies.len()) {
             match reply::take(&mut self.received)? {
                 Some(Reply::Error(text)) => return Err(Fault::refused(&text)),
-                Some(reply) => replies.push(reply),
+                Some(reply) if reply.is(kind) => replies.push(reply),
+                Some(_) => return Err(Fault::NotRedis),
                 None => self.receive(deadline)?,
             }
         }
@@ -159,6 +156,7 @@ mod tests {
     use std::os::unix::net::UnixListener;
     use std::time::Duration;
 
+    use super::super::reply::Kind;
     use super::*;
 
     #[test]
@@ -190,7 +188,9 @@ mod tests {
         let (mut server, _) = listener.accept().unwrap();
         server.write_all(b"-ERR max number of clients reached\r\n").unwrap();
         drop(server);
-        let fault = connection.ask(b"*1\r\n$4\r\nPING\r\n", 1, deadline).unwrap_err();
+        let mut commands = Commands::default();
+        commands.push(Kind::Status, &["PING"]);
+        let fault = connection.ask(&commands, deadline).unwrap_err();
         assert_eq!(fault.to_string(), "ERR max number of clients reached");
     }
 }

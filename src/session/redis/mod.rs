@@ -13,6 +13,7 @@ use super::{Session, SessionId, unusable};
 use crate::config::{RedisServer, SessionConfig};
 use crate::error::Error;
 use connection::Connection;
+use reply::Kind;
 pub use reply::Reply;
 #[cfg(any(test, fuzzing))]
 pub use reply::take;
@@ -104,12 +105,12 @@ fn read(
 fn get(server: &RedisServer, id: &str, lifetime: Option<u32>) -> Result<Option<Vec<u8>>, Fault> {
     let key = [&server.prefix, id].concat();
     let mut commands = Commands::default();
-    commands.push(&["GET", &key]);
+    commands.push(Kind::Value, &["GET", &key]);
     if let Some(lifetime) = lifetime {
-        commands.push(&["EXPIRE", &key, &lifetime.to_string(), "GT"]);
+        commands.push(Kind::Integer, &["EXPIRE", &key, &lifetime.to_string(), "GT"]);
     }
-    match exchange(server, &commands)?.as_mut_slice() {
-        [Reply::Value(value)] | [Reply::Value(value), Reply::Integer(_)] => Ok(value.take()),
+    match exchange(server, &commands)?.into_iter().next() {
+        Some(Reply::Value(value)) => Ok(value),
         _ => Err(Fault::NotRedis),
     }
 }
@@ -118,17 +119,18 @@ fn get(server: &RedisServer, id: &str, lifetime: Option<u32>) -> Result<Option<V
 fn exchange(server: &RedisServer, commands: &Commands) -> Result<Vec<Reply>, Fault> {
     let deadline = Instant::now() + TIMEOUT;
     if let Some(mut connection) = idle(server) {
-        match connection.ask(&commands.bytes, commands.count, deadline) {
+        match connection.ask(commands, deadline) {
             // The server was restarted. Sending both commands twice is harmless.
             Err(Fault::Io(_)) => {}
             replies => return keep(server, connection, replies?),
         }
     }
     let mut all = login(server);
-    let logins = all.count;
+    let logins = all.replies.len();
     all.bytes.extend_from_slice(&commands.bytes);
+    all.replies.extend_from_slice(&commands.replies);
     let mut connection = Connection::open(&server.address, deadline)?;
-    let mut replies = connection.ask(&all.bytes, logins + commands.count, deadline)?;
+    let mut replies = connection.ask(&all, deadline)?;
     keep(server, connection, replies.split_off(logins))
 }
 
@@ -137,12 +139,12 @@ fn login(server: &RedisServer) -> Commands {
     let mut commands = Commands::default();
     if let Some(login) = &server.login {
         match &login.user {
-            Some(user) => commands.push(&["AUTH", user, &login.password]),
-            None => commands.push(&["AUTH", &login.password]),
+            Some(user) => commands.push(Kind::Status, &["AUTH", user, &login.password]),
+            None => commands.push(Kind::Status, &["AUTH", &login.password]),
         }
     }
     if let Some(database) = server.database {
-        commands.push(&["SELECT", &database.to_string()]);
+        commands.push(Kind::Status, &["SELECT", &database.to_string()]);
     }
     commands
 }
@@ -159,7 +161,7 @@ fn idle(server: &RedisServer) -> Option<Connection> {
     None
 }
 
-/// Keeps the connection for the next request.
+/// Keeps the connection, whose replies were all as expected, for the next request.
 fn keep(
     server: &RedisServer,
     connection: Connection,
@@ -182,20 +184,20 @@ impl Fault {
     }
 }
 
-/// Commands as bytes
+/// Commands as bytes, and the kinds of their replies
 #[derive(Default)]
 struct Commands {
     bytes: Vec<u8>,
-    count: usize,
+    replies: Vec<Kind>,
 }
 
 impl Commands {
-    fn push(&mut self, words: &[&str]) {
+    fn push(&mut self, reply: Kind, words: &[&str]) {
         self.bytes.extend(format!("*{}\r\n", words.len()).bytes());
         for word in words {
             self.bytes.extend(format!("${}\r\n{word}\r\n", word.len()).bytes());
         }
-        self.count += 1;
+        self.replies.push(reply);
     }
 }
 
