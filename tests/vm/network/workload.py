@@ -3,7 +3,7 @@
 It knows nothing of the file system. `Workload(one, two)` needs two mounts that do not share a cache:
 `Mount(folder, shells)`, in which `folder` is the path of the mount and `shells` are SHELLS objects with
 `run(command) -> (exit status, output)`, as `machine.Shell`: shells of a machine that has the mount, with
-tests/machine/request sourced, and comedor, strace, php, GNU's or busybox's tools on their PATH. Both
+tests/vm/request sourced, and comedor, strace, php, GNU's or busybox's tools on their PATH. Both
 folders show the same files; `data` and `sessions` are made there.
 
   check()                  the self-check does not warn about the mounts

@@ -4,13 +4,15 @@ The packages are unpacked into a folder, not installed: no kernel hooks run, no 
 the programs come with the libraries that they were built for.
 """
 
+import glob
 import os
 import shutil
 import socket
 import subprocess
 from pathlib import Path
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).resolve().parent
+REPOSITORY = HERE.parents[1]
 # What every machine needs.
 PACKAGES = "qemu-system-x86 linux-image-cloud-amd64 busybox-static strace e2fsprogs".split()
 MODULES = "crc32c_generic virtio_pci virtio_blk virtio_console ext4".split()
@@ -19,6 +21,15 @@ MODULES = "crc32c_generic virtio_pci virtio_blk virtio_console ext4".split()
 END = b"\n--end-of-output-- "
 # Seconds without any output after which a machine counts as dead.
 TIMEOUT = 300
+
+
+def release_build():
+    """Builds the program; its path."""
+    command = "cargo build --release --locked --quiet".split()
+    subprocess.run(command, cwd=REPOSITORY, check=True)
+    target = os.environ.get("CARGO_TARGET_DIR", REPOSITORY / "target")
+    (program,) = glob.glob(f"{target}/{os.uname().machine}-*/release/comedor")
+    return Path(program)
 
 
 class Debian:

@@ -7,7 +7,6 @@ in them. Bricks and logs are in a folder.
 import shutil
 import socket
 import subprocess
-from pathlib import Path
 
 import machine
 from workload import SHELLS, Mount
@@ -54,8 +53,7 @@ class Volume:
     """The volume; entered, it is the two mounts. Of `options`, those with a dot are of the volume."""
 
     def __init__(self, folder, program, options):
-        repository = Path(__file__).parents[2]
-        subprocess.run(["bash", "-euc", PACKAGES], check=True, cwd=repository)
+        subprocess.run(["bash", "-euc", PACKAGES], check=True, cwd=machine.REPOSITORY)
         self.folder = folder / "gluster"
         shutil.rmtree(self.folder, ignore_errors=True)
         for name in ("bin", "log", "brick1", "brick2", "brick3", "one", "two"):
@@ -63,7 +61,7 @@ class Volume:
         shutil.copy(program, self.folder / "bin/comedor")
         # It hides the settings of this machine.
         (self.folder / "bin/comedor.conf").touch()
-        shutil.copy(Path(machine.__file__).with_name("request"), self.folder / "bin")
+        shutil.copy(machine.HERE / "request", self.folder / "bin")
         options = options.split(",") if options else []
         volume = " ".join(option for option in options if "." in option)
         mount = ",".join(option for option in options if "." not in option)
