@@ -320,3 +320,11 @@ fn the_copyright_file_names_every_crate_in_the_program() {
         assert!(words.contains(&name), "debian/copyright does not name {name}");
     }
 }
+
+#[test]
+fn mandoc_finds_no_error_in_the_manual_page() {
+    let mut mandoc = Command::new("mandoc");
+    let complaints = mandoc.arg("-Tlint").arg(Path::new(REPOSITORY).join("man/comedor.8"));
+    let complaints = output(complaints, "mandoc");
+    assert_eq!(String::from_utf8_lossy(&complaints), "");
+}

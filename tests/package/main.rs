@@ -1,8 +1,7 @@
-//! Tests of the installation scripts, the Debian package (`cargo-deb`, `dpkg`, `lintian`), the settings file, the
-//! manual page (`mandoc`), the systemd units (`systemd-analyze`) and, as root, the installation guide: `cargo test --test package`.
+//! Tests of the installation scripts, the Debian package (`cargo-deb`, `dpkg`, `lintian`), the manual page (`mandoc`),
+//! the systemd units (`systemd-analyze`) and, as root, the installation guide: `cargo test --test package`.
 
 mod install;
-mod settings;
 #[path = "../support/mod.rs"]
 mod support;
 mod units;

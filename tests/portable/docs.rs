@@ -1,10 +1,9 @@
-//! The documentation: links, lengths, settings and quoted sentences. The examples in it are run by
+//! The documentation: links, settings and quoted sentences. The examples in it are run by
 //! tests that need other tools.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use crate::support::*;
 
@@ -76,13 +75,6 @@ fn every_relative_link_and_anchor_of_the_documentation_resolves() {
     assert!(count > 50, "{count} links");
 }
 
-#[test]
-fn readme_is_short() {
-    let readme = &documents()[Path::new("README.md")];
-    assert!(readme.lines().count() <= 120, "lines");
-    assert!(readme.split_whitespace().count() <= 1500, "words");
-}
-
 /// The other commands of the README have a test of their own: they show their answers.
 #[test]
 fn readme_commands_are_programs_of_the_repository_or_those_of_the_installation_guide() {
@@ -94,34 +86,6 @@ fn readme_commands_are_programs_of_the_repository_or_those_of_the_installation_g
         let program = Path::new(REPOSITORY).join(line.split(' ').next().unwrap());
         assert!(program.is_file() || install.contains(&format!("\n{line}\n")), "{line}");
     }
-}
-
-/// The settings and their defaults, as the help prints them: `  NAME  explanation (default: x)`.
-fn settings() -> BTreeMap<String, String> {
-    let mut help = Command::new(PROGRAM);
-    let help = String::from_utf8(output(help.arg("--help").env_clear(), "comedor")).unwrap();
-    let lines = help.lines().filter_map(|line| line.trim_start().split_once(' '));
-    let lines = lines.filter(|(name, _)| name.starts_with("COMEDOR_") || *name == "TZ");
-    let default = |text: &str| {
-        let (_, default) = text.rsplit_once("(default: ").expect("a default");
-        default.strip_suffix(')').expect("its end").to_owned()
-    };
-    lines.map(|(name, text)| (name.to_owned(), default(text))).collect()
-}
-
-#[test]
-fn install_md_describes_every_setting_with_its_default_and_no_other() {
-    let documents = documents();
-    let install = &documents[Path::new("docs/install.md")];
-    let rows = install.lines().map(|row| row.split('|').map(str::trim).collect::<Vec<_>>());
-    let described = rows.filter_map(|row| match row.as_slice() {
-        ["", name, default, _, ""] => {
-            Some((name.trim_matches('`').to_owned(), default.trim_matches('`').to_owned()))
-        }
-        _ => None,
-    });
-    let is_setting = |(name, _): &(String, String)| name.starts_with("COMEDOR_") || name == "TZ";
-    assert_eq!(settings(), described.filter(is_setting).collect());
 }
 
 #[test]

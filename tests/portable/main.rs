@@ -7,6 +7,7 @@ mod fastcgi;
 mod hostile;
 mod leave;
 mod responder;
+mod settings;
 mod store;
 #[path = "../support/mod.rs"]
 mod support;

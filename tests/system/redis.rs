@@ -122,10 +122,8 @@ fn the_login_to_redis_is_taken_from_the_save_path_and_never_logged() {
         ("", "NOAUTH Authentication required"),
         ("?auth=s3cret%26#", "WRONGPASS invalid username-password pair"),
         ("?auth[]=comedor&auth[]=d3fault", "WRONGPASS invalid username-password pair"),
-        (
-            "?auth[]=reader&auth[]=s3cret%26%23",
-            "NOPERM this user has no permissions to run the 'expire' command\n",
-        ),
+        // Redis 8 writes "User reader has" instead of "this user has".
+        ("?auth[]=reader&auth[]=s3cret%26%23", " has no permissions to run the 'expire' command\n"),
         ("?auth[]=d3fault&database=16", "ERR DB index is out of range"),
     ] {
         for save_path in [redis.socket(parameters), redis.tcp("127.0.0.1", parameters)] {
@@ -150,20 +148,10 @@ fn an_error_of_redis_is_a_server_fault() {
     redis.command(&["SET", &key("teacher"), &session(TEACHER)]);
     redis.command(&["LPUSH", &key("list"), "x"]);
     let read = |id: &str| read(&school, &redis.socket(""), id).run();
-    for (id, log) in [("list", "WRONGTYPE"), ("missing", ""), ("teacher", "")] {
-        let answer = read(id);
-        assert_eq!(
-            answer.status,
-            if id == "teacher" {
-                200
-            } else if id == "list" {
-                500
-            } else {
-                400
-            }
-        );
-        assert!(answer.log.contains(log), "{}", answer.log);
-    }
+    read("teacher").ok();
+    assert_eq!(read("missing").fails("INVALID_SESSION").log, "");
+    let answer = read("list");
+    assert!(answer.fails("INTERNAL_ERROR").log.contains("WRONGTYPE"), "{}", answer.log);
     redis.command(&["REPLICAOF", "127.0.0.1", "1"]);
     let answer = read("teacher");
     assert!(answer.fails("INTERNAL_ERROR").log.contains("READONLY"), "{}", answer.log);
@@ -218,20 +206,14 @@ fn a_server_that_cannot_be_reached_is_named() {
 }
 
 #[test]
-fn settings_that_do_not_fit_redis_are_refused() {
+fn an_invalid_save_path_is_logged_without_its_password() {
     let school = School::new();
-    for (name, value, log) in [
-        ("COMEDOR_SESSION_DIR", "tcp://a?auth=s3cret,tcp://b", "COMEDOR_SESSION_DIR must name one"),
-        (
-            "COMEDOR_SESSION_DIR",
-            "tls://a?auth=s3cret",
-            "COMEDOR_SESSION_DIR must start with tcp://",
-        ),
-        ("COMEDOR_SESSION_DIR", "tcp://a:b?auth=s3cret", "COMEDOR_SESSION_DIR must be"),
-        ("COMEDOR_SESSION_MAX_AGE", "100", "COMEDOR_SESSION_MAX_AGE must not be set"),
-        ("COMEDOR_SESSION_LIFETIME", "", "COMEDOR_SESSION_LIFETIME must be a number"),
+    for (save_path, log) in [
+        ("tcp://a?auth=s3cret,tcp://b", "COMEDOR_SESSION_DIR must name one"),
+        ("tls://a?auth=s3cret", "COMEDOR_SESSION_DIR must start with tcp://"),
+        ("tcp://a:b?auth=s3cret", "COMEDOR_SESSION_DIR must be"),
     ] {
-        let answer = read(&school, "tcp://127.0.0.1?auth=s3cret", "teacher").set(name, value).run();
+        let answer = read(&school, save_path, "teacher").run();
         assert!(answer.fails("INTERNAL_ERROR").log.contains(log), "{}", answer.log);
         assert!(!answer.log.contains("s3cret"), "{}", answer.log);
     }

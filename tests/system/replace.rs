@@ -47,17 +47,21 @@ fn assert_nothing_lost(school: &School, at: &str) {
 #[test]
 fn save_by_php_at_any_step_of_a_replacement_is_kept() {
     let school = School::new();
-    school.save(save("old"));
     let request = school.post("save_menu").json(&save("CGI"));
-    let (answer, trace) =
-        request.trace(&["-e", "trace=fcntl,renameat2,fsync,unlink,pread64,fchmod"]);
-    answer.ok();
-    for call in ["fcntl", "renameat2", "fsync", "unlink", "pread64", "fchmod"] {
-        let times = trace.lines().filter(|line| line.starts_with(&format!("{call}("))).count();
-        assert!(times > 0, "{call}: {trace}");
-        for time in 1..=times {
-            school.write(DAY, "{}");
-            assert_nothing_lost(&school, &format!("{call}:when={time}"));
+    let make_new = || drop(fs::remove_file(school.path(DAY)));
+    let make_old = || school.write(DAY, "{}");
+    let old = &["fcntl", "renameat2", "fsync", "unlink", "pread64", "fchmod"][..];
+    for (make, calls) in [(&make_new as &dyn Fn(), &["fsync", "renameat2"][..]), (&make_old, old)] {
+        make();
+        let (answer, trace) = request.trace(&["-e", &format!("trace={}", calls.join(","))]);
+        answer.ok();
+        for call in calls {
+            let times = trace.lines().filter(|line| line.starts_with(&format!("{call}("))).count();
+            assert!(times > 0, "{call}: {trace}");
+            for time in 1..=times {
+                make();
+                assert_nothing_lost(&school, &format!("{call}:when={time}"));
+            }
         }
     }
 }

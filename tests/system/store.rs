@@ -90,26 +90,6 @@ fn a_partially_written_file_is_read_again() {
 }
 
 #[test]
-fn a_save_by_php_between_read_and_rename_is_not_lost() {
-    let school = School::new();
-    let others = r#"{"date":"2026-11-20","menus":{"basal":{"plates":{"cena":{"name":"PHP"}}}}}"#;
-    for before in [None, Some("{\"menus\":{}}")] {
-        _ = fs::remove_file(school.path(DAY));
-        if let Some(before) = before {
-            school.write(DAY, before);
-        }
-        let save = school.post("save_menu").json(&save("CGI"));
-        let answer = save.stopped("fsync:when=1", |_| school.write(DAY, others));
-        let plates = answer.ok()["menu"]["plates"].clone();
-        assert_eq!(
-            (&plates["cena"]["name"], &plates["primero"]["name"]),
-            (&json!("PHP"), &json!("CGI"))
-        );
-        assert_eq!(school.menu("basal")["menu"]["plates"], plates);
-    }
-}
-
-#[test]
 fn a_replaced_file_keeps_owner_group_and_mode() {
     let school = School::new();
     school.save(save("x"));

@@ -74,10 +74,13 @@ fn the_manual_page_lists_every_setting_with_its_default() {
     assert_eq!(items, settings_in_help());
 }
 
+/// `| NAME | DEFAULT | explanation |`
 #[test]
-fn mandoc_finds_no_error_in_the_manual_page() {
-    let mut mandoc = Command::new("mandoc");
-    let complaints = mandoc.arg("-Tlint").arg(Path::new(REPOSITORY).join("man/comedor.8"));
-    let complaints = output(complaints, "mandoc");
-    assert_eq!(String::from_utf8_lossy(&complaints), "");
+fn install_md_lists_every_setting_with_its_default() {
+    let guide = read("docs/install.md");
+    let rows = guide.lines().filter_map(|row| row.strip_prefix("| `")?.split_once("` | "));
+    let rows = rows.filter(|(name, _)| is_setting(name));
+    let default = |row: &str| row.split(" | ").next().unwrap().trim_matches('`').to_owned();
+    let rows: Vec<Setting> = rows.map(|(name, row)| (name.to_owned(), default(row))).collect();
+    assert_eq!(rows, settings_in_help());
 }
