@@ -173,7 +173,7 @@ day=/DATA/service/Centros/colegio/Aularios/aula1/Comedor/2026-11/20/_datos.json
 curl -s -b "PHPSESSID=$id" 'http://localhost/api/comedor.php?action=save_menu&aulario=aula1' \
     -d '{"date":"2026-11-20","menu_type":"basal","plates":{"primero":{"name":"Lentejas"}}}'
 run 'Back up.1'
-mv /var/backups/comedor-*.tar.gz /var/backups/comedor-2026-11-22.tar.gz
+[ -e /var/backups/comedor-2026-11-22.tar.gz ] || mv /var/backups/comedor-*.tar.gz /var/backups/comedor-2026-11-22.tar.gz
 for block in 'Restore.1' 'Restore.2'; do
     echo '{' > "$day"
     run "$block"
