@@ -6,12 +6,12 @@ use std::path::PathBuf;
 
 use crate::cgi::form::Form;
 use crate::cgi::{Request, Variables, multipart, origin};
-use crate::config::{Config, Format, Settings, SettingsFile};
+use crate::config::{Config, Settings, SettingsFile};
 use crate::fastcgi::{Limits, protocol};
 use crate::json::Value;
 use crate::model::{Color, Date, Day, Document, Label, MenuTypes, PlateKey, PlateName, TypeId};
 use crate::session::redis::{Reply, take};
-use crate::session::{self, Session};
+use crate::session::{self, Format, Session};
 
 /// Panics if an invariant does not hold for the input.
 pub type Check = fn(&[u8]);

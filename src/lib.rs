@@ -55,9 +55,8 @@ use store::Aulario;
 #[doc(hidden)]
 pub mod differential {
     pub use crate::cgi::form::Form;
-    pub use crate::config::Format;
     pub use crate::json::Value as Json;
-    pub use crate::session::{PhpArray, PhpValue, Session};
+    pub use crate::session::{Format, PhpArray, PhpValue, Session};
 }
 
 /// Answers the request that `variables` describe, with its body from `input`.

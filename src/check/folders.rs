@@ -14,8 +14,9 @@ use super::redis;
 use super::report::{Level, Report};
 use super::skew::Skew;
 use super::user::User;
-use crate::config::{Config, SavePath, SessionFolder, Settings};
+use crate::config::{Config, Settings};
 use crate::model::Id;
+use crate::session::{SavePath, SessionFolder};
 
 /// The timeout for a folder to answer.
 const TIMEOUT: Duration = Duration::from_secs(5);

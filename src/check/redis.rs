@@ -7,8 +7,9 @@ use std::os::unix::fs::MetadataExt;
 use super::folders::enter;
 use super::report::{Level, Report};
 use super::user::{User, quoted};
-use crate::config::{Address, RedisServer, Settings, Source};
+use crate::config::{Settings, Source};
 use crate::session::redis::{Fault, probe};
+use crate::session::{Address, RedisServer};
 use crate::store::file::parent;
 
 pub fn check(

@@ -6,9 +6,10 @@ use std::io::{self, BufRead, IsTerminal, Read, Write};
 use super::report::{Level, Report};
 use super::user::User;
 use crate::caller::{self, Caller};
-use crate::config::{Config, SavePath, SessionConfig, SessionFolder};
-use crate::error::{Code, Error};
-use crate::session::{self, Session, SessionId, session_id};
+use crate::config::Config;
+use crate::session::{
+    self, Error, Lifetime, SavePath, Session, SessionConfig, SessionFolder, SessionId, session_id,
+};
 
 const ABOUT: &str = "session";
 
@@ -27,7 +28,7 @@ pub fn check(config: &Config, user: &User, report: &mut Report) {
             format!("standard input has no session id; expected the value of the cookie {name}");
         return report.add(Level::Error, ABOUT, text);
     };
-    let session = match session::find(&config.session, &id) {
+    let session = match session::read(&config.session, &id, Lifetime::Unchanged) {
         Ok(session) => session,
         Err(error) => {
             let place = match save_path {
@@ -102,15 +103,15 @@ fn read_line(cookie: &str) -> io::Result<String> {
 
 /// Why the session was not found. Has the name of the user where the log line has the number.
 fn reason(error: &Error, config: &Config, user: &User) -> String {
-    match (error.code, &error.cause) {
-        (_, Some(cause)) => {
-            cause.replace(&format!("user {}", user.ids.uid), &format!("user {}", user.name))
+    let text = error.to_string();
+    match error {
+        Error::Unusable(_) | Error::Unreachable(_) => {
+            text.replace(&format!("user {}", user.ids.uid), &format!("user {}", user.name))
         }
-        (Code::Busy, None) => "a PHP page has held the session for 5 seconds".to_owned(),
-        _ if config.session.max_age.is_some() => {
-            "there is no such session, or it is older than COMEDOR_SESSION_MAX_AGE".to_owned()
+        Error::Unknown if config.session.max_age.is_some() => {
+            format!("{text}, or it is older than COMEDOR_SESSION_MAX_AGE")
         }
-        _ => "there is no such session".to_owned(),
+        Error::Unknown | Error::Busy => text,
     }
 }
 

@@ -7,8 +7,9 @@ use super::Subject;
 use super::report::{Level, Report};
 use super::user::User;
 use crate::clock;
-use crate::config::{self, Config, SETTINGS, SavePath, Settings};
+use crate::config::{self, Config, SETTINGS, Settings};
 use crate::model::Date;
+use crate::session::SavePath;
 
 /// Reports the user that runs the check.
 pub fn check_user(user: &User, subject: &Subject, report: &mut Report) {

@@ -5,20 +5,18 @@
 //! a configured folder exists is not checked here.
 
 mod file;
-mod save_path;
 mod settings;
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use crate::cgi::origin;
 use crate::files::Fault;
 use crate::model::Id;
+use crate::session::{self, Format, SavePath, SessionConfig};
 #[cfg(any(test, fuzzing))]
 pub(crate) use file::SettingsFile;
-pub(crate) use save_path::{Address, RedisServer, SavePath, SessionFolder};
 pub(crate) use settings::{Settings, Source};
 
 /// A setting as the documentation lists it.
@@ -94,30 +92,6 @@ pub struct Config {
     pub(crate) zone: Option<String>,
 }
 
-/// PHP's session settings that are needed to read a session.
-#[derive(Debug)]
-pub(crate) struct SessionConfig {
-    pub save_path: SavePath,
-    /// `session.name`: the name of the cookie
-    pub name: String,
-    pub format: Format,
-    /// The time since its last use after which a session is rejected.
-    pub max_age: Option<Duration>,
-    /// `session.gc_maxlifetime` in seconds, which only sessions in Redis need.
-    pub lifetime: u32,
-}
-
-/// PHP's `session.serialize_handler`.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Format {
-    /// `php`, the default: `key|value` …
-    Php,
-    /// `php_serialize`: one serialized array
-    PhpSerialize,
-    /// `php_binary`: a length byte, key, value …
-    PhpBinary,
-}
-
 /// Invalid settings.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -159,7 +133,7 @@ impl Config {
             name: settings.parse_text(
                 "COMEDOR_SESSION_NAME",
                 "must be a name that PHP accepts as session.name",
-                session_name,
+                session::parse_name,
             )?,
             format: settings.parse_text(
                 "COMEDOR_SESSION_FORMAT",
@@ -169,12 +143,12 @@ impl Config {
             max_age: settings.parse_text(
                 "COMEDOR_SESSION_MAX_AGE",
                 "must be a number of seconds",
-                max_age,
+                session::parse_max_age,
             )?,
             lifetime: settings.parse_text(
                 "COMEDOR_SESSION_LIFETIME",
                 "must be a number of seconds from 1 to 2147483647",
-                lifetime,
+                session::parse_lifetime,
             )?,
         };
         if matches!(session.save_path, SavePath::Redis(_)) && session.max_age.is_some() {
@@ -205,42 +179,6 @@ impl Config {
 /// The setting `name` is invalid.
 pub(crate) fn invalid(name: &'static str, problem: &'static str) -> Error {
     Error::Setting { name, problem }
-}
-
-impl Format {
-    /// Its name in PHP's settings.
-    pub fn name(self) -> &'static str {
-        match self {
-            Format::Php => "php",
-            Format::PhpSerialize => "php_serialize",
-            Format::PhpBinary => "php_binary",
-        }
-    }
-
-    fn parse(text: &str) -> Option<Format> {
-        let formats = [Format::Php, Format::PhpSerialize, Format::PhpBinary];
-        formats.into_iter().find(|format| format.name() == text)
-    }
-}
-
-/// PHP rejects a number as the name, and characters that are invalid in the name of a cookie
-/// (ext/session/session.c, `OnUpdateName`).
-fn session_name(text: &str) -> Option<String> {
-    let refused = |c| matches!(c, '=' | ',' | ';' | '.' | '[' | ' ' | '\t'..='\r');
-    (text.contains(|c: char| !c.is_ascii_digit()) && !text.contains(refused))
-        .then(|| text.to_owned())
-}
-
-fn max_age(text: &str) -> Option<Option<Duration>> {
-    if text.is_empty() {
-        return Some(None);
-    }
-    text.parse().ok().map(|s| Some(Duration::from_secs(s)))
-}
-
-/// phpredis replaces a value outside of these limits (`session_gc_maxlifetime`).
-fn lifetime(text: &str) -> Option<u32> {
-    text.parse().ok().filter(|seconds| (1..=i32::MAX as u32).contains(seconds))
 }
 
 fn comma_separated(text: &str) -> impl Iterator<Item = &str> {

@@ -3,7 +3,7 @@
 //! PHP holds an exclusive lock on the file while one of its pages runs
 //! (ext/session/mod_files.c), so the file is complete while this program holds a shared lock.
 
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -13,46 +13,21 @@ use rustix::fs::{Timespec, Timestamps, UTIME_NOW, futimens};
 use rustix::io::Errno;
 use rustix::process::{geteuid, getuid};
 
-use super::{Session, SessionId, unusable};
-use crate::config::{SessionConfig, SessionFolder};
-use crate::error::Error;
+use super::{Error, Lifetime, Session, SessionConfig, SessionFolder, SessionId};
 use crate::files::{self, Fault, Lock};
 
 /// The timeout for a PHP page that holds the session
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The session with this id. Sets the file's times, which keeps the session alive as a PHP page
-/// would. Fails as [`find`] does.
-pub fn open(
+/// The session with this id. Its lifetime is extended by setting the file's times.
+pub fn read(
     config: &SessionConfig,
     folder: &SessionFolder,
     id: &SessionId,
+    lifetime: Lifetime,
 ) -> Result<Session, Error> {
-    let found = find(config, folder, id)?;
-    // Like PHP, this ignores an error.
-    _ = futimens(&found.file, &NOW);
-    Ok(found.session)
-}
-
-/// A session and its file, unlocked again
-#[derive(Debug)]
-pub struct Found {
-    /// The decoded session
-    pub session: Session,
-    file: File,
-}
-
-/// The session with this id.
-///
-/// Fails with INVALID_SESSION if PHP would not accept it, with BUSY if a page holds it for more
-/// than five seconds, and with INTERNAL_ERROR if this user lacks access to the folder or the file.
-pub fn find(
-    config: &SessionConfig,
-    folder: &SessionFolder,
-    id: &SessionId,
-) -> Result<Found, Error> {
-    let path = path(folder, id).ok_or_else(Error::not_logged_in)?;
-    let unusable = |why: &dyn std::fmt::Display| unusable(&shortened(&path), why);
+    let path = path(folder, id).ok_or(Error::Unknown)?;
+    let unusable = |why: &dyn std::fmt::Display| Error::unusable(&shortened(&path), why);
 
     // For reading and writing, as in PHP, but without creating it.
     let mut options = OpenOptions::new();
@@ -65,19 +40,23 @@ pub fn find(
         Ok(Some((file, bytes, metadata)))
     });
     let read = read.map_err(|fault| refused(&path, &folder.folder, fault))?;
-    let (file, bytes, metadata) = read.ok_or_else(Error::busy)?;
+    let (file, bytes, metadata) = read.ok_or(Error::Busy)?;
 
     // A logout between open and lock deletes the file.
     let is_deleted = metadata.nlink() == 0;
     let age = metadata.modified().ok().and_then(|modified| modified.elapsed().ok());
     if is_deleted || config.max_age.is_some_and(|max_age| age.is_some_and(|age| age > max_age)) {
-        return Err(Error::not_logged_in());
+        return Err(Error::Unknown);
     }
     if !is_ours(metadata.uid()) {
         return Err(unusable(&format_args!("it belongs to another user ({})", metadata.uid())));
     }
     let session = Session::decode(bytes, config.format).map_err(|error| unusable(&error))?;
-    Ok(Found { session, file })
+    if lifetime == Lifetime::Extended {
+        // Like PHP, this ignores an error.
+        _ = futimens(&file, &NOW);
+    }
+    Ok(session)
 }
 
 const NOW: Timestamps = {
@@ -85,9 +64,9 @@ const NOW: Timestamps = {
     Timestamps { last_access: now, last_modification: now }
 };
 
-fn internal(path: &Path, error: &io::Error) -> Error {
+fn unreachable(path: &Path, error: &io::Error) -> Error {
     let user = geteuid().as_raw();
-    Error::internal(format!("session {}: user {user}: {error}", shortened(path)))
+    Error::Unreachable(format!("session {}: user {user}: {error}", shortened(path)))
 }
 
 /// The path with a shortened id, for the log.
@@ -116,26 +95,26 @@ fn path(save_path: &SessionFolder, id: &SessionId) -> Option<PathBuf> {
 fn refused(path: &Path, folder: &Path, fault: Fault) -> Error {
     let error = match fault {
         Fault::Io(error) => error,
-        fault => return unusable(&shortened(path), &fault),
+        fault => return Error::unusable(&shortened(path), &fault),
     };
     match Errno::from_io_error(&error) {
         // A folder can only be opened for reading.
-        Some(Errno::ISDIR) => unusable(&shortened(path), &Fault::NotRegular),
+        Some(Errno::ISDIR) => Error::unusable(&shortened(path), &Fault::NotRegular),
         // PHP on another server deleted it before each retry.
-        Some(Errno::STALE | Errno::NAMETOOLONG) => Error::not_logged_in(),
+        Some(Errno::STALE | Errno::NAMETOOLONG) => Error::Unknown,
         // If the folder of the setting is missing, the setting is wrong. If the file, or a folder
         // below that one, is missing, the session has ended.
-        Some(Errno::NOENT) if folder.is_dir() => Error::not_logged_in(),
-        Some(Errno::NOENT) => internal(folder, &error),
+        Some(Errno::NOENT) if folder.is_dir() => Error::Unknown,
+        Some(Errno::NOENT) => unreachable(folder, &error),
         Some(Errno::ACCESS) => {
             let lacks = match path.symlink_metadata() {
                 Ok(_) => "needs read and write permission for the file, as PHP does",
                 Err(_) => "needs execute permission for its folder",
             };
             let user = geteuid().as_raw();
-            Error::internal(format!("session {}: user {user} {lacks}", shortened(path)))
+            Error::Unreachable(format!("session {}: user {user} {lacks}", shortened(path)))
         }
-        _ => internal(path, &error),
+        _ => unreachable(path, &error),
     }
 }
 

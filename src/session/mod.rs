@@ -1,44 +1,39 @@
-//! The PHP session of a cookie: where PHP keeps it, and its decoded content, which is never written.
+//! The PHP session of a cookie: PHP's settings for it, where PHP keeps it, and its decoded content,
+//! which is never written.
 
 mod cookie;
+mod error;
 mod file;
 mod lexer;
 pub(crate) mod redis;
+mod save_path;
+mod settings;
 mod unserialize;
 
-use std::fmt::Display;
-
 pub use cookie::{SessionId, session_id};
+pub use error::Error;
+pub use save_path::{Address, RedisServer, SavePath, SessionFolder};
+pub use settings::{Format, SessionConfig, parse_lifetime, parse_max_age, parse_name};
 pub use unserialize::{PhpArray, PhpValue, Session};
 
-use crate::config::{SavePath, SessionConfig};
-use crate::error::Error;
+/// What a read does to the lifetime of the session.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Lifetime {
+    /// Extends it, as a PHP page would
+    Extended,
+    Unchanged,
+}
 
-/// The session that the `Cookie` header names. Keeps it alive as a PHP page would. Fails as [`find`]
-/// does.
+/// Reads the session that the `Cookie` header names, as a PHP page would.
 pub fn open(config: &SessionConfig, cookies: Option<&[u8]>) -> Result<Session, Error> {
-    let id = session_id(cookies.unwrap_or_default(), &config.name);
-    let id = id.ok_or_else(Error::not_logged_in)?;
-    match &config.save_path {
-        SavePath::Files(folder) => file::open(config, folder, &id),
-        SavePath::Redis(server) => redis::open(config, server, &id),
-    }
+    let id = session_id(cookies.unwrap_or_default(), &config.name).ok_or(Error::Unknown)?;
+    read(config, &id, Lifetime::Extended)
 }
 
-/// The session with this id. Fails with INVALID_SESSION if PHP would not accept it, with BUSY if it
-/// is locked for too long, and with INTERNAL_ERROR if it cannot be reached.
-pub fn find(config: &SessionConfig, id: &SessionId) -> Result<Session, Error> {
+/// Reads the session with this id.
+pub fn read(config: &SessionConfig, id: &SessionId, lifetime: Lifetime) -> Result<Session, Error> {
     match &config.save_path {
-        SavePath::Files(folder) => file::find(config, folder, id).map(|found| found.session),
-        SavePath::Redis(server) => redis::find(config, server, id),
+        SavePath::Files(folder) => file::read(config, folder, id, lifetime),
+        SavePath::Redis(server) => redis::read(config, server, id, lifetime),
     }
-}
-
-/// INVALID_SESSION for the existing session at `place`. `place` must not contain the whole id: a
-/// reader of the log could use it to act as the user.
-fn unusable(place: &str, why: &dyn Display) -> Error {
-    Error::invalid_session(
-        "The session is not usable; please log in again.",
-        Some(format!("session {place}: {why}")),
-    )
 }

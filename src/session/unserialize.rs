@@ -17,7 +17,7 @@
 use std::cmp::Ordering;
 
 use super::lexer::{Cursor, Error, Token, Visit};
-use crate::config::Format;
+use super::settings::Format;
 
 /// A session that PHP accepts.
 #[derive(Debug)]

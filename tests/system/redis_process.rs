@@ -321,5 +321,5 @@ fn check_of_a_session_reads_it_from_redis_and_does_not_extend_its_lifetime() {
     let left: u32 = redis.command(&["TTL", &key(&id)]).parse().unwrap();
     assert!(left <= 100, "{left}");
     let text = check("missing");
-    assert!(text.contains("there is no such session; the server is unix:///"), "{text}");
+    assert!(text.contains("unknown session; the server is unix:///"), "{text}");
 }

@@ -16,8 +16,7 @@ use rustix::net::{
 };
 
 use super::reply::{self, Reply};
-use super::{Commands, Fault};
-use crate::config::Address;
+use super::{Address, Commands, Fault};
 use crate::files;
 
 /// The minimum buffer space for a read

@@ -9,9 +9,7 @@ use std::io;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::{Session, SessionId, unusable};
-use crate::config::{RedisServer, SessionConfig};
-use crate::error::Error;
+use super::{Address, Error, Lifetime, RedisServer, Session, SessionConfig, SessionId};
 use connection::Connection;
 use reply::Kind;
 pub use reply::Reply;
@@ -55,49 +53,31 @@ pub enum Fault {
     UnknownHost(String),
 }
 
-/// The session with this id. Extends its lifetime as a PHP page would. Fails as [`find`] does.
-pub fn open(
+/// The session with this id. Unreachable if the server does not answer within five seconds or
+/// refuses a command.
+pub fn read(
     config: &SessionConfig,
     server: &RedisServer,
     id: &SessionId,
+    lifetime: Lifetime,
 ) -> Result<Session, Error> {
-    read(config, server, id, Some(config.lifetime))
-}
-
-/// The session with this id.
-///
-/// Fails with INVALID_SESSION if PHP would not accept it, and with INTERNAL_ERROR if the server
-/// does not answer within five seconds or refuses a command.
-pub fn find(
-    config: &SessionConfig,
-    server: &RedisServer,
-    id: &SessionId,
-) -> Result<Session, Error> {
-    read(config, server, id, None)
+    let unusable = |why: &dyn std::fmt::Display| {
+        let start = id.as_str().get(..4).unwrap_or(id.as_str());
+        Error::unusable(&format!("{}{start}… in Redis at {server}", server.prefix), why)
+    };
+    let seconds = (lifetime == Lifetime::Extended).then_some(config.lifetime);
+    let bytes = match get(server, id.as_str(), seconds) {
+        Ok(Some(bytes)) => bytes,
+        Ok(None) => return Err(Error::Unknown),
+        Err(fault @ Fault::TooLarge) => return Err(unusable(&fault)),
+        Err(fault) => return Err(Error::Unreachable(format!("Redis at {server}: {fault}"))),
+    };
+    Session::decode(bytes, config.format).map_err(|error| unusable(&error))
 }
 
 /// Sends the commands of a request, with a key that no session can have.
 pub fn probe(server: &RedisServer, lifetime: u32) -> Result<(), Fault> {
     get(server, "comedor check", Some(lifetime)).map(drop)
-}
-
-fn read(
-    config: &SessionConfig,
-    server: &RedisServer,
-    id: &SessionId,
-    lifetime: Option<u32>,
-) -> Result<Session, Error> {
-    let unusable = |why: &dyn std::fmt::Display| {
-        let start = id.as_str().get(..4).unwrap_or(id.as_str());
-        unusable(&format!("{}{start}… in Redis at {server}", server.prefix), why)
-    };
-    let bytes = match get(server, id.as_str(), lifetime) {
-        Ok(Some(bytes)) => bytes,
-        Ok(None) => return Err(Error::not_logged_in()),
-        Err(fault @ Fault::TooLarge) => return Err(unusable(&fault)),
-        Err(fault) => return Err(Error::internal(format!("Redis at {server}: {fault}"))),
-    };
-    Session::decode(bytes, config.format).map_err(|error| unusable(&error))
 }
 
 /// The value of the session `id`. Extends its lifetime to `lifetime` seconds, and never shortens it:
@@ -206,7 +186,6 @@ mod tests {
     use std::os::unix::net::UnixListener;
 
     use super::*;
-    use crate::config::Address;
 
     #[test]
     fn idle_connection_is_reused_for_a_minute() {

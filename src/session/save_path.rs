@@ -10,14 +10,14 @@ use crate::json::Value;
 
 /// Where PHP keeps its sessions.
 #[derive(Debug, PartialEq)]
-pub(crate) enum SavePath {
+pub enum SavePath {
     Files(SessionFolder),
     Redis(RedisServer),
 }
 
 /// `folder`, `N;folder` or `N;MODE;folder` (ext/session/mod_files.c, `PS_OPEN_FUNC(files)`).
 #[derive(Debug, PartialEq)]
-pub(crate) struct SessionFolder {
+pub struct SessionFolder {
     /// The number of folders between `folder` and a session file, each named by one character of
     /// the id.
     pub depth: usize,
@@ -27,7 +27,7 @@ pub(crate) struct SessionFolder {
 /// `tcp://host:port?…` or `unix:///path?…` (phpredis, redis_session.c, `PS_OPEN_FUNC(redis)`). The
 /// login is never printed.
 #[derive(Clone, PartialEq)]
-pub(crate) struct RedisServer {
+pub struct RedisServer {
     pub address: Address,
     pub login: Option<Login>,
     pub database: Option<u32>,
@@ -36,14 +36,14 @@ pub(crate) struct RedisServer {
 }
 
 #[derive(Clone, PartialEq)]
-pub(crate) enum Address {
+pub enum Address {
     Tcp { host: String, port: u16 },
     Unix(PathBuf),
 }
 
 /// The arguments of `AUTH`
 #[derive(Clone, PartialEq)]
-pub(crate) struct Login {
+pub struct Login {
     pub user: Option<String>,
     pub password: String,
 }

@@ -1,0 +1,67 @@
+//! PHP's session settings that are needed to read a session.
+
+use std::time::Duration;
+
+use super::save_path::SavePath;
+
+/// Where the sessions are, their form, and how long they last.
+#[derive(Debug)]
+pub struct SessionConfig {
+    pub save_path: SavePath,
+    /// `session.name`: the name of the cookie
+    pub name: String,
+    pub format: Format,
+    /// The time since its last use after which a session is rejected.
+    pub max_age: Option<Duration>,
+    /// `session.gc_maxlifetime` in seconds, which only sessions in Redis need.
+    pub lifetime: u32,
+}
+
+/// PHP's `session.serialize_handler`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Format {
+    /// `php`, the default: `key|value` …
+    Php,
+    /// `php_serialize`: one serialized array
+    PhpSerialize,
+    /// `php_binary`: a length byte, key, value …
+    PhpBinary,
+}
+
+impl Format {
+    /// Its name in PHP's settings.
+    pub fn name(self) -> &'static str {
+        match self {
+            Format::Php => "php",
+            Format::PhpSerialize => "php_serialize",
+            Format::PhpBinary => "php_binary",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Format> {
+        let formats = [Format::Php, Format::PhpSerialize, Format::PhpBinary];
+        formats.into_iter().find(|format| format.name() == text)
+    }
+}
+
+/// `session.name`. PHP rejects a number, and characters that are invalid in the name of a cookie
+/// (ext/session/session.c, `OnUpdateName`).
+pub fn parse_name(text: &str) -> Option<String> {
+    let refused = |c| matches!(c, '=' | ',' | ';' | '.' | '[' | ' ' | '\t'..='\r');
+    (text.contains(|c: char| !c.is_ascii_digit()) && !text.contains(refused))
+        .then(|| text.to_owned())
+}
+
+/// A number of seconds; empty for no limit.
+pub fn parse_max_age(text: &str) -> Option<Option<Duration>> {
+    if text.is_empty() {
+        return Some(None);
+    }
+    text.parse().ok().map(|s| Some(Duration::from_secs(s)))
+}
+
+/// `session.gc_maxlifetime`. phpredis replaces a value outside of these limits
+/// (`session_gc_maxlifetime`).
+pub fn parse_lifetime(text: &str) -> Option<u32> {
+    text.parse().ok().filter(|seconds| (1..=i32::MAX as u32).contains(seconds))
+}
