@@ -20,13 +20,18 @@ use load::Figures;
 use report::{Row, Section};
 
 fn main() {
-    let words: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
-    let is_quick = words == ["--quick"];
-    if !is_quick && !words.is_empty() {
-        eprintln!("usage: benches/run [--quick]");
-        std::process::exit(2);
+    let (mut is_quick, mut is_other) = (false, false);
+    for word in std::env::args().skip(1) {
+        match word.as_str() {
+            "--bench" => {}
+            "--quick" => is_quick = true,
+            "--other" => is_other = true,
+            _ => {
+                eprintln!("usage: benches/run [--quick]");
+                std::process::exit(2);
+            }
+        }
     }
-    let is_other = option_env!("COMEDOR_PROGRAM").is_some();
     let (rounds, span, starts) = if is_quick {
         (2, Duration::from_millis(40), 20)
     } else {

@@ -1,6 +1,7 @@
 //! Both ways to install, with a folder as the root of the system.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::LazyLock;
@@ -224,17 +225,45 @@ fn uninstall_removes_nothing_while_a_web_server_uses_the_program() {
     }
 }
 
+/// The result of `cgi-bin/build` with these scripts in place of Rust's tools.
+fn build_with(tools: &[(&str, &str)], architecture: &str) -> Output {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, script) in tools {
+        let tool = folder.path().join(name);
+        fs::write(&tool, format!("#!/bin/sh\n{script}\n")).unwrap();
+        fs::set_permissions(&tool, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let path = format!("{}:/usr/bin:/bin", folder.path().display());
+    let mut build = Command::new(Path::new(REPOSITORY).join("cgi-bin/build"));
+    build.arg(architecture).env("PATH", path).env("CARGO_TARGET_DIR", folder.path());
+    build.output().unwrap()
+}
+
+#[test]
+fn without_musl_the_build_is_for_glibc_and_says_so() {
+    let rustc = ("rustc", "[ $1 = -vV ] && echo host: this-machine || echo /nonexistent");
+    let rustup = ("rustup", "echo offline >&2; exit 1");
+    let program = "$CARGO_TARGET_DIR/this-machine/release";
+    let cargo = format!("mkdir -p {program} && touch {program}/comedor");
+    for tools in [vec![rustc, ("cargo", &cargo)], vec![rustc, rustup, ("cargo", &cargo)]] {
+        let built = build_with(&tools, std::env::consts::ARCH);
+        let [path, said] =
+            [built.stdout, built.stderr].map(|text| String::from_utf8(text).unwrap());
+        assert!(path.ends_with("/this-machine/release/comedor\n"), "{path} {said}");
+        assert!(said.contains("Building for this-machine instead"), "{said}");
+        // Nothing else can be built for another machine.
+        let built = build_with(&tools, "riscv64");
+        assert_eq!((built.status.code(), built.stdout), (Some(1), Vec::new()));
+    }
+}
+
 /// The package, built once for all tests.
 fn package() -> &'static Path {
     static PACKAGE: LazyLock<PathBuf> = LazyLock::new(|| {
-        let rustc = String::from_utf8(output(Command::new("rustc").arg("-vV"), "rustc")).unwrap();
-        let host = rustc.lines().find_map(|line| line.strip_prefix("host: ")).unwrap();
-        let package = Path::new(TARGET).join("comedor.deb");
-        let mut build = Command::new("cargo");
-        build.args(["deb", "--locked", "--quiet", "--target", host, "--output"]).arg(&package);
-        build.current_dir(REPOSITORY).env("CARGO_TARGET_DIR", TARGET);
-        output(&mut build, "cargo-deb (cargo install cargo-deb)");
-        package
+        let mut build = Command::new(Path::new(REPOSITORY).join("cgi-bin/package"));
+        let lines =
+            output(build.env("CARGO_TARGET_DIR", TARGET), "cargo-deb (cargo install cargo-deb)");
+        String::from_utf8(lines).unwrap().lines().last().unwrap().into()
     });
     &PACKAGE
 }

@@ -19,7 +19,7 @@ pub use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// The program under test: the one that `COMEDOR_PROGRAM` named when the tests were built, as
-/// tests/run does with the release build, else the one that cargo builds with the tests.
+/// tests/run does with that of cgi-bin/build, else the one that cargo builds with the tests.
 pub const PROGRAM: &str = match option_env!("COMEDOR_PROGRAM") {
     Some(program) => program,
     None => env!("CARGO_BIN_EXE_comedor"),
