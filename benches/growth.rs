@@ -14,7 +14,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use support::fastcgi::{Client, Held, Process, parameters};
-use support::{ADMIN, DATE, PROGRAM, School, TEACHER, output, save, session};
+use support::{ADMIN, DATE, School, TEACHER, output, program, save, session};
 
 const CLIENTS: usize = 8;
 const AULARIOS: usize = 16;
@@ -46,7 +46,7 @@ fn main() {
     type Measure<'m> = Box<dyn Fn() -> f64 + 'm>;
     let measures: [(&str, Measure); 10] = [
         ("process starts, 8 at a time", {
-            Box::new(|| rate(CLIENTS, span, |_| |_| run(Command::new(PROGRAM).arg("--version"))))
+            Box::new(|| rate(CLIENTS, span, |_| |_| run(Command::new(program()).arg("--version"))))
         }),
         ("`get_menu` by CGI, 8 clients", {
             Box::new(|| rate(CLIENTS, span, |_| |_| run(&mut command.command())))

@@ -19,8 +19,8 @@ const ANALYZE: &str = "systemd-analyze, of Debian's systemd";
 fn units() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     for name in ["comedor.socket", "comedor.service"] {
-        let unit = fs::read_to_string(Path::new(REPOSITORY).join("debian").join(name)).unwrap();
-        let unit = unit.replace("/usr/lib/cgi-bin/comedor", PROGRAM);
+        let unit = fs::read_to_string(Path::new(REPOSITORY).join("systemd").join(name)).unwrap();
+        let unit = unit.replace("/usr/lib/cgi-bin/comedor", program());
         fs::write(folder.path().join(name), unit).unwrap();
     }
     folder
@@ -82,7 +82,7 @@ fn the_service_may_make_every_system_call_that_a_request_needs() {
     let listener = OwnedFd::from(UnixListener::bind(&path).unwrap());
     let trace = school.data().join("trace");
     let mut strace = Command::new("strace");
-    strace.args(["-f", "-qq", "-o"]).arg(&trace).arg(PROGRAM).env_clear();
+    strace.args(["-f", "-qq", "-o"]).arg(&trace).arg(program()).env_clear();
     strace.env("COMEDOR_DATA_DIR", school.data()).env("COMEDOR_SESSION_DIR", school.sessions());
     let mut strace = strace.stdin(listener).stdout(Stdio::null()).spawn().expect("strace");
     let plates = json!({"primero": {"name": "Lentejas"}});

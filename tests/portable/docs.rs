@@ -95,9 +95,7 @@ fn troubleshooting_md_shows_log_lines_of_the_program() {
     let school = School::new();
     school.write(TYPES, "[{\"id\":");
     let read = school.get("get_menu_types");
-    let (program, settings) = (school.data().join("comedor"), school.data().join("comedor.conf"));
-    fs::copy(PROGRAM, &program).unwrap();
-    fs::write(&settings, "TZ=UTC\nCOMEDOR_SERVISE=x\n").unwrap();
+    let program = program_in(&school.data(), "TZ=UTC\nCOMEDOR_SERVISE=x\n");
     let data = school.data().display().to_string();
     let none = format!("{data}/none");
     for (request, folder, documented) in [
@@ -119,10 +117,7 @@ fn the_example_settings_of_install_md_are_valid() {
     let (_, example) = install.split_once("every line:\n\n```ini\n").expect("the example");
     let school = School::new();
     let folder = tempfile::tempdir().unwrap();
-    let program = folder.path().join("comedor");
-    fs::copy(PROGRAM, &program).unwrap();
-    let example = example.split("```").next().unwrap();
-    fs::write(folder.path().join("comedor.conf"), example).unwrap();
+    let program = program_in(folder.path(), example.split("```").next().unwrap());
     let session = session(TEACHER)
         .replace("7:\"service", "5:\"aulas")
         .replace("15:\"service:docente", "13:\"aulas:docente");

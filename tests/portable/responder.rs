@@ -223,7 +223,7 @@ fn parameter_named_like_a_setting_has_no_effect_and_is_reported_once() {
 #[test]
 fn invalid_setting_fails_each_request_but_not_the_start() {
     let (school, socket) = (School::new(), Held::new());
-    let mut command = Command::new(PROGRAM);
+    let mut command = Command::new(program());
     command.env_clear().env("COMEDOR_SESSION_FORMAT", "yaml");
     let process = socket.spawn(command);
     for _ in 0..2 {
@@ -241,7 +241,7 @@ fn command_creates_the_socket_for_its_owner_and_group() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("comedor.sock");
     let start = || {
-        let mut command = Command::new(PROGRAM);
+        let mut command = Command::new(program());
         command.env_clear().env("COMEDOR_DATA_DIR", school.data());
         command.env("COMEDOR_SESSION_DIR", school.sessions()).arg("fastcgi").arg(&path);
         command.stdin(Stdio::null()).stderr(Stdio::piped());
@@ -268,7 +268,7 @@ fn command_creates_the_socket_for_its_owner_and_group() {
 #[test]
 fn tcp_socket_is_refused_with_the_reason() {
     let listener = OwnedFd::from(TcpListener::bind("127.0.0.1:0").unwrap());
-    let output = Command::new(PROGRAM).env_clear().stdin(listener).output().unwrap();
+    let output = Command::new(program()).env_clear().stdin(listener).output().unwrap();
     let log = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1), "{log}");
     assert!(log.contains("not a Unix socket with a path"), "{log}");

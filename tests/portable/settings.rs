@@ -12,7 +12,7 @@ type Setting = (String, String);
 /// A line is two spaces, the name, an explanation, and `(default: VALUE)`.
 #[track_caller]
 fn settings_in_help() -> Vec<Setting> {
-    let help = output(Command::new(PROGRAM).arg("--help").env_clear(), "comedor");
+    let help = output(Command::new(program()).arg("--help").env_clear(), "comedor");
     let help = String::from_utf8(help).unwrap();
     let settings = help.lines().filter_map(|line| {
         let (name, text) = line.strip_prefix("  ")?.split_once(' ')?;
@@ -53,14 +53,12 @@ fn the_settings_file_lists_every_setting_with_its_default() {
 #[test]
 fn the_settings_file_is_valid_with_every_setting_uncommented() {
     let folder = tempfile::tempdir().unwrap();
-    let program = folder.path().join("comedor");
-    fs::copy(PROGRAM, &program).unwrap();
     let settings: String = read("examples/comedor.conf.example")
         .lines()
         .filter_map(|line| line.strip_prefix('#').filter(|line| !line.starts_with(' ')))
         .flat_map(|line| [line, "\n"])
         .collect();
-    fs::write(folder.path().join("comedor.conf"), settings).unwrap();
+    let program = program_in(folder.path(), &settings);
     School::new().get("get_menu").program(&program).run().ok();
 }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-use super::{PROGRAM, School};
+use super::{School, program};
 
 /// Record types
 pub const BEGIN: u8 = 1;
@@ -169,7 +169,8 @@ impl Held {
 
     /// The command of the program under `wrapper`.
     pub fn command(wrapper: &[&str], school: &School) -> Command {
-        let mut words = wrapper.iter().chain([&PROGRAM]);
+        let program = &program();
+        let mut words = wrapper.iter().chain([program]);
         let mut command = Command::new(words.next().unwrap());
         command.args(words).env_clear().env("COMEDOR_DATA_DIR", school.data());
         command.env("COMEDOR_SESSION_DIR", school.sessions());

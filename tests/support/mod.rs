@@ -7,23 +7,49 @@ pub mod fastcgi;
 pub mod redis;
 pub mod site;
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, OpenOptions, Permissions};
 use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::Once;
+use std::process::{Command, Stdio};
+use std::sync::LazyLock;
 
 pub use cgi::*;
 pub use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// The program under test: the one that `COMEDOR_PROGRAM` named when the tests were built, as
-/// tests/run does with that of cgi-bin/build, else the one that cargo builds with the tests.
-pub const PROGRAM: &str = match option_env!("COMEDOR_PROGRAM") {
-    Some(program) => program,
-    None => env!("CARGO_BIN_EXE_comedor"),
-};
+/// The program under test, in a folder that every user can enter, with an empty settings file, which
+/// hides /etc/comedor/comedor.conf of this machine.
+pub fn program() -> &'static str {
+    static PROGRAM: LazyLock<String> = LazyLock::new(|| {
+        let folder = tempfile::tempdir().expect("a temporary folder").keep();
+        fs::set_permissions(&folder, Permissions::from_mode(0o755)).unwrap();
+        // The end of this process, however it ends, closes the pipe.
+        let mut remover = Command::new("sh");
+        remover.args(["-c", "cat; rm -r \"$0\""]).arg(&folder).stdin(Stdio::piped());
+        std::mem::forget(remover.process_group(0).spawn().expect("sh"));
+        program_in(&folder, "").into_os_string().into_string().unwrap()
+    });
+    &PROGRAM
+}
+
+/// A copy of the program in `folder`, with these lines in the settings file beside it. The program is
+/// the one that `COMEDOR_PROGRAM` named when the tests were built, as tests/run does with that of
+/// cgi-bin/build, else the one that cargo builds with the tests.
+pub fn program_in(folder: &Path, settings: &str) -> PathBuf {
+    const BUILT: &str = match option_env!("COMEDOR_PROGRAM") {
+        Some(program) => program,
+        None => env!("CARGO_BIN_EXE_comedor"),
+    };
+    let (program, file) = (folder.join("comedor"), folder.join("comedor.conf"));
+    // Not written by this process: a child that another test starts at this moment would have it open
+    // for writing, and it could not be run (ETXTBSY).
+    output(Command::new("install").arg(BUILT).arg(&program), "coreutils");
+    fs::write(&file, settings).unwrap();
+    fs::set_permissions(file, Permissions::from_mode(0o644)).unwrap();
+    program
+}
 
 pub const REPOSITORY: &str = env!("CARGO_MANIFEST_DIR");
 
@@ -55,11 +81,6 @@ pub struct School {
 
 impl School {
     pub fn new() -> School {
-        // An empty settings file beside the program hides /etc/comedor/comedor.conf of this machine.
-        static SETTINGS: Once = Once::new();
-        SETTINGS.call_once(|| {
-            fs::write(Path::new(PROGRAM).with_file_name("comedor.conf"), "").unwrap()
-        });
         let school = School { folder: tempfile::tempdir().expect("a temporary folder") };
         fs::create_dir(school.sessions()).unwrap();
         fs::create_dir_all(school.aularios()).unwrap();
@@ -144,7 +165,7 @@ impl School {
     }
 
     fn request(&self, method: &str, action: &str) -> Cgi {
-        Cgi::new(PROGRAM)
+        Cgi::new(program())
             .set("GATEWAY_INTERFACE", "CGI/1.1")
             .set("SERVER_PROTOCOL", "HTTP/1.1")
             .set("SERVER_NAME", "school.example")

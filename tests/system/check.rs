@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, SystemTime};
 
@@ -11,7 +12,7 @@ use crate::support::*;
 
 /// Runs `comedor check` under the command `wrapper`, with `input` on standard input.
 fn run(school: &School, wrapper: &[&str], options: &[&str], input: &str) -> Output {
-    let words = [wrapper, &[PROGRAM, "check"], options].concat();
+    let words = [wrapper, &[program(), "check"], options].concat();
     let mut child = Command::new(words[0])
         .args(&words[1..])
         .env_clear()
@@ -343,9 +344,9 @@ fn wrong_data_folder_is_reported_with_the_right_one() {
 
     // The default folder, in a system of its own.
     let root = tempfile::tempdir().unwrap();
-    let program = root.path().join(PROGRAM.trim_start_matches('/'));
-    fs::create_dir_all(program.parent().unwrap()).unwrap();
-    fs::copy(PROGRAM, program).unwrap();
+    let folder = Path::new(program()).parent().unwrap().strip_prefix("/").unwrap();
+    fs::create_dir_all(root.path().join(folder)).unwrap();
+    program_in(&root.path().join(folder), "");
     fs::create_dir_all(root.path().join("DATA/aulas/Centros")).unwrap();
     let chroot =
         ["env", "-u", "COMEDOR_DATA_DIR", "/usr/sbin/chroot", root.path().to_str().unwrap()];
@@ -405,7 +406,7 @@ fn check_of_a_session_shows_only_centre_aularios_and_permissions() {
 #[test]
 fn session_check_prompts_at_a_terminal_and_reads_one_line() {
     let school = School::new();
-    let line = format!("{PROGRAM} check --session");
+    let line = format!("{} check --session", program());
     let mut child = Command::new("script")
         .args(["-q", "-e", "-c", &line, "/dev/null"])
         .env_clear()

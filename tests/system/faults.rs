@@ -483,14 +483,8 @@ fn no_input_leads_to_a_path_outside_of_the_data_and_session_folders() {
         for line in calls.lines() {
             let named = line.split('"').nth(1).filter(|path| !path.is_empty());
             let Some(named) = named.map(Path::new) else { continue };
-            let own = [
-                "/proc/self/exe",
-                "/proc/self/maps",
-                "/etc/comedor/comedor.conf",
-                "/etc/localtime",
-                PROGRAM,
-            ];
-            let beside = Path::new(PROGRAM).with_file_name("comedor.conf");
+            let own = ["/proc/self/exe", "/proc/self/maps", "/etc/localtime", program()];
+            let beside = Path::new(program()).with_file_name("comedor.conf");
             let folders = [school.data(), school.sessions()];
             let is_inside = folders.iter().any(|folder| named.starts_with(folder))
                 && !named.to_string_lossy().contains("..");

@@ -36,7 +36,7 @@ fn a_process_keeps_its_connection_and_survives_restarts_of_redis() {
     let (school, mut redis) = (School::new(), Redis::new());
     let socket = Held::new();
     for save_path in [redis.socket("?database=1"), redis.tcp("127.0.0.1", "?database=1")] {
-        let process = serve(&socket, Path::new(PROGRAM), &school, Some(&save_path));
+        let process = serve(&socket, Path::new(program()), &school, Some(&save_path));
         let mut client = Client::connect(&socket.path);
         for _ in 0..3 {
             redis.restart();
@@ -115,7 +115,7 @@ fn a_connection_is_not_reused_after_an_error_a_timeout_or_unexpected_bytes() {
         });
     });
     let socket = Held::new();
-    let process = serve(&socket, Path::new(PROGRAM), &school, Some(&save_path));
+    let process = serve(&socket, Path::new(program()), &school, Some(&save_path));
     let mut client = Client::connect(&socket.path);
     for (connection, expected) in
         [(0, 500), (1, 200), (2, 500), (3, 200), (4, 200), (5, 500), (6, 200)]
@@ -144,7 +144,7 @@ fn requests_at_the_same_time_get_the_session_of_their_own_user() {
         redis.command(&["SET", &key(&format!("user{number}")), &content]);
     }
     let socket = Held::new();
-    let process = serve(&socket, Path::new(PROGRAM), &school, Some(&redis.socket("")));
+    let process = serve(&socket, Path::new(program()), &school, Some(&redis.socket("")));
     thread::scope(|scope| {
         for number in 0..8 {
             let path = &socket.path;
@@ -171,8 +171,7 @@ fn a_new_password_in_the_settings_file_is_used_by_the_next_request() {
     redis.command(&["SET", &key("teacher"), &session(TEACHER)]);
     redis.command(&["ACL", "SETUSER", "school", "on", ">one", ">two", "~*", "+get", "+expire"]);
     let folder = tempfile::tempdir().unwrap();
-    let program = folder.path().join("comedor");
-    fs::copy(PROGRAM, &program).unwrap();
+    let program = program_in(folder.path(), "");
     let set = |password: &str| {
         let save_path = redis.socket(&format!("?auth[]=school&auth[]={password}"));
         let settings = format!("COMEDOR_SESSION_DIR={save_path}\n");
@@ -199,10 +198,8 @@ fn check(
     input: &str,
 ) -> Output {
     fs::set_permissions(folder, PermissionsExt::from_mode(0o755)).unwrap();
-    let program = folder.join("comedor");
-    fs::copy(PROGRAM, &program).unwrap();
     let settings = format!("COMEDOR_SESSION_DIR={save_path}\nTZ=UTC\n");
-    fs::write(folder.join("comedor.conf"), settings).unwrap();
+    let program = program_in(folder, &settings);
     let words = [wrapper, &[program.to_str().unwrap(), "check"], options].concat();
     let mut command = Command::new(words[0]);
     command.args(&words[1..]).env_clear().env("PATH", "/usr/bin:/bin");

@@ -16,8 +16,7 @@ fn an_invalid_setting_is_named_only_in_the_log() {
 fn the_environment_overrides_the_settings_file_beside_the_program() {
     let school = School::new();
     let folder = tempfile::tempdir().unwrap();
-    let program = folder.path().join("comedor");
-    fs::copy(PROGRAM, &program).unwrap();
+    let program = program_in(folder.path(), "");
     let file = folder.path().join("comedor.conf");
     let write = |text: String| fs::write(&file, text).unwrap();
     let get = school.get("get_menu").program(&program).unset("COMEDOR_DATA_DIR");
@@ -55,7 +54,7 @@ fn the_service_setting_determines_session_key_and_permission() {
 #[test]
 fn arguments_are_options_in_a_terminal_and_ignored_under_a_web_server() {
     let run = |arguments: &[&str]| {
-        let output = Command::new(PROGRAM).args(arguments).env_clear().output();
+        let output = Command::new(program()).args(arguments).env_clear().output();
         let output = output.unwrap();
         let text = |bytes| String::from_utf8(bytes).unwrap();
         (output.status.code(), text(output.stdout), text(output.stderr))
@@ -83,13 +82,13 @@ fn wrong_command_line_prints_the_problem_and_the_usage() {
         (&["fastcgi"], "comedor: `fastcgi` needs one argument: SOCKET"),
         (&[], "comedor: missing command"),
     ] {
-        let output = Command::new(PROGRAM).args(arguments).env_clear().output().unwrap();
+        let output = Command::new(program()).args(arguments).env_clear().output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
         assert_eq!(output.stdout, b"");
         let text = String::from_utf8(output.stderr).unwrap();
         assert_eq!(text.lines().next(), Some(problem));
         assert!(text.contains("usage:"));
     }
-    let help = |arguments: &[&str]| output(Command::new(PROGRAM).args(arguments).env_clear(), "");
+    let help = |arguments: &[&str]| output(Command::new(program()).args(arguments).env_clear(), "");
     assert_eq!(help(&["check", "--help"]), help(&["--help"]));
 }

@@ -165,7 +165,7 @@ impl Site {
             let from = Path::new(REPOSITORY).join("tests/fixtures/site").join(page);
             fs::copy(from, path.join("docroot").join(page)).unwrap();
         }
-        fs::copy(PROGRAM, path.join("cgi/comedor")).unwrap();
+        program_in(&path.join("cgi"), "");
         let aulario = path.join("data/Centros/centro1/Aularios/aula1.json");
         fs::write(aulario, "{\"name\":\"Aula 1\"}").unwrap();
         let port = free_port();
