@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rustix::fs::{Access, access as may_access};
 
-use super::folders::check_write;
+use super::reach::check_write;
 use super::report::{Level, Report, counted};
 use super::skew::Skew;
 use super::user::{User, is_within, quoted};
@@ -27,14 +27,15 @@ const INVALID_ID: &str =
 pub fn check(data_dir: &Path, user: &User, report: &mut Report) {
     let mut survey =
         Survey { data_dir, user, report, closed: Vec::new(), skew: None, days: 0, aularios: 0 };
-    for centre in survey.folders(&data_dir.join("Centros")) {
+    let centros = data_dir.join("Centros");
+    for centre in survey.folders(&centros) {
         survey.centre(&centre);
     }
     if let Some(skew) = survey.skew {
         skew.report(data_dir, survey.report);
     }
     let (aularios, days) = (counted(survey.aularios, "aulario"), counted(survey.days, "saved day"));
-    report.add(Level::Ok, data_dir.display(), format!("{aularios} and {days} checked"));
+    report.add(Level::Ok, centros.display(), format!("{aularios} and {days} checked"));
 }
 
 struct Survey<'r> {
@@ -310,10 +311,14 @@ impl Survey<'_> {
             Err(error) if error.kind() == ErrorKind::NotFound => Some(Vec::new()),
             Err(error) => {
                 let name = &self.user.name;
-                let text =
-                    format!("{name} cannot list this folder ({error}), so it is not checked");
+                // A request opens the files in it by their names.
+                let (level, effect) = match may_access(folder, Access::EXEC_OK) {
+                    Ok(()) => (Level::Warning, "so it is not checked"),
+                    Err(_) => (Level::Error, "nor open files in it, so requests fail"),
+                };
+                let text = format!("{name} cannot list this folder ({error}), {effect}");
                 let fix = self.user.grant(folder, "rx", self.data_dir);
-                self.report.add_with_fix(Level::Warning, folder.display(), text, fix);
+                self.report.add_with_fix(level, folder.display(), text, fix);
                 None
             }
         }

@@ -1,23 +1,36 @@
-//! The FastCGI socket: who may connect, and whether a process answers.
+//! The FastCGI socket: whether it is needed, who may connect, and whether a process answers.
 
-use std::fs;
+use std::fs::{self, Metadata};
 use std::io::ErrorKind;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::report::{Level, Report};
-use super::user::{User, quoted};
+use super::user::{group_name, quoted, user_name};
 use crate::fastcgi::probe;
+use crate::store::access::User;
 
 /// The socket of the unit `comedor.socket`.
-pub const SOCKET: &str = "/run/comedor/comedor.sock";
+const SOCKET: &str = "/run/comedor/comedor.sock";
 
-/// Checks the socket at `path`. A missing [`SOCKET`] is not reported: CGI does not need it.
-pub fn check(path: &Path, user: &User, report: &mut Report) {
+/// Where `docs/install.md` puts the configurations that name [`SOCKET`].
+const CONFIGURATIONS: [&str; 4] = [
+    "/etc/apache2/conf-enabled/comedor.conf",
+    "/etc/apache2/conf-enabled/comedor-fastcgi.conf",
+    "/etc/caddy/comedor.caddyfile",
+    "/etc/nginx/snippets/comedor.conf",
+];
+
+/// Checks the socket at `path`, else [`SOCKET`] if it exists or a web server is configured for it.
+pub fn check(path: Option<PathBuf>, report: &mut Report) {
+    let is_wanted = path.is_some();
+    let path = path.unwrap_or_else(|| PathBuf::from(SOCKET));
     let about = path.display();
-    let metadata = match fs::metadata(path) {
+    let metadata = match fs::metadata(&path) {
         Ok(metadata) => metadata,
-        Err(error) if error.kind() == ErrorKind::NotFound && path == Path::new(SOCKET) => return,
+        Err(error) if error.kind() == ErrorKind::NotFound && !is_wanted => {
+            return missing(report);
+        }
         Err(error) => {
             return report.add(Level::Error, about, format!("cannot be used: {error}"));
         }
@@ -25,24 +38,77 @@ pub fn check(path: &Path, user: &User, report: &mut Report) {
     if !metadata.file_type().is_socket() {
         return report.add(Level::Error, about, "is not a socket");
     }
-    let (owner, group) = User::names(metadata.uid(), metadata.gid());
     if metadata.mode() & 0o002 != 0 {
         let text = "every user of this machine can connect and claim to be any client";
-        let fix = format!("sudo chmod o-rwx {}", quoted(path));
-        report.add_with_fix(Level::Error, path.display(), text, fix);
+        let fix = format!("sudo chmod o-rwx {}", quoted(&path));
+        report.add_with_fix(Level::Error, about, text, fix);
     } else {
+        let (owner, group) = (user_name(metadata.uid()), group_name(metadata.gid()));
         let text = format!("the user {owner} and the group {group} can connect");
-        report.add(Level::Ok, path.display(), text);
+        report.add(Level::Ok, about, text);
+        web_servers(&path, &metadata, report);
     }
-    match probe(path) {
+    match probe(&path) {
         Ok(()) => report.add(Level::Ok, path.display(), "a FastCGI process answers"),
-        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
-            let text = format!("{} cannot connect; the web server must be able to", user.name);
-            report.add(Level::Warning, path.display(), text);
-        }
+        // Only the web server must be able to connect.
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => {}
         Err(error) => {
             let text = format!("no FastCGI process answers ({error}); every request fails");
             report.add(Level::Error, path.display(), text);
         }
     }
+}
+
+/// Reports that [`SOCKET`] does not exist, if a configuration names it. CGI does not need it.
+fn missing(report: &mut Report) {
+    let names_it = |file: &&&str| fs::read_to_string(file).is_ok_and(|text| text.contains(SOCKET));
+    if let Some(file) = CONFIGURATIONS.iter().find(names_it) {
+        let text = format!("does not exist, and {file} names it, so every request fails");
+        let fix = "sudo systemctl enable --now comedor.socket".to_owned();
+        report.add_with_fix(Level::Error, SOCKET, text, fix);
+    }
+}
+
+/// Reports if web servers run here and none of them can connect. A process keeps the groups that
+/// its user had when it was started.
+fn web_servers(path: &Path, socket: &Metadata, report: &mut Report) {
+    let may_connect = |user: &User| {
+        let needed = match user.uid == socket.uid() {
+            true => 0o200,
+            false if user.is_member(socket.gid()) => 0o020,
+            false => 0o002,
+        };
+        socket.mode() & needed != 0
+    };
+    let servers = running();
+    let Some((server, user)) = servers.first() else { return };
+    if servers.iter().any(|(_, user)| may_connect(user)) {
+        return;
+    }
+    let (user, group) = (user_name(user.uid), group_name(socket.gid()));
+    let text = format!(
+        "{server} runs as {user} without the group {group} and cannot connect, so every request fails"
+    );
+    let fix = format!("sudo usermod -aG {group} {user} && sudo systemctl restart {server}");
+    let fix = (socket.gid() != 0 && socket.mode() & 0o020 != 0).then_some(fix);
+    report.add_with_fix(Level::Error, path.display(), text, fix);
+}
+
+/// The processes of web servers that do not run as root, from `/proc/PID/status` (proc(5)).
+fn running() -> Vec<(String, User)> {
+    const SERVERS: [&str; 5] = ["apache2", "caddy", "frankenphp", "lighttpd", "nginx"];
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let servers = processes.filter_map(|process| {
+        let status = fs::read_to_string(process.path().join("status")).ok()?;
+        let field = |name| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+        let numbers = |name| {
+            let words = field(name)?.split_whitespace();
+            words.map(|word| word.parse().ok()).collect::<Option<Vec<u32>>>()
+        };
+        let name = field("Name:").filter(|name| SERVERS.contains(name))?;
+        // Real, effective, saved and file system id
+        let (uid, gid) = (*numbers("Uid:")?.get(1)?, *numbers("Gid:")?.get(1)?);
+        Some((name.to_owned(), User { uid, gid, groups: numbers("Groups:")? }))
+    });
+    servers.filter(|(_, user)| !user.is_root()).collect()
 }

@@ -1,6 +1,6 @@
-//! `comedor check`: checks everything that a request needs. The administrator runs it as the web
-//! server's user. A finding says what is wrong and what the effect is, with a command that fixes it
-//! if there is a safe one.
+//! `comedor check`: checks everything that a request needs. The administrator runs it as PHP's
+//! user. A finding says what is wrong and what the effect is, with a command that fixes it if there
+//! is a safe one.
 //!
 //! It changes nothing: a file that it writes as a test is removed again.
 
@@ -8,9 +8,12 @@ mod data;
 mod fastcgi;
 mod file_system;
 mod folders;
-mod gluster;
+mod mount;
+mod php;
+mod reach;
 mod redis;
 mod report;
+mod right_user;
 mod session;
 mod settings;
 mod skew;
@@ -20,7 +23,6 @@ use std::path::PathBuf;
 
 use crate::config::{Config, Settings};
 pub use report::Report;
-use user::User;
 
 /// What to check.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,16 +36,16 @@ pub enum Subject {
 
 /// Checks `subject` and adds the findings to `report`.
 pub fn run(subject: Subject, report: &mut Report) {
-    let user = User::of_process();
-    settings::check_user(&user, &subject, report);
     let settings = match Settings::load() {
         Ok(settings) => settings,
-        Err(error) => return settings::refused(&error, &user, report),
+        Err(error) => return settings::refused(&error, None, report),
     };
     let config = match Config::from_settings(&settings) {
         Ok(config) => config,
-        Err(error) => return settings::refused(&error, &user, report),
+        Err(error) => return settings::refused(&error, Some(&settings), report),
     };
+    let is_session = subject == Subject::Session;
+    let Some(user) = right_user::check(&config, is_session, report) else { return };
     match subject {
         Subject::Session => session::check(&config, &user, report),
         Subject::Everything { socket } => {
@@ -52,8 +54,7 @@ pub fn run(subject: Subject, report: &mut Report) {
             if folders::check_data(&config, &settings, &user, report) {
                 data::check(&config.data_dir, &user, report);
             }
-            let socket = socket.unwrap_or_else(|| PathBuf::from(fastcgi::SOCKET));
-            fastcgi::check(&socket, &user, report);
+            fastcgi::check(socket, report);
         }
     }
 }

@@ -4,9 +4,9 @@ use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 
-use super::folders::enter;
+use super::reach::enter;
 use super::report::{Level, Report};
-use super::user::{User, quoted};
+use super::user::{User, group_name, quoted, user_name};
 use crate::config::{Settings, Source};
 use crate::session::redis::{Fault, probe};
 use crate::session::{Address, RedisServer};
@@ -52,7 +52,7 @@ fn refused(server: &RedisServer, fault: &Fault, user: &User, report: &mut Report
         matches!(fault, Fault::Io(error) if error.kind() == ErrorKind::PermissionDenied);
     match (fs::metadata(path), enter(parent(path))) {
         (Ok(metadata), _) if is_denied => {
-            let (owner, group) = User::names(metadata.uid(), metadata.gid());
+            let (owner, group) = (user_name(metadata.uid()), group_name(metadata.gid()));
             let mode = metadata.mode() & 0o777;
             let (advice, fix) = if mode & 0o020 == 0 {
                 ("set unixsocketperm 770 in redis.conf and restart Redis", None)

@@ -1,4 +1,4 @@
-//! The findings of a check: one line for each, printed immediately, or one JSON document at the end.
+//! The findings of a check: lines for people, with the problems last, or one JSON document.
 
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
@@ -7,7 +7,7 @@ use crate::json::{Map, Value};
 use crate::log::printable;
 
 /// The severity of a finding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     /// Correct
     Ok,
@@ -40,14 +40,21 @@ impl Level {
     }
 }
 
+/// What the check found about a setting, a path or another subject.
+#[derive(Debug)]
+struct Finding {
+    level: Level,
+    about: String,
+    text: String,
+    /// A shell command that fixes it, if there is a safe one
+    fix: Option<String>,
+}
+
 /// Collects findings and prints them.
 #[derive(Debug)]
 pub struct Report {
     as_json: bool,
-    in_color: bool,
-    findings: Vec<Value>,
-    errors: usize,
-    warnings: usize,
+    findings: Vec<Finding>,
     /// The time of the last sign of progress, if standard error is a terminal
     last_progress: Option<Instant>,
     has_progress: bool,
@@ -58,10 +65,7 @@ impl Report {
     pub fn new(as_json: bool) -> Report {
         Report {
             as_json,
-            in_color: io::stdout().is_terminal(),
             findings: Vec::new(),
-            errors: 0,
-            warnings: 0,
             last_progress: io::stderr().is_terminal().then(Instant::now),
             has_progress: false,
         }
@@ -69,7 +73,7 @@ impl Report {
 
     /// Adds a finding about a setting, a path or another subject.
     pub fn add(&mut self, level: Level, about: impl ToString, text: impl ToString) {
-        self.add_finding(level, &about.to_string(), &text.to_string(), None);
+        self.add_with_fix(level, about, text, None);
     }
 
     /// Adds a finding with a shell command that fixes it, if there is a safe one.
@@ -80,32 +84,8 @@ impl Report {
         text: impl ToString,
         fix: impl Into<Option<String>>,
     ) {
-        self.add_finding(level, &about.to_string(), &text.to_string(), fix.into());
-    }
-
-    fn add_finding(&mut self, level: Level, about: &str, text: &str, fix: Option<String>) {
-        let (about, text) = (printable(about), printable(text));
-        self.errors += usize::from(level == Level::Error);
-        self.warnings += usize::from(level == Level::Warning);
-        if self.as_json {
-            let mut finding = Map::from([
-                ("level", Value::from(level.name())),
-                ("about", Value::String(about)),
-                ("text", Value::String(text)),
-            ]);
-            if let Some(command) = fix {
-                finding.set("fix", Value::String(command));
-            }
-            return self.findings.push(Value::Map(finding));
-        }
-        self.clear_progress();
-        let level = if self.in_color {
-            format!("\x1b[{}m{:7}\x1b[0m", level.color(), level.name())
-        } else {
-            format!("{:7}", level.name())
-        };
-        let fix = fix.map(|command| format!("        {command}\n")).unwrap_or_default();
-        print(&format!("{level} {about}: {text}\n{fix}"));
+        let (about, text) = (printable(&about.to_string()), printable(&text.to_string()));
+        self.findings.push(Finding { level, about, text, fix: fix.into() });
     }
 
     /// Shows progress on a terminal once a check has taken a second.
@@ -119,39 +99,82 @@ impl Report {
         }
     }
 
-    fn clear_progress(&mut self) {
+    /// Prints the findings and a summary, or the JSON document, and returns the exit status: 0 no
+    /// problem, 1 warnings, 2 errors.
+    pub fn finish(self) -> u8 {
         if self.has_progress {
             _ = write!(io::stderr(), "\r\x1b[K");
-            self.has_progress = false;
         }
-    }
-
-    /// Prints the summary, or the JSON document, and returns the exit status: 0 no problem,
-    /// 1 warnings, 2 errors.
-    pub fn finish(mut self) -> u8 {
-        self.clear_progress();
-        let status = match (self.errors, self.warnings) {
+        let count = |level| self.findings.iter().filter(|finding| finding.level == level).count();
+        let (errors, warnings) = (count(Level::Error), count(Level::Warning));
+        let status = match (errors, warnings) {
             (0, 0) => 0,
             (0, _) => 1,
             _ => 2,
         };
         if self.as_json {
+            let findings = self.findings.into_iter().map(Finding::into_json).collect();
             let document = Value::Map(Map::from([
                 ("status", Value::Int(status.into())),
-                ("errors", Value::Int(self.errors as i64)),
-                ("warnings", Value::Int(self.warnings as i64)),
-                ("findings", Value::List(self.findings)),
+                ("errors", Value::Int(errors as i64)),
+                ("warnings", Value::Int(warnings as i64)),
+                ("findings", Value::List(findings)),
             ]));
             print(&format!("{}\n", String::from_utf8_lossy(&document.to_compact())));
-        } else {
-            let counts = [(self.errors, "error"), (self.warnings, "warning")];
-            let counts = counts.into_iter().filter(|(count, _)| *count > 0);
-            let counts: Vec<_> = counts.map(|(count, noun)| counted(count, noun)).collect();
-            let summary = if counts.is_empty() { "no problems found" } else { &counts.join(", ") };
-            print(&format!("{summary}\n"));
+            return status;
         }
+        let mut findings = joined(self.findings);
+        // The worst is last, above the summary: the beginning may have scrolled away.
+        findings.sort_by_key(|finding| finding.level);
+        let in_color = io::stdout().is_terminal();
+        let lines: String = findings.iter().map(|finding| finding.line(in_color)).collect();
+        let counts = [(errors, "error"), (warnings, "warning")];
+        let counts = counts.into_iter().filter(|(count, _)| *count > 0);
+        let counts: Vec<_> = counts.map(|(count, noun)| counted(count, noun)).collect();
+        let summary = if counts.is_empty() { "no problems found" } else { &counts.join(", ") };
+        print(&format!("{lines}{summary}\n"));
         status
     }
+}
+
+impl Finding {
+    fn into_json(self) -> Value {
+        let mut finding = Map::from([
+            ("level", Value::from(self.level.name())),
+            ("about", Value::String(self.about)),
+            ("text", Value::String(self.text)),
+        ]);
+        if let Some(command) = self.fix {
+            finding.set("fix", Value::String(command));
+        }
+        Value::Map(finding)
+    }
+
+    fn line(&self, in_color: bool) -> String {
+        let Finding { level, about, text, fix } = self;
+        let level = if in_color {
+            format!("\x1b[{}m{:7}\x1b[0m", level.color(), level.name())
+        } else {
+            format!("{:7}", level.name())
+        };
+        let fix = fix.as_ref().map(|command| format!("        {command}\n")).unwrap_or_default();
+        format!("{level} {about}: {text}\n{fix}")
+    }
+}
+
+/// One finding instead of several about the same subject that are all correct.
+fn joined(findings: Vec<Finding>) -> Vec<Finding> {
+    let mut joined: Vec<Finding> = Vec::new();
+    for finding in findings {
+        let is_same = |other: &&mut Finding| {
+            other.level == Level::Ok && finding.level == Level::Ok && other.about == finding.about
+        };
+        match joined.iter_mut().find(is_same) {
+            Some(other) => other.text += &format!("; {}", finding.text),
+            None => joined.push(finding),
+        }
+    }
+    joined
 }
 
 /// A number and its noun in the right form: "1 day", "2 days".

@@ -1,12 +1,15 @@
-//! Checks one session: whether it is found, its centre, aularios and permissions. Prints no other
+//! Checks sessions. Of one: whether it is found, its centre, aularios and permissions. Prints no other
 //! content of it.
 
+use std::collections::BTreeSet;
+use std::fs::OpenOptions;
 use std::io::{self, BufRead, IsTerminal, Read, Write};
 
 use super::report::{Level, Report};
 use super::user::User;
 use crate::caller::{self, Caller};
 use crate::config::Config;
+use crate::files;
 use crate::session::{
     self, Error, Lifetime, SavePath, Session, SessionConfig, SessionFolder, SessionId, session_id,
 };
@@ -121,16 +124,45 @@ fn not_a_caller(session: &Session, config: &Config) -> String {
         return "the user is not logged in: $_SESSION['auth_ok'] is not true".to_owned();
     }
     let service = config.service.as_str();
-    let text = format!(
+    format!(
         "the session has no centre under `{service}` (COMEDOR_SERVICE), in \
-         $_SESSION['auth_data']['{service}']['centro']"
-    );
-    match caller::services(session).as_slice() {
-        [] => format!("{text}, and under no other service"),
-        [other] => format!("{text}, but has a centre under `{other}`: set COMEDOR_SERVICE={other}"),
+         $_SESSION['auth_data']['{service}']['centro']{}",
+        instead(&caller::services(session))
+    )
+}
+
+/// What to do if sessions have centres under these services, and not under COMEDOR_SERVICE.
+fn instead(services: &[String]) -> String {
+    match services {
+        [] => ", and under no other service".to_owned(),
+        [other] => format!(", but under `{other}`: set COMEDOR_SERVICE={other}"),
         others => {
-            let others = others.join("`, `");
-            format!("{text}, but has a centre under `{others}`: set COMEDOR_SERVICE to one of them")
+            format!(", but under `{}`: set COMEDOR_SERVICE to one of them", others.join("`, `"))
         }
+    }
+}
+
+/// Warns if the session files have centres, and none under COMEDOR_SERVICE.
+pub fn check_service(config: &Config, folder: &SessionFolder, report: &mut Report) {
+    let about = folder.folder.display();
+    let Ok(files) = session::files(folder) else {
+        let text =
+            "cannot be listed by this user; to check COMEDOR_SERVICE, check a session: --session";
+        return report.add(Level::Hint, about, text);
+    };
+    let services = files.iter().filter_map(|path| {
+        let file = files::open(OpenOptions::new().read(true), path).ok()?;
+        let session = Session::decode(files::read(&file).ok()?.0, config.session.format).ok()?;
+        Some(caller::services(&session))
+    });
+    let services: BTreeSet<String> = services.flatten().collect();
+    let service = config.service.as_str();
+    if !services.is_empty() && !services.contains(service) {
+        let services: Vec<_> = services.into_iter().collect();
+        let text = format!(
+            "no session has a centre under `{service}` (COMEDOR_SERVICE){}",
+            instead(&services)
+        );
+        report.add(Level::Warning, about, text);
     }
 }

@@ -1,119 +1,113 @@
-//! Reports the user, the settings and where each was set, compared with those of the installed PHP.
+//! Reports the settings and where each was set, compared with those of PHP's pages.
 
-use std::io::ErrorKind;
-use std::process::Command;
+use std::fs;
+use std::path::{Path, PathBuf};
 
-use super::Subject;
+use super::php::Php;
 use super::report::{Level, Report};
-use super::user::User;
 use crate::clock;
 use crate::config::{self, Config, SETTINGS, Settings};
-use crate::model::Date;
 use crate::session::SavePath;
 
-/// Reports the user that runs the check.
-pub fn check_user(user: &User, subject: &Subject, report: &mut Report) {
-    if !user.ids.is_root() {
-        return report.add(Level::Ok, "user", format!("the check runs as {}", user.name));
-    }
-    let option = if *subject == Subject::Session { " --session" } else { "" };
-    report.add_with_fix(
-        Level::Warning,
-        "user",
-        "the check runs as root, which can access everything; run it as the web server's user",
-        format!("sudo -u www-data comedor check{option}"),
-    );
-}
+const ABOUT: &str = "settings";
 
-/// Reports why the settings cannot be used.
-pub fn refused(error: &config::Error, user: &User, report: &mut Report) {
-    let text = format!("{error}; until this is fixed, every request fails with INTERNAL_ERROR");
-    match error {
-        config::Error::Unreadable { path, source }
-            if source.kind() == Some(ErrorKind::PermissionDenied) && path.exists() =>
-        {
-            report.add_with_fix(Level::Error, "settings", text, user.grant(path, "r", path));
+/// Reports why the settings cannot be used. `settings` are those that could be read.
+pub fn refused(error: &config::Error, settings: Option<&Settings>, report: &mut Report) {
+    let place = match (error, settings) {
+        (config::Error::Setting { name, .. }, Some(settings)) => {
+            format!("{}: ", shown(settings, name))
         }
-        _ => report.add(Level::Error, "settings", text),
-    }
-}
-
-/// Reports the value of each setting, and what differs from PHP.
-pub fn check(config: &Config, settings: &Settings, report: &mut Report) {
-    let today = clock::today(config.zone.as_deref());
-    let save_path = &config.session.save_path;
-    for setting in &SETTINGS {
-        let value = match (settings.get(setting.name), setting.name, save_path) {
-            // The value may contain a password.
-            (_, "COMEDOR_SESSION_DIR", SavePath::Redis(server)) => server.to_string(),
-            (Some(value), ..) => String::from_utf8_lossy(value).into_owned(),
-            (None, "COMEDOR_DATA_DIR", _) => config.data_dir.display().to_string(),
-            (None, ..) => setting.default.to_owned(),
-        };
-        let value = if value.is_empty() { "none" } else { &value };
-        let value = format!("{value} (from {})", settings.source(setting.name));
-        match &today {
-            Err(error) if setting.name == "TZ" => {
-                let text = format!("{value}: {error}; requests without a date fail");
-                report.add(Level::Error, setting.name, text);
-            }
-            _ => report.add(Level::Ok, setting.name, value),
-        }
-    }
-    report.add(
-        Level::Hint,
-        "settings",
-        "variables that only the web server sets are not visible here; comedor.conf applies to both",
-    );
-    if let Ok(today) = today {
-        compare_day(config, &today, report);
-    }
-    compare_php(config, report);
-}
-
-fn compare_day(config: &Config, today: &Date, report: &mut Report) {
-    let today = today.as_str();
-    report.add(Level::Ok, "today", format!("{today} for comedor"));
-    let Some(php) = php("echo date('Y-m-d'), ' in ', date_default_timezone_get();") else {
-        let text = "there is no php command here to compare the date with";
-        return report.add(Level::Hint, "today", text);
+        _ => String::new(),
     };
-    if !php.starts_with(today) {
-        let text = format!(
-            "{php} for the php command: set TZ to PHP's date.timezone, or \"today\" differs"
-        );
-        return report.add(Level::Warning, "today", text);
-    }
-    report.add(Level::Ok, "today", format!("{php} for the php command"));
-    let is_same = |zone: &String| php.ends_with(&format!(" in {zone}"));
-    if config.zone.as_ref().is_some_and(|zone| !is_same(zone)) {
-        let text = "PHP has another time zone, so its date may differ around midnight";
-        report.add(Level::Hint, "TZ", text);
-    }
+    let text =
+        format!("{place}{error}; until this is fixed, every request fails with INTERNAL_ERROR");
+    report.add(Level::Error, ABOUT, text);
 }
 
-/// Compares with the settings of PHP's command line; those of its pages are not visible here.
-fn compare_php(config: &Config, report: &mut Report) {
-    let ini = "echo implode(PHP_EOL, array_map('ini_get', ['session.save_path', 'session.name', \
-               'session.serialize_handler', 'session.gc_maxlifetime']));";
-    let Some(values) = php(ini) else { return };
-    let mut values = values.split('\n');
-    let mut compare = |name, is_ours: &dyn Fn(&str) -> bool| {
-        if let Some(php) = values.next().filter(|php| !php.is_empty() && !is_ours(php)) {
-            let php = without_password(php);
-            let text = format!("the php command uses {php}; PHP's pages may use it too");
+/// Reports the settings that are set, and what differs from PHP.
+pub fn check(config: &Config, settings: &Settings, report: &mut Report) {
+    for setting in SETTINGS.iter().filter(|setting| settings.get(setting.name).is_some()) {
+        let text = match setting.name {
+            "COMEDOR_TRUSTED_ORIGINS" => {
+                let origins = config.trusted_origins.join(",");
+                format!("{}={origins} ({})", setting.name, settings.source(setting.name))
+            }
+            name => shown(settings, name),
+        };
+        report.add(Level::Ok, ABOUT, text);
+    }
+    report.add(Level::Ok, ABOUT, "the others have their defaults");
+    match clock::today(config.zone.as_deref()) {
+        Ok(today) => report.add(Level::Ok, ABOUT, format!("today is {}", today.as_str())),
+        Err(error) => {
+            let text = format!("{}: {error}; requests without a date fail", shown(settings, "TZ"));
+            report.add(Level::Error, ABOUT, text);
+        }
+    }
+    compare(config, settings, &Php::configurations(Path::new("/etc/php")), report);
+}
+
+/// `NAME=value` without a password, and where it was set.
+fn shown(settings: &Settings, name: &str) -> String {
+    let value = String::from_utf8_lossy(settings.value(name));
+    let value = if name == "COMEDOR_SESSION_DIR" { without_password(&value) } else { value.into() };
+    format!("{name}={value} ({})", settings.source(name))
+}
+
+/// Reports settings that none of PHP's configurations has. A default is then wrong; a value that was
+/// set may be one that the application sets in its code.
+fn compare(config: &Config, settings: &Settings, php: &[Php], report: &mut Report) {
+    if php.is_empty() {
+        let text = "PHP's settings are not in /etc/php; compare with phpinfo()";
+        return report.add(Level::Hint, ABOUT, text);
+    }
+    let session = &config.session;
+    let in_redis = matches!(session.save_path, SavePath::Redis(_));
+    let is_save_path =
+        |php: &str| SavePath::parse(php.as_bytes()).is_ok_and(|php| php == session.save_path);
+    let is_zone = |php: &str| rules(Some(php)) == rules(config.zone.as_deref());
+    type Comparison<'c> = (&'c str, &'c str, Option<&'c str>, &'c dyn Fn(&str) -> bool);
+    // The defaults of PHP, that of save_path in Debian. The default of date.timezone is UTC, but an
+    // application that does not set it usually sets the zone in its code.
+    let comparisons: [Comparison; 5] = [
+        ("COMEDOR_SESSION_DIR", "session.save_path", Some("/var/lib/php/sessions"), &is_save_path),
+        ("COMEDOR_SESSION_NAME", "session.name", Some("PHPSESSID"), &|php| php == session.name),
+        ("COMEDOR_SESSION_FORMAT", "session.serialize_handler", Some("php"), &|php| {
+            php == session.format.name()
+        }),
+        ("COMEDOR_SESSION_LIFETIME", "session.gc_maxlifetime", Some("1440"), &|php| {
+            !in_redis || php == session.lifetime.to_string()
+        }),
+        ("TZ", "date.timezone", None, &is_zone),
+    ];
+    for (name, of_php, default, is_ours) in comparisons {
+        let values = php.iter().filter_map(|php| {
+            let set = php.get(of_php).filter(|(value, _)| !value.is_empty());
+            set.or_else(|| Some((default?, php.file.as_path())))
+        });
+        let values: Vec<(&str, &Path)> = values.collect();
+        let Some((value, file)) = values.first() else { continue };
+        if values.iter().any(|(value, _)| is_ours(value)) {
+            continue;
+        }
+        let value = without_password(value);
+        let found = format!("PHP's {of_php} is {value} ({})", file.display());
+        if settings.get(name).is_none() {
+            report.add(Level::Warning, name, format!("{found}: set {name} to it"));
+        } else {
+            let text = format!("{found}; right only if the application itself sets another");
             report.add(Level::Hint, name, text);
         }
-    };
-    let session = &config.session;
-    compare("COMEDOR_SESSION_DIR", &|php| {
-        SavePath::parse(php.as_bytes()).is_ok_and(|php| php == session.save_path)
-    });
-    compare("COMEDOR_SESSION_NAME", &|php| php == session.name);
-    compare("COMEDOR_SESSION_FORMAT", &|php| php == session.format.name());
-    if matches!(session.save_path, SavePath::Redis(_)) {
-        compare("COMEDOR_SESSION_LIFETIME", &|php| php == session.lifetime.to_string());
     }
+}
+
+/// The rules of a time zone, else its name; of the system's without a name.
+fn rules(zone: Option<&str>) -> Vec<u8> {
+    let file = match zone {
+        Some(zone) => Path::new("/usr/share/zoneinfo").join(zone),
+        None => PathBuf::from("/etc/localtime"),
+    };
+    fs::read(file).unwrap_or_else(|_| zone.unwrap_or("UTC").into())
 }
 
 /// A value of PHP without a password: an address of a server may have one in any place.
@@ -128,9 +122,4 @@ fn without_password(value: &str) -> String {
         Some(end) => format!("{}…", &value[..end]),
         None => value.to_owned(),
     }
-}
-
-fn php(code: &str) -> Option<String> {
-    let output = Command::new("php").args(["-r", code]).output().ok()?;
-    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }

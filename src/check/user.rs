@@ -12,22 +12,11 @@ pub struct User {
     pub ids: access::User,
     /// The name in `/etc/passwd`, else the number
     pub name: String,
-    /// The name of the primary group in `/etc/group`, else the number
+    /// The group that commands give access to: the one that shares the data, else the primary one
     pub group: String,
 }
 
 impl User {
-    pub fn of_process() -> User {
-        let ids = access::User::of_process();
-        let (name, group) = User::names(ids.uid, ids.gid);
-        User { ids, name, group }
-    }
-
-    /// The names of a user and a group, else their numbers.
-    pub fn names(uid: u32, gid: u32) -> (String, String) {
-        (name_in("/etc/passwd", uid), name_in("/etc/group", gid))
-    }
-
     /// A command that gives the user's group these permissions for `path`, if it is within `folder`.
     pub fn grant(&self, path: &Path, permissions: &str, folder: &Path) -> Option<String> {
         is_within(path, folder).then(|| {
@@ -35,6 +24,14 @@ impl User {
             format!("sudo chgrp {group} {path} && sudo chmod g+{permissions} {path}")
         })
     }
+}
+
+pub fn user_name(uid: u32) -> String {
+    name_in("/etc/passwd", uid)
+}
+
+pub fn group_name(gid: u32) -> String {
+    name_in("/etc/group", gid)
 }
 
 /// Whether `path` is within `folder`, or the folder itself, once symbolic links are followed: chgrp and

@@ -12,6 +12,7 @@ mod unserialize;
 
 pub use cookie::{SessionId, session_id};
 pub use error::Error;
+pub use file::files;
 pub use save_path::{Address, RedisServer, SavePath, SessionFolder};
 pub use settings::{Format, SessionConfig, parse_lifetime, parse_max_age, parse_name};
 pub use unserialize::{PhpArray, PhpValue, Session};

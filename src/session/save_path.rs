@@ -16,7 +16,7 @@ pub enum SavePath {
 }
 
 /// `folder`, `N;folder` or `N;MODE;folder` (ext/session/mod_files.c, `PS_OPEN_FUNC(files)`).
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct SessionFolder {
     /// The number of folders between `folder` and a session file, each named by one character of
     /// the id.

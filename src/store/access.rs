@@ -29,7 +29,8 @@ impl User {
         self.uid == 0
     }
 
-    fn is_member(&self, gid: u32) -> bool {
+    /// Whether the group `gid` is one of the user's.
+    pub fn is_member(&self, gid: u32) -> bool {
         self.gid == gid || self.groups.contains(&gid)
     }
 }

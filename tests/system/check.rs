@@ -7,7 +7,6 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, SystemTime};
 
-use crate::support::fastcgi::Held;
 use crate::support::*;
 
 /// Runs `comedor check` under the command `wrapper`, with `input` on standard input.
@@ -19,9 +18,6 @@ fn run(school: &School, wrapper: &[&str], options: &[&str], input: &str) -> Outp
         .env("COMEDOR_DATA_DIR", school.data())
         .env("COMEDOR_SESSION_DIR", school.sessions())
         .env("TZ", "UTC")
-        // PHP without the settings of this machine, which may have another time zone.
-        .env("PHPRC", "/dev/null")
-        .env("PHP_INI_SCAN_DIR", "")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -66,7 +62,7 @@ pub fn found<'f>(findings: &'f [Value], level: &str, about: &str, text: &str) ->
 
 /// Runs the command of a finding, as root.
 #[track_caller]
-fn fix(finding: &Value) {
+pub fn fix(finding: &Value) {
     let command = finding["fix"].as_str().expect("a command").replace("sudo ", "");
     output(Command::new("bash").args(["-c", &command]), "bash");
 }
@@ -88,13 +84,11 @@ fn correct_installation_has_only_hints() {
         .collect();
     // The test runs as root, and its session folder is in /tmp.
     assert_eq!(bad, ["user", school.sessions().to_str().unwrap()], "{findings:#?}");
-    found(&findings, "ok", "COMEDOR_DATA_DIR", "(from the environment)");
-    found(&findings, "ok", "COMEDOR_SERVICE", "service (from the default)");
-    found(&findings, "hint", "settings", "not visible here");
-    found(&findings, "ok", "today", " for comedor");
-    found(&findings, "ok", "today", " for the php command");
-    found(&findings, "ok", "/Aularios", "can write here");
-    found(&findings, "ok", "/data", "3 aularios and 1 saved day checked");
+    let data_dir = format!("COMEDOR_DATA_DIR={} (the environment)", school.data().display());
+    found(&findings, "ok", "settings", &data_dir);
+    found(&findings, "ok", "settings", "the others have their defaults");
+    found(&findings, "ok", "settings", "today is 20");
+    found(&findings, "ok", "/Centros", "3 aularios and 1 saved day checked");
     assert_eq!(school.files(), files, "the check changes nothing");
 }
 
@@ -281,7 +275,7 @@ fn no_command_follows_a_symbolic_link_out_of_the_data() {
     let (_, findings) = check(&school, AS_NOBODY, &[], "");
     for (level, about, text) in [
         ("error", "/aula1", "may not change"),
-        ("warning", "/aula2/Comedor", "cannot list this folder"),
+        ("error", "/aula2/Comedor", "cannot list this folder"),
         ("error", "/centro2/Aularios", "cannot write here"),
     ] {
         assert_eq!(found(&findings, level, about, text)["fix"], Value::Null, "{about}");
@@ -379,17 +373,17 @@ fn check_of_a_session_shows_only_centre_aularios_and_permissions() {
     school.log_in("none", "auth_ok|b:1;auth_data|a:1:{s:1:\"x\";a:0:{}}");
     for (wrapper, input, text) in [
         (&[][..], "elsewhere", "Centros/centro9 for the centre"),
-        (&[], "no", "no such session"),
+        (&[], "no", "unknown session"),
         (&[], "../x", "expected the value of the cookie PHPSESSID"),
         (&[], "", "expected the value of the cookie PHPSESSID"),
         (&[], "garbage", "byte 1"),
         (&[], "out", "not logged in"),
         (&[], "none", "under no other service"),
-        (&[], "two", "has a centre under `7`, `aulas`: set COMEDOR_SERVICE to one of them"),
+        (&[], "two", "but under `7`, `aulas`: set COMEDOR_SERVICE to one of them"),
         (
             &["env", "COMEDOR_SERVICE=menus"],
             "secret",
-            "has a centre under `service`: set COMEDOR_SERVICE=service",
+            "but under `service`: set COMEDOR_SERVICE=service",
         ),
         (&["env", "COMEDOR_SESSION_NAME=SID"], "PHPSESSID=secret", "value of the cookie SID"),
     ] {
@@ -429,70 +423,64 @@ fn session_check_prompts_at_a_terminal_and_reads_one_line() {
 }
 
 #[test]
-fn output_is_one_line_per_finding_with_its_command_below_and_a_summary() {
+fn output_has_one_ok_line_per_subject_then_the_problems_and_a_summary() {
     let school = School::new();
+    for number in 0..64 {
+        school.write(&format!("a{number}.json"), "{}");
+        fs::create_dir(school.path(&format!("a{number}"))).unwrap();
+    }
+    school.write("broken.json", "{");
     school.write("bad\u{1b}[31m\n.json", "{}");
+    school.write("orphan/x", "");
     let output = run(&school, &[], &[], "");
     let text = String::from_utf8(output.stdout).unwrap();
-    let levels = ["ok      ", "hint    ", "warning ", "error   "];
     let lines: Vec<&str> = text.lines().collect();
     let (summary, lines) = lines.split_last().unwrap();
-    let count = |level| lines.iter().filter(|line| line.starts_with(level)).count();
-    let warnings = count("warning ");
-    assert!(warnings >= 3, "{text}");
-    assert_eq!(*summary, format!("{warnings} warnings"));
-    for (index, line) in lines.iter().enumerate() {
-        let is_command = line.starts_with("        sudo ") && index > 0;
-        assert!(is_command || levels.iter().any(|level| line.starts_with(level)), "{text}");
-    }
-    assert!(text.contains("\n        sudo -u www-data comedor check\n"), "{text}");
+    // A command is below its finding.
+    let findings = lines.iter().filter(|line| !line.starts_with("        "));
+    let (levels, rest): (Vec<_>, Vec<_>) = findings.map(|line| line.split_at(8)).unzip();
+    let order = ["ok      ", "hint    ", "warning ", "error   "];
+    let place = |level: &&str| order.iter().position(|known| known == level).expect(&text);
+    assert!(levels.is_sorted_by_key(place), "the worst is last: {text}");
+    let count = |level| levels.iter().filter(|other| **other == level).count();
+    // Settings, sessions, data.
+    assert_eq!((count("ok      "), count("error   ")), (3, 1), "{text}");
+    assert_eq!(*summary, format!("1 error, {} warnings", count("warning ")));
+    assert!(rest.iter().any(|line| line.ends_with("; 68 aularios and 0 saved days checked")));
     assert!(!text.contains('\u{1b}'));
     assert_eq!(output.stderr, b"");
 
-    fs::remove_file(school.path("bad\u{1b}[31m\n.json")).unwrap();
-    school.write("broken.json", "{");
-    let output = run(&school, &[], &[], "");
-    let summary = format!("\n1 error, {} warnings\n", warnings - 1);
-    assert!(output.stdout.ends_with(summary.as_bytes()));
     let nobody = run(&school, AS_NOBODY, &["--session"], "");
     assert!(nobody.stdout.ends_with(b"\n1 error\n"));
 }
 
 #[test]
-fn invalid_setting_is_one_finding() {
+fn invalid_setting_is_one_finding_with_its_value_and_place() {
     let school = School::new();
-    for (setting, level, about, text) in [
-        ("COMEDOR_SESSION_FORMAT=x", "error", "settings", "COMEDOR_SESSION_FORMAT must be php,"),
-        ("TZ=Mars", "error", "TZ", "Mars (from the environment): TZ must name a time zone"),
+    for (setting, text) in [
+        ("COMEDOR_SERVICE=../x", "COMEDOR_SERVICE=../x (the environment): COMEDOR_SERVICE must be"),
+        (
+            "COMEDOR_SESSION_FORMAT=x",
+            "COMEDOR_SESSION_FORMAT=x (the environment): COMEDOR_SESSION_FORMAT must be php,",
+        ),
+        (
+            "COMEDOR_SESSION_DIR=tls://h?auth=s3cret",
+            "COMEDOR_SESSION_DIR=tls://… (the environment):",
+        ),
+        ("TZ=Mars", "TZ=Mars (the environment): TZ must name a time zone"),
     ] {
         let (status, findings) = check(&school, &["env", setting], &[], "");
         assert_eq!(status, 2);
-        found(&findings, level, about, text);
-        assert_eq!(
-            findings
-                .iter()
-                .filter(|finding| finding["about"] == about && finding["level"] != "hint")
-                .count(),
-            1
-        );
+        found(&findings, "error", "settings", text);
+        assert_eq!(findings.iter().filter(|finding| finding["level"] == "error").count(), 1);
     }
 }
 
 #[test]
-fn fastcgi_socket_is_checked_for_its_mode_and_an_answer() {
-    let (school, socket) = (School::new(), Held::new());
-    let path = socket.path.to_str().unwrap().to_owned();
-    let findings = || check(&school, &[], &["--socket", &path], "").1;
-    let mode = |mode| fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
-    let process = socket.serve(&school);
-    mode(0o660);
-    let answered = findings();
-    found(&answered, "ok", &path, "the user root and the group root can connect");
-    found(&answered, "ok", &path, "a FastCGI process answers");
-    mode(0o666);
-    fix(found(&findings(), "error", &path, "every user of this machine can connect"));
-    found(&findings(), "ok", &path, "can connect");
-    process.stop();
-    drop(socket);
-    found(&findings(), "error", &path, "cannot be used");
+fn trusted_origins_are_shown_as_a_browser_sends_them() {
+    let school = School::new();
+    let setting = "COMEDOR_TRUSTED_ORIGINS=HTTPS://Menus.Example:443, http://b.example:8080";
+    let (_, findings) = check(&school, &["env", setting], &[], "");
+    let shown = "COMEDOR_TRUSTED_ORIGINS=https://menus.example,http://b.example:8080 (the env";
+    found(&findings, "ok", "settings", shown);
 }

@@ -2,6 +2,7 @@
 
 mod budget;
 mod check;
+mod check_machine;
 mod faults;
 mod file_systems;
 mod leave;

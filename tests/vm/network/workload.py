@@ -124,7 +124,7 @@ class Workload:
         return int(output or 0)
 
     def check(self):
-        """`comedor check` warns about mounts that are not as tested; here it must not."""
+        """`comedor check` warns about NFS mounts that are not as tested; here it must not."""
         for mount in self.mounts:
             _, output = mount.shells[0].run("env -u GATEWAY_INTERFACE comedor check --json")
             warnings = (finding["text"] for finding in json.loads(output)["findings"]

@@ -1,0 +1,137 @@
+//! The settings of PHP's pages, from its configuration files in Debian and Ubuntu. The php command
+//! is not asked: it has settings of its own.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The settings that the pages of one server or FPM pool have, each with the file that sets it.
+#[derive(Debug, Default, Clone)]
+pub struct Php {
+    pub file: PathBuf,
+    values: BTreeMap<String, (String, PathBuf)>,
+}
+
+impl Php {
+    /// Every configuration in `root`, usually `/etc/php`: `VERSION/{apache2,cgi,fpm}/php.ini` and
+    /// `conf.d/*.ini`, for FPM once for each pool in `pool.d/*.conf`.
+    pub fn configurations(root: &Path) -> Vec<Php> {
+        let servers = list(root).into_iter();
+        let servers =
+            servers.flat_map(|version| ["apache2", "cgi", "fpm"].map(|s| version.join(s)));
+        let servers = servers.filter(|server| server.join("php.ini").is_file());
+        servers
+            .flat_map(|server| {
+                let mut php = Php { file: server.join("php.ini"), ..Php::default() };
+                let files = [vec![php.file.clone()], list(&server.join("conf.d"))].concat();
+                for (file, text) in files.iter().filter_map(with_text) {
+                    let settings = text.lines().filter_map(assignment);
+                    php.set(file, settings);
+                }
+                let pools = list(&server.join("pool.d"));
+                let pools = pools.iter().filter_map(with_text);
+                let pools: Vec<_> = pools.flat_map(|(file, text)| php.pools(file, &text)).collect();
+                if pools.is_empty() { vec![php] } else { pools }
+            })
+            .collect()
+    }
+
+    /// The value of a setting and the file that sets it.
+    pub fn get(&self, name: &str) -> Option<(&str, &Path)> {
+        self.values.get(name).map(|(value, file)| (value.as_str(), file.as_path()))
+    }
+
+    fn set<'t>(&mut self, file: &Path, settings: impl Iterator<Item = (&'t str, &'t str)>) {
+        for (name, value) in settings {
+            self.values.insert(name.to_owned(), (value.to_owned(), file.to_owned()));
+        }
+    }
+
+    /// The pools in `text`: sections with `php_value[name] = value` or `php_admin_value[name] = value`.
+    fn pools(&self, file: &Path, text: &str) -> Vec<Php> {
+        let sections = text.split("\n[").skip(usize::from(!text.starts_with('[')));
+        let sections =
+            sections.filter(|section| !section.trim_start_matches('[').starts_with("global]"));
+        sections
+            .map(|section| {
+                let settings =
+                    section.lines().filter_map(assignment).filter_map(|(name, value)| {
+                        let (kind, name) = name.strip_suffix(']')?.split_once('[')?;
+                        ["php_value", "php_admin_value"].contains(&kind).then_some((name, value))
+                    });
+                let mut pool = self.clone();
+                pool.set(file, settings);
+                pool
+            })
+            .collect()
+    }
+}
+
+/// The name and the value of a line `name = value`: in quotes, or up to a comment.
+fn assignment(line: &str) -> Option<(&str, &str)> {
+    let (name, value) = line.split_once('=')?;
+    let (name, value) = (name.trim(), value.trim());
+    if name.starts_with([';', '#']) {
+        return None;
+    }
+    let value = match value.chars().next() {
+        Some(quote @ ('"' | '\'')) => value[1..].split(quote).next(),
+        _ => value.split(';').next().map(str::trim),
+    };
+    Some((name, value?))
+}
+
+fn with_text(file: &PathBuf) -> Option<(&PathBuf, String)> {
+    let is_configuration = file.extension().is_some_and(|e| e == "ini" || e == "conf");
+    Some((file, fs::read_to_string(file).ok().filter(|_| is_configuration)?))
+}
+
+/// The entries of `folder` in the order in which PHP reads them; none if it does not exist.
+fn list(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut paths: Vec<_> = entries.map(|entry| entry.path()).collect();
+    paths.sort();
+    paths
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn later_files_and_the_lines_of_a_pool_take_precedence() {
+        let root = tempfile::tempdir().unwrap();
+        for (file, text) in [
+            ("8.2/cli/php.ini", "session.name = CLI\n"),
+            ("8.2/apache2/php.ini", "session.name = A ; the name\n;session.save_path = /x\n"),
+            ("8.2/apache2/conf.d/20-b.ini", "session.save_path = \"2;/b\" ; twice\n"),
+            ("8.2/apache2/conf.d/10-a.ini", "session.save_path = /a\n[x]\ndate.timezone='UTC'\n"),
+            ("8.2/apache2/conf.d/30-c.ini.bak", "session.name = bak\n"),
+            ("8.2/fpm/php.ini", "session.name = F\n"),
+            (
+                "8.2/fpm/pool.d/www.conf",
+                "; pool\n[global]\npid = x\n[one]\nuser = a\nphp_admin_value[session.name] = P\n\
+                 ;php_value[session.name] = no\n[two]\nuser = b\nphp_value[session.save_path] = /p\n",
+            ),
+        ] {
+            let path = root.path().join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        let found = Php::configurations(root.path());
+        let value = |php: &Php, name| {
+            let (value, file) = php.get(name)?;
+            Some((value.to_owned(), file.file_name()?.to_str()?.to_owned()))
+        };
+        let expected = |value: &str, file: &str| Some((value.to_owned(), file.to_owned()));
+        let [apache, one, two] = &found[..] else { panic!("{found:#?}") };
+        assert_eq!(value(apache, "session.name"), expected("A", "php.ini"));
+        assert_eq!(value(apache, "session.save_path"), expected("2;/b", "20-b.ini"));
+        assert_eq!(value(apache, "date.timezone"), expected("UTC", "10-a.ini"));
+        assert_eq!(value(one, "session.name"), expected("P", "www.conf"));
+        assert_eq!(value(one, "session.save_path"), None);
+        assert_eq!(value(two, "session.name"), expected("F", "php.ini"));
+        assert_eq!(value(two, "session.save_path"), expected("/p", "www.conf"));
+        assert!(Php::configurations(&root.path().join("none")).is_empty());
+    }
+}

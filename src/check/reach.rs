@@ -1,0 +1,102 @@
+//! How far the user can reach: the folders of a path, and creating a file.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::path::Path;
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, SystemTime};
+
+use rustix::fs::{Access, access};
+
+use super::report::{Level, Report};
+use super::skew::Skew;
+use super::user::User;
+
+/// The timeout for a folder to answer.
+const TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The first part of a path that is missing, not a folder or not accessible to the user
+pub struct Obstacle<'p> {
+    pub path: &'p Path,
+    pub error: io::Error,
+}
+
+impl Obstacle<'_> {
+    /// Reports that `what`, the folder of `setting`, cannot be reached. A folder outside of the
+    /// data may be closed on purpose, so no command is suggested.
+    pub fn report(&self, what: &str, setting: &str, user: &User, report: &mut Report) {
+        let text = match self.error.kind() {
+            ErrorKind::NotFound => format!("does not exist; {setting} must name {what}"),
+            ErrorKind::NotADirectory => format!("is not a folder; {setting} must name {what}"),
+            ErrorKind::PermissionDenied => format!(
+                "{} needs execute permission for this folder to reach {what} ({setting}); if the \
+                 folder must stay closed, move {what}",
+                user.name
+            ),
+            _ => format!("{}; {what} ({setting}) cannot be reached", self.error),
+        };
+        report.add(Level::Error, self.path.display(), text);
+    }
+}
+
+/// Checks that this user can enter `folder` and every folder above it.
+pub fn enter(folder: &Path) -> Result<(), Obstacle<'_>> {
+    let mut parts: Vec<&Path> = folder.ancestors().collect();
+    parts.reverse();
+    for path in parts {
+        let folder = path.to_owned();
+        let check = move || -> io::Result<()> {
+            if !fs::metadata(&folder)?.is_dir() {
+                return Err(ErrorKind::NotADirectory.into());
+            }
+            Ok(access(&folder, Access::EXEC_OK)?)
+        };
+        limited(check).map_err(|error| Obstacle { path, error })?;
+    }
+    Ok(())
+}
+
+/// The result of `step`, or an error if it takes too long: if the server of a network file system does
+/// not answer, a system call on a file may never return.
+pub fn limited<T: Send + 'static>(
+    step: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || sender.send(step()));
+    let no_answer = |_| Err(io::Error::other("the file system does not answer"));
+    receiver.recv_timeout(TIMEOUT).unwrap_or_else(no_answer)
+}
+
+/// Checks that this user can create files in `folder`, which is in `data_dir`. `consequence` is the
+/// effect if not. Returns the difference between the clocks of this machine and of the file system.
+pub fn check_write(
+    folder: &Path,
+    data_dir: &Path,
+    consequence: &str,
+    user: &User,
+    report: &mut Report,
+) -> Option<Skew> {
+    match try_to_write(folder) {
+        Ok(skew) => skew,
+        Err(error) => {
+            let text = format!("{} cannot write here ({error}), so {consequence}", user.name);
+            let fix = user.grant(folder, "rwx", data_dir);
+            report.add_with_fix(Level::Error, folder.display(), text, fix);
+            None
+        }
+    }
+}
+
+/// Creates a file and removes it; returns how its time differs from this machine's. It is named like a
+/// temporary file, so that a later check reports it if this check is killed.
+fn try_to_write(folder: &Path) -> io::Result<Option<Skew>> {
+    let path = folder.join(format!(".comedor.check.{}.tmp", std::process::id()));
+    let mut file = OpenOptions::new().write(true).create_new(true).open(&path)?;
+    let before = SystemTime::now();
+    let written = file.write_all(b"comedor check\n").and_then(|()| file.sync_all());
+    let modified = written.and_then(|()| file.metadata()?.modified());
+    let after = SystemTime::now();
+    fs::remove_file(&path)?;
+    Ok(Skew::of(modified?, before, after))
+}

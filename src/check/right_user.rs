@@ -1,0 +1,83 @@
+//! Whether the right user runs the check: PHP's, found by looking at what its pages write.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::iter::once;
+use std::path::{Path, PathBuf};
+
+use super::reach::limited;
+use super::report::{Level, Report};
+use super::user::{User, group_name, user_name};
+use crate::config::Config;
+use crate::session::{self, SavePath};
+use crate::store::access::{self, Access};
+
+/// Reports the user of this process. Returns it if PHP runs as the same, or shares the files with its
+/// group. For any other the permissions are right as they are, and a command would break them.
+pub fn check(config: &Config, is_session: bool, report: &mut Report) -> Option<User> {
+    const ABOUT: &str = "user";
+    let ids = access::User::of_process();
+    let name = user_name(ids.uid);
+    let shares = |access: &Access| access.mode & 0o020 != 0 && ids.is_member(access.gid);
+    let (sessions, data) = written_by_php(config);
+    let shared = data.as_ref().map(|(_, access)| access).filter(|access| shares(access));
+    let group = group_name(shared.map_or(ids.gid, |access| access.gid));
+    let (what, owners) = match data {
+        Some((path, access)) if sessions.is_empty() => (path.display().to_string(), vec![access]),
+        _ => ("PHP's session files".to_owned(), sessions),
+    };
+    let names: BTreeSet<String> = owners.iter().map(named).collect();
+    let names = names.into_iter().collect::<Vec<_>>().join(" or ");
+    if ids.is_root() {
+        let text = "the check runs as root, which can access everything; run it as PHP's user";
+        let option = if is_session { " --session" } else { "" };
+        let fix = owners.len() == 1 && owners[0].uid != 0;
+        let fix = fix.then(|| format!("sudo -u {names} comedor check{option}"));
+        report.add_with_fix(Level::Warning, ABOUT, text, fix);
+    } else if owners.is_empty() || owners.iter().any(|owner| owner.uid == ids.uid || shares(owner))
+    {
+        report.add(Level::Ok, ABOUT, &name);
+    } else {
+        let text =
+            format!("{name} is not PHP's user; run the check as {names}, who can write {what}");
+        report.add(Level::Error, ABOUT, text);
+        return None;
+    }
+    Some(User { ids, name, group })
+}
+
+/// The owner, or the group if the owner is root
+fn named(access: &Access) -> String {
+    match access.uid {
+        0 => format!("a member of the group {}", group_name(access.gid)),
+        uid => user_name(uid),
+    }
+}
+
+/// The owners of the session files, one of each, and the first folder of the data that a page has to
+/// write. What belongs to root alone says nothing about PHP.
+fn written_by_php(config: &Config) -> (Vec<Access>, Option<(PathBuf, Access)>) {
+    let save_path = match &config.session.save_path {
+        SavePath::Files(folder) => Some(folder.clone()),
+        SavePath::Redis(_) => None,
+    };
+    let centros = config.data_dir.join("Centros");
+    let look = move || {
+        let files = save_path.and_then(|folder| session::files(&folder).ok()).unwrap_or_default();
+        let mut sessions: Vec<_> = files.iter().filter_map(|path| of_php(path)).collect();
+        sessions.sort_by_key(|access| access.uid);
+        sessions.dedup_by_key(|access| access.uid);
+        let centres = fs::read_dir(&centros).into_iter().flatten().flatten();
+        let folders = centres.flat_map(|centre| [centre.path(), centre.path().join("Aularios")]);
+        let mut folders = once(centros).chain(folders);
+        let data = folders.find_map(|folder| of_php(&folder).map(|access| (folder, access)));
+        Ok((sessions, data))
+    };
+    limited(look).unwrap_or_default()
+}
+
+/// The access to `path` if another user than root may write it.
+fn of_php(path: &Path) -> Option<Access> {
+    let access = Access::from(&fs::symlink_metadata(path).ok()?);
+    (access.uid != 0 || access.gid != 0 && access.mode & 0o020 != 0).then_some(access)
+}
