@@ -5,9 +5,16 @@ use std::io::{self, Write};
 /// The maximum number of characters in a line. Only input from outside can make a line longer.
 const MAX_LINE: usize = 2000;
 
-/// Writes one line. Ignores that standard error is closed.
+/// Writes one line.
 pub fn log(cause: &str) {
-    _ = io::stderr().write_all(line(cause).as_bytes());
+    write(line(cause).as_bytes());
+}
+
+/// Writes complete lines. Ignores that standard error is closed.
+pub fn write(lines: &[u8]) {
+    if !lines.is_empty() {
+        _ = io::stderr().write_all(lines);
+    }
 }
 
 /// The line for `cause`.

@@ -2,7 +2,7 @@
 
 mod cli;
 
-use std::io::{self, Write};
+use std::io;
 use std::panic;
 use std::process::{ExitCode, exit};
 
@@ -11,7 +11,7 @@ use comedor::config::Config;
 use comedor::error::Error;
 use comedor::fastcgi::{self, Limits, Socket};
 use comedor::leave;
-use comedor::log::log;
+use comedor::log;
 use comedor::responder::Responder;
 use rustix::io::{retry_on_intr, write};
 use rustix::stdio::stdout;
@@ -40,7 +40,7 @@ fn serve_fastcgi(socket: Socket) -> ExitCode {
 }
 
 fn fail(cause: &str) -> ExitCode {
-    log(cause);
+    log::log(cause);
     ExitCode::FAILURE
 }
 
@@ -65,9 +65,7 @@ fn answer_cgi(variables: &Variables) -> ExitCode {
 
 /// Ignores that the server has closed the pipe: a change that was stored stays stored.
 fn respond(output: &Output) {
-    if !output.stderr.is_empty() {
-        _ = io::stderr().write_all(&output.stderr);
-    }
+    log::write(&output.stderr);
     let mut rest = output.stdout.as_slice();
     // The standard library's stdout would split this into two writes.
     while !rest.is_empty()

@@ -25,7 +25,7 @@ impl Handler for Responder {
         let config = Config::load();
         let mut output = crate::answer(&config, &variables, input::limited(&variables, body));
         self.report_settings(params, &mut output);
-        output.into()
+        logged(output)
     }
 
     fn refuse(&self, params: &Params, why: Refusal) -> Outcome {
@@ -38,7 +38,7 @@ impl Handler for Responder {
             Refusal::Panicked(message) => Error::perhaps_stored(message),
         };
         let method = Variables::of_parameters(params.iter()).method();
-        Output::new(Err(error), method).into()
+        logged(Output::new(Err(error), method))
     }
 
     fn log(&self, line: &str) {
@@ -64,8 +64,8 @@ impl Responder {
     }
 }
 
-impl From<Output> for Outcome {
-    fn from(Output { stdout, stderr }: Output) -> Outcome {
-        Outcome { stdout, stderr }
-    }
+/// Writes the lines for the log to standard error too: Caddy 2.6 drops those that it is sent.
+fn logged(Output { stdout, stderr }: Output) -> Outcome {
+    log::write(&stderr);
+    Outcome { stdout, stderr }
 }

@@ -178,7 +178,11 @@ impl Cgi {
         let socket = Held::new();
         let process = socket.spawn(self.responder());
         let mut answer = self.ask(&socket.path);
-        answer.log.insert_str(0, &process.stop());
+        let log = process.stop();
+        // It has the lines of the answer too, unless standard error is closed.
+        if !log.is_empty() {
+            answer.log = log;
+        }
         answer
     }
 
