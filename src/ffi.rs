@@ -6,6 +6,7 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr::null_mut;
+use std::time::Duration;
 
 /// Whether this process is the child of [`fork`].
 #[derive(Debug, PartialEq)]
@@ -53,6 +54,62 @@ pub fn block_stop_signals() -> io::Result<OwnedFd> {
     }
 }
 
+/// Interrupts the blocking system calls of this thread (EINTR), again and again: one interruption
+/// could come between two calls. Dropping it ends them.
+#[derive(Debug)]
+pub struct Interruptions(libc::timer_t);
+
+/// The time between two interruptions.
+const INTERVAL: Duration = Duration::from_millis(10);
+
+impl Interruptions {
+    /// Starts them after `time`, which must not be zero.
+    ///
+    /// The signal is the first real-time signal that the C library leaves to programs. Its handler
+    /// stays and does nothing. The timer sends it to this thread only.
+    pub fn after(time: Duration) -> io::Result<Interruptions> {
+        extern "C" fn nothing(_: libc::c_int) {}
+        let timespec = |time: Duration| libc::timespec {
+            tv_sec: time.as_secs() as _,
+            tv_nsec: time.subsec_nanos().into(),
+        };
+        let times = libc::itimerspec { it_interval: timespec(INTERVAL), it_value: timespec(time) };
+        let signal = libc::SIGRTMIN();
+        // SAFETY: the structures may be zero, and no call keeps a pointer to one. The handler runs no
+        // code. The timer is used before it is deleted, and deleted once.
+        unsafe {
+            let mut action: libc::sigaction = MaybeUninit::zeroed().assume_init();
+            // Without SA_RESTART, so that a call is not started again.
+            action.sa_sigaction = nothing as *const () as usize;
+            check(libc::sigaction(signal, &action, null_mut()))?;
+            // The parent of this process may have blocked it.
+            let mut signals = MaybeUninit::uninit();
+            libc::sigemptyset(signals.as_mut_ptr());
+            libc::sigaddset(signals.as_mut_ptr(), signal);
+            match libc::pthread_sigmask(libc::SIG_UNBLOCK, signals.as_ptr(), null_mut()) {
+                0 => {}
+                error => return Err(io::Error::from_raw_os_error(error)),
+            }
+            let mut event: libc::sigevent = MaybeUninit::zeroed().assume_init();
+            event.sigev_notify = libc::SIGEV_THREAD_ID;
+            event.sigev_signo = signal;
+            event.sigev_notify_thread_id = libc::gettid();
+            let mut timer = null_mut();
+            check(libc::timer_create(libc::CLOCK_MONOTONIC, &mut event, &mut timer))?;
+            let interruptions = Interruptions(timer);
+            check(libc::timer_settime(timer, 0, &times, null_mut()))?;
+            Ok(interruptions)
+        }
+    }
+}
+
+impl Drop for Interruptions {
+    fn drop(&mut self) {
+        // SAFETY: the timer was created and not deleted.
+        unsafe { libc::timer_delete(self.0) };
+    }
+}
+
 /// Places a read lease on `file`, which must be open for reading only (fcntl(2), F_SETLEASE).
 pub fn set_read_lease(file: &File) -> io::Result<()> {
     // A process that opens the file for writing makes the kernel send SIGIO, whose default ends the
@@ -76,7 +133,11 @@ const F_SETSIG: libc::c_int = 10;
 
 fn fcntl(file: &File, command: libc::c_int, argument: libc::c_int) -> io::Result<libc::c_int> {
     // SAFETY: the descriptor is open, and these commands take and return integers.
-    match unsafe { libc::fcntl(file.as_raw_fd(), command, argument) } {
+    check(unsafe { libc::fcntl(file.as_raw_fd(), command, argument) })
+}
+
+fn check(result: libc::c_int) -> io::Result<libc::c_int> {
+    match result {
         -1 => Err(io::Error::last_os_error()),
         result => Ok(result),
     }

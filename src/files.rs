@@ -1,11 +1,9 @@
-//! Opening, reading and locking files that other programs write too: sessions, settings and data.
+//! Opening and reading files that other programs write too: sessions, settings and data.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-use std::thread::sleep;
-use std::time::{Duration, Instant};
 
 use rustix::fs::OFlags;
 use rustix::io::Errno;
@@ -17,9 +15,6 @@ pub const MAX_SIZE: u64 = 16 * 1024 * 1024;
 /// The maximum number of times that a file is opened if other clients of a network file system replace
 /// it.
 const OPENINGS: usize = 10;
-
-/// The pause between two attempts to take a lock. `flock` can wait by itself, but without a timeout.
-const LOCK_PAUSE: Duration = Duration::from_millis(1);
 
 /// Why a file cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -116,41 +111,4 @@ pub fn read(file: &File) -> Result<(Vec<u8>, Metadata), Fault> {
     // The file may grow during the read.
     file.take(MAX_SIZE).read_to_end(&mut bytes)?;
     Ok((bytes, metadata))
-}
-
-/// The two kinds of `flock`.
-#[derive(Clone, Copy, Debug)]
-pub enum Lock {
-    Shared,
-    Exclusive,
-}
-
-/// Waits up to `timeout` for a lock on `file`, which holds until the file is closed or unlocked.
-/// Returns whether it was taken.
-///
-/// fs2 is called by its full path, here and in [`unlock`]: `File` has methods of the same names.
-pub fn lock(file: &File, lock: Lock, timeout: Duration) -> io::Result<bool> {
-    let mut started = None;
-    loop {
-        let attempt = match lock {
-            Lock::Shared => fs2::FileExt::try_lock_shared(file),
-            Lock::Exclusive => fs2::FileExt::try_lock_exclusive(file),
-        };
-        match attempt {
-            Ok(()) => return Ok(true),
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                if started.get_or_insert_with(Instant::now).elapsed() >= timeout {
-                    return Ok(false);
-                }
-                sleep(LOCK_PAUSE);
-            }
-            Err(error) => return Err(error),
-        }
-    }
-}
-
-/// Releases a lock before its file is closed.
-pub fn unlock(file: &File) -> io::Result<()> {
-    fs2::FileExt::unlock(file)
 }

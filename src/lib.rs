@@ -35,6 +35,7 @@ mod fuzz;
 pub mod invariants;
 mod json;
 pub mod leave;
+mod lock;
 pub mod log;
 mod model;
 pub mod responder;

@@ -14,7 +14,8 @@ use rustix::io::Errno;
 use rustix::process::{geteuid, getuid};
 
 use super::{Error, Lifetime, Session, SessionConfig, SessionFolder, SessionId};
-use crate::files::{self, Fault, Lock};
+use crate::files::{self, Fault};
+use crate::lock;
 
 /// The timeout for a PHP page that holds the session
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
@@ -32,11 +33,11 @@ pub fn read(
     // For reading and writing, as in PHP, but without creating it.
     let mut options = OpenOptions::new();
     let read = files::open_and(options.read(true).write(true), &path, |file| {
-        if !files::lock(&file, Lock::Shared, LOCK_TIMEOUT)? {
+        if !lock::take(&file, lock::Kind::Shared, LOCK_TIMEOUT)? {
             return Ok(None);
         }
         let (bytes, metadata) = files::read(&file)?;
-        files::unlock(&file)?;
+        lock::release(&file)?;
         Ok(Some((file, bytes, metadata)))
     });
     let read = read.map_err(|fault| refused(&path, &folder.folder, fault))?;

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use super::Error;
 use super::file::{create_folder, is_at};
-use crate::files::{self, Fault, Lock};
+use crate::files::{self, Fault};
+use crate::lock;
 
 /// The timeout of a writer that waits for other writers of the same aulario.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -31,11 +32,11 @@ impl WriteLock {
         let mut options = OpenOptions::new();
         options.read(true).write(true).mode(0o660);
         for _ in 0..=RETRIES {
-            let locked = match lock(&mut options, &path) {
+            let locked = match open_and_lock(&mut options, &path) {
                 Err(fault) if fault.is_absent() => {
                     // The new folder is flushed together with the first file in it.
                     create_folder(folder)?;
-                    lock(options.create(true), &path)
+                    open_and_lock(options.create(true), &path)
                 }
                 locked => locked,
             };
@@ -61,9 +62,12 @@ impl WriteLock {
 }
 
 /// Opens and locks the file at `path`; `None` if another writer has the lock.
-fn lock(options: &mut OpenOptions, path: &Path) -> Result<Option<(File, Metadata)>, Fault> {
+fn open_and_lock(
+    options: &mut OpenOptions,
+    path: &Path,
+) -> Result<Option<(File, Metadata)>, Fault> {
     files::open_and(options, path, |file| {
-        let is_locked = files::lock(&file, Lock::Exclusive, TIMEOUT)?;
+        let is_locked = lock::take(&file, lock::Kind::Exclusive, TIMEOUT)?;
         let metadata = file.metadata()?;
         Ok(is_locked.then_some((file, metadata)))
     })

@@ -1,16 +1,17 @@
 //! The systemd units: `systemd-analyze`, and `strace`.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
+use std::fs::{self, File};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::thread;
 
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-use crate::support::fastcgi::Client;
+use crate::support::fastcgi::{Client, request};
 use crate::support::*;
 
 const ANALYZE: &str = "systemd-analyze, of Debian's systemd";
@@ -87,8 +88,9 @@ fn the_service_may_make_every_system_call_that_a_request_needs() {
     let mut strace = strace.stdin(listener).stdout(Stdio::null()).spawn().expect("strace");
     let plates = json!({"primero": {"name": "Lentejas"}});
     let body = json!({"date": DATE, "menu_type": "basal", "plates": plates}).to_string();
-    // The first makes folders and a file, the second replaces the file.
-    for _ in 0..2 {
+    let session = school.sessions().join("sess_admin");
+    // The first waits for its session and makes folders and a file, the second replaces the file.
+    for has_to_wait in [true, false] {
         let parameters = [
             ("REQUEST_METHOD", "POST"),
             ("QUERY_STRING", "action=save_menu&aulario=aula1"),
@@ -96,7 +98,15 @@ fn the_service_may_make_every_system_call_that_a_request_needs() {
             ("CONTENT_LENGTH", &body.len().to_string()),
             ("HTTP_COOKIE", "PHPSESSID=admin"),
         ];
-        let reply = Client::connect(&path).ask(false, &parameters, body.as_bytes());
+        let page = File::open(&session).unwrap();
+        page.lock().unwrap();
+        let mut client = Client::connect(&path);
+        client.send(request(false, &parameters, body.as_bytes()));
+        while has_to_wait && waiting(&session).is_empty() {
+            thread::yield_now();
+        }
+        drop(page);
+        let reply = client.reply();
         assert!(reply.stdout.starts_with("Status: 200"), "{reply:?}");
     }
     let children = format!("/proc/{0}/task/{0}/children", strace.id());
@@ -110,6 +120,8 @@ fn the_service_may_make_every_system_call_that_a_request_needs() {
         .map(|(name, _)| name.to_owned())
         .filter(|name| name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_'))
         .collect();
-    assert!(calls.contains("renameat2") && calls.contains("fcntl"), "{calls:?}");
+    for needed in ["renameat2", "fcntl", "timer_create"] {
+        assert!(calls.contains(needed), "{calls:?}");
+    }
     assert_eq!(&calls - &allowed(), BTreeSet::new());
 }

@@ -6,3 +6,4 @@ mod store;
 #[path = "../support/mod.rs"]
 mod support;
 mod together;
+mod waits;

@@ -12,3 +12,4 @@ mod store;
 #[path = "../support/mod.rs"]
 mod support;
 mod together;
+mod waits;

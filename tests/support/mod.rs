@@ -9,7 +9,7 @@ pub mod site;
 
 use std::fs::{self, OpenOptions, Permissions};
 use std::io::Write;
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -213,6 +213,15 @@ pub fn session_of(centro: &str, permissions: &[&str]) -> String {
         permissions.len(),
         centro.len(),
     )
+}
+
+/// The numbers of the processes that wait for a lock on the file at `path` (proc_locks(5)).
+pub fn waiting(path: &Path) -> Vec<u32> {
+    let inode = format!(":{}", fs::metadata(path).unwrap().ino());
+    let locks = fs::read_to_string("/proc/locks").unwrap();
+    let fields = locks.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let waiting = fields.filter(|fields| fields[1] == "->" && fields[6].ends_with(&inode));
+    waiting.map(|fields| fields[5].parse().unwrap()).collect()
 }
 
 /// The output of `php` for `code`, which reads its arguments from `$argv`.

@@ -1,0 +1,70 @@
+//! Requests that wait for a lock beside PHP's pages.
+
+use std::fs::File;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::process;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use crate::support::*;
+
+/// The time that a page holds the lock.
+const PAGE: Duration = Duration::from_millis(300);
+
+/// Makes five requests while two pages hold the lock on `path` in turn. Each releases it only when
+/// the other waits for it, and asks for it again when the other has it. On average a request may have
+/// to wait for four pages: a program that polls waits for more.
+fn beside_pages(path: &Path, request: impl Fn()) {
+    const DONE: usize = 1 << 32;
+    // The page with an even number is the first thread's.
+    let pages = AtomicUsize::new(0);
+    let is_next = || waiting(path).contains(&process::id());
+    let is_done = || pages.load(Ordering::SeqCst) >= DONE;
+    thread::scope(|scope| {
+        for page in 0..2 {
+            let (pages, is_done, is_next) = (&pages, &is_done, &is_next);
+            scope.spawn(move || {
+                let file = File::open(path).unwrap();
+                while !is_done() {
+                    if pages.load(Ordering::SeqCst) % 2 != page {
+                        thread::yield_now();
+                        continue;
+                    }
+                    file.lock().unwrap();
+                    pages.fetch_add(1, Ordering::SeqCst);
+                    thread::sleep(PAGE);
+                    while !is_next() && !is_done() {
+                        thread::yield_now();
+                    }
+                    file.unlock().unwrap();
+                }
+            });
+        }
+        while !is_next() {
+            thread::yield_now();
+        }
+        let before = pages.load(Ordering::SeqCst);
+        // The pages end even if a request fails.
+        let requests = catch_unwind(AssertUnwindSafe(|| (0..5).for_each(|_| request())));
+        let pages = pages.fetch_add(DONE, Ordering::SeqCst) - before;
+        assert!(requests.is_ok());
+        assert!(pages <= 20, "{pages} pages came first");
+    });
+}
+
+#[test]
+fn a_read_waits_for_its_session_in_the_queue_of_the_pages() {
+    let school = School::new();
+    beside_pages(&school.sessions().join("sess_teacher"), || {
+        school.get("get_menu_types").run().ok();
+    });
+}
+
+#[test]
+fn a_write_waits_for_its_aulario_in_the_queue_of_the_others() {
+    let school = School::new();
+    school.save(save("first"));
+    beside_pages(&school.path(LOCK), || drop(school.save(save("second"))));
+}
