@@ -61,6 +61,17 @@ impl WriteLock {
     }
 }
 
+/// Opens and locks a folder, in which then only this writer touches temporary files. The lock of the
+/// aulario is not enough: if its file is deleted, two writers hold a lock each.
+pub fn lock_folder(folder: &Path) -> Result<File, Error> {
+    let file = File::open(folder).map_err(Error::io("open folder", folder))?;
+    let is_locked = lock::take(&file, lock::Kind::Exclusive, TIMEOUT);
+    match is_locked.map_err(Error::io("lock folder", folder))? {
+        true => Ok(file),
+        false => Err(Error::Busy),
+    }
+}
+
 /// Opens and locks the file at `path`; `None` if another writer has the lock.
 fn open_and_lock(
     options: &mut OpenOptions,

@@ -1,15 +1,15 @@
 //! Replacing a data file atomically, while other processes of this program, and PHP, which takes no
 //! lock, write the same file.
 //!
-//! The new content is written to `.<name>.tmp` in the same folder and flushed. Then, holding the
-//! aulario's lock:
+//! The new content is written to `.<name>.tmp` in the same folder, which is locked too, and flushed.
+//! Then, holding the aulario's lock:
 //!
 //! 1. A read lease keeps PHP from opening the old file for writing ([`Lease`]).
 //! 2. The file must still be the one that was read, with the same content.
 //! 3. The two files exchange their names, so that the old file always has a name.
-//! 4. The folder is flushed. If a PHP page looked the path up before the exchange, it now waits for
-//!    the lease: then the names are exchanged back, and the change is repeated after the page has
-//!    saved.
+//! 4. If a PHP page looked the path up before the exchange, it now waits for the lease: then the names
+//!    are exchanged back, and the change is repeated after the page has saved. Else the folder is
+//!    flushed, and the lease is checked again.
 //! 5. The old file, under the temporary name, is removed.
 //!
 //! A crash at any point leaves the old or the new file in place, complete. If the file system has no
@@ -28,9 +28,9 @@ use rustix::io::Errno;
 
 use super::Error;
 use super::access::{self, Access, User};
-use super::file::{Snapshot, flush_parent, is_same, parent};
+use super::file::{Snapshot, is_same, parent};
 use super::lease::Lease;
-use super::lock::WriteLock;
+use super::lock::{WriteLock, lock_folder};
 
 /// The result of an attempt to replace a file.
 #[derive(Debug, PartialEq)]
@@ -66,10 +66,9 @@ fn exchange(
     let Some(lease) = Lease::take(&snapshot.file) else {
         return Err(Error::Busy);
     };
-    let is_ours = lock.is_held() && temporary.is_own(&temporary.path);
     let is_unmodified =
         snapshot.is_at(path)? && snapshot.is_unmodified().map_err(Error::io("read again", path))?;
-    if !is_ours || !is_unmodified || lease.is_breaking() {
+    if !lock.is_held() || !is_unmodified || lease.is_breaking() {
         return Ok(Outcome::Conflict);
     }
     match renameat_with(CWD, &temporary.path, CWD, path, RenameFlags::EXCHANGE) {
@@ -86,34 +85,29 @@ fn exchange(
         Err(Errno::NOENT) => return Ok(Outcome::Conflict),
         Err(error) => return Err(Error::io("exchange with the new file", path)(error.into())),
     }
-    // An error in these checks counts as a conflict: the names can still be exchanged back.
-    let is_ours = temporary.is_own(path)
+    // At once, before the flush: until the names are exchanged back, another page may save to the new
+    // file, and this save would be lost. An error in these checks counts as a conflict: the names can
+    // still be exchanged back.
+    let is_ours = !lease.is_breaking()
+        && temporary.is_at(path)
         && snapshot.is_at(&temporary.path).unwrap_or(false)
         && snapshot.is_unmodified().unwrap_or(false);
-    let flushed = if is_ours { flush(path) } else { Ok(Outcome::Conflict) };
-    if !is_ours || lease.is_breaking() {
-        if lock.is_held() {
-            // Another program has replaced or deleted the new file: that stays.
-            if !temporary.is_own(path) {
-                return Ok(Outcome::Conflict);
-            }
-        } else if !snapshot.is_at(&temporary.path).unwrap_or(false) {
-            // The lock file was deleted, and another writer may have removed the old file.
-            let missing = io::Error::from(ErrorKind::NotFound);
-            return Err(Error::unflushed("find the old file", path)(missing));
+    if is_ours {
+        let flushed = temporary.flush_folder(path);
+        if !lease.is_breaking() {
+            return flushed;
         }
+    }
+    // If another program has replaced or deleted the new file, that stays.
+    if temporary.is_at(path) {
         renameat_with(CWD, &temporary.path, CWD, path, RenameFlags::EXCHANGE)
             .map_err(|error| Error::unflushed("exchange back", path)(error.into()))?;
-        return Ok(Outcome::Conflict);
     }
-    drop(lease);
-    // If this fails, the next writer removes it.
-    _ = fs::remove_file(&temporary.path);
-    flushed
+    Ok(Outcome::Conflict)
 }
 
 fn put_new(path: &Path, temporary: &Temporary, lock: &WriteLock) -> Result<Outcome, Error> {
-    if !(lock.is_held() && temporary.is_own(&temporary.path)) {
+    if !lock.is_held() {
         return Ok(Outcome::Conflict);
     }
     let moved = match renameat_with(CWD, &temporary.path, CWD, path, RenameFlags::NOREPLACE) {
@@ -128,33 +122,31 @@ fn put_new(path: &Path, temporary: &Temporary, lock: &WriteLock) -> Result<Outco
 /// repeats a request that was not answered.
 fn settle(moved: io::Result<()>, path: &Path, temporary: &Temporary) -> Result<Outcome, Error> {
     match moved {
-        Err(error) if !temporary.is_own(path) => match error.kind() {
+        Err(error) if !temporary.is_at(path) => match error.kind() {
             // The folder, or the temporary file, was deleted; or another writer created the file.
             ErrorKind::NotFound | ErrorKind::AlreadyExists => Ok(Outcome::Conflict),
             _ => Err(Error::io("rename to", path)(error)),
         },
-        _ => flush(path),
+        _ => temporary.flush_folder(path),
     }
 }
 
-/// Flushes the folder of `path`, so that a replacement survives a power cut.
-fn flush(path: &Path) -> Result<Outcome, Error> {
-    flush_parent(path).map_err(Error::unflushed("flush the folder", path))?;
-    Ok(Outcome::Replaced)
-}
-
 /// The new file under its temporary name. It is on the same file system as the file that it replaces.
-/// Every writer uses the same name, so that leftovers do not accumulate. Removed when dropped.
+/// Every writer uses the same name, so that leftovers do not accumulate. When dropped, the file of this
+/// name is removed: the new one, or after an exchange the old one.
 struct Temporary {
     path: PathBuf,
     file: File,
     created: Metadata,
+    /// Locked until the name is free
+    folder: File,
 }
 
 impl Temporary {
-    /// Creates it with the owner, group and mode of the file of `snapshot`. The caller holds the
-    /// lock, so an existing temporary file is from a writer that was killed.
+    /// Creates it with the owner, group and mode of the file of `snapshot`. As the folder is
+    /// locked, an existing temporary file is from a writer that was killed.
     fn create(path: &Path, snapshot: Option<&Snapshot>) -> Result<Temporary, Error> {
+        let folder = lock_folder(parent(path))?;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let temporary = path.with_file_name(format!(".{name}.tmp"));
         // The mode of the old file is set after the owner.
@@ -163,7 +155,8 @@ impl Temporary {
         let created = match create() {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
                 match fs::remove_file(&temporary).and_then(|()| create()) {
-                    // Another writer was faster: the lock file was deleted.
+                    // Another writer was faster: on a network file system, where the lock of the folder
+                    // does not reach other servers, the lock file was deleted.
                     Err(error)
                         if matches!(
                             error.kind(),
@@ -179,7 +172,7 @@ impl Temporary {
         };
         let file = created.map_err(Error::io("create", &temporary))?;
         let created = file.metadata().map_err(Error::io("stat", &temporary))?;
-        let temporary = Temporary { path: temporary, file, created };
+        let temporary = Temporary { path: temporary, file, created, folder };
         if let Some(snapshot) = snapshot {
             temporary.keep_access(snapshot.access(), path)?;
         }
@@ -188,7 +181,7 @@ impl Temporary {
 
     /// Sets the owner, group and mode of the `old` file at `path`, see [`access::of_replacement`].
     fn keep_access(&self, old: Access, path: &Path) -> Result<(), Error> {
-        let folder = fs::metadata(parent(path)).map_err(Error::io("stat the folder of", path))?;
+        let folder = self.folder.metadata().map_err(Error::io("stat the folder of", path))?;
         let user = User::of_process();
         let Some(access) = access::of_replacement(old, (&folder).into(), &user) else {
             let why = format!(
@@ -213,16 +206,20 @@ impl Temporary {
     }
 
     /// Whether `path` is this file.
-    fn is_own(&self, path: &Path) -> bool {
+    fn is_at(&self, path: &Path) -> bool {
         fs::symlink_metadata(path).is_ok_and(|found| is_same(&found, &self.created))
+    }
+
+    /// Flushes the folder, so that the replacement of `path` survives a power cut.
+    fn flush_folder(&self, path: &Path) -> Result<Outcome, Error> {
+        self.folder.sync_all().map_err(Error::unflushed("flush the folder", path))?;
+        Ok(Outcome::Replaced)
     }
 }
 
 impl Drop for Temporary {
     fn drop(&mut self) {
         // If this fails, the next writer removes it.
-        if self.is_own(&self.path) {
-            _ = fs::remove_file(&self.path);
-        }
+        _ = fs::remove_file(&self.path);
     }
 }

@@ -2,10 +2,10 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Lines, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStderr, Command, Stdio};
 
 use super::fastcgi::{self, Client, Held};
 use super::{FASTCGI, Value, output};
@@ -209,18 +209,85 @@ impl Cgi {
     /// with its process id, then lets it continue.
     #[track_caller]
     pub fn stopped(&self, at: &str, meanwhile: impl FnOnce(&str)) -> Answer {
-        let trace = format!("trace={}", at.split(':').next().unwrap());
-        let inject = format!("inject={at}:signal=STOP");
-        let mut child = self.clone().under(&["strace", "-e", &trace, "-e", &inject]).start();
-        let mut trace = BufReader::new(child.stderr.take().unwrap()).lines();
-        while !trace.next().expect("a stop").unwrap().contains("stopped by SIGSTOP") {}
-        let children = format!("/proc/{0}/task/{0}/children", child.id());
-        let children = fs::read_to_string(children).unwrap();
-        let pid = children.trim();
-        meanwhile(pid);
-        output(Command::new("sh").args(["-c", &format!("kill -CONT {pid}")]), "dash");
-        trace.for_each(drop);
-        Answer::of(child)
+        let mut traced = self.traced(&[], &[at]);
+        meanwhile(&traced.wait_for_stop());
+        traced.resume();
+        traced.answer().0
+    }
+
+    /// Starts the program under strace, which shows the system calls `calls` and stops it after each
+    /// system call of `stops` (`fsync:when=1`).
+    #[track_caller]
+    pub fn traced(&self, calls: &[&str], stops: &[&str]) -> Traced {
+        let stopped = stops.iter().map(|at| at.split(':').next().unwrap());
+        let shown: Vec<&str> = calls.iter().copied().chain(stopped).collect();
+        let mut options = vec!["-e".to_owned(), format!("trace={}", shown.join(","))];
+        for at in stops {
+            options.extend(["-e".to_owned(), format!("inject={at}:signal=STOP")]);
+        }
+        let options: Vec<&str> = options.iter().map(String::as_str).collect();
+        let mut child = self.clone().under(&["strace"]).under(&options).start();
+        let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        Traced { child, lines, trace: Vec::new() }
+    }
+}
+
+/// The program under strace.
+pub struct Traced {
+    child: Child,
+    lines: Lines<BufReader<ChildStderr>>,
+    /// The lines of the trace so far
+    trace: Vec<String>,
+}
+
+impl Traced {
+    /// Waits for a line of the trace that contains one of `parts`.
+    #[track_caller]
+    pub fn wait_for(&mut self, parts: &[&str]) {
+        loop {
+            let line = self.lines.next().expect("another line of the trace").unwrap();
+            let is_found = parts.iter().any(|part| line.contains(part));
+            self.trace.push(line);
+            if is_found {
+                return;
+            }
+        }
+    }
+
+    /// Waits until the program is stopped. Returns its process id.
+    #[track_caller]
+    pub fn wait_for_stop(&mut self) -> String {
+        self.wait_for(&["stopped by SIGSTOP"]);
+        self.pid()
+    }
+
+    fn pid(&self) -> String {
+        let children = format!("/proc/{0}/task/{0}/children", self.child.id());
+        fs::read_to_string(children).unwrap().trim().to_owned()
+    }
+
+    #[track_caller]
+    pub fn resume(&self) {
+        self.signal("CONT");
+    }
+
+    #[track_caller]
+    pub fn kill(mut self) {
+        self.signal("KILL");
+        self.child.wait().unwrap();
+    }
+
+    #[track_caller]
+    fn signal(&self, name: &str) {
+        let kill = format!("kill -{name} {}", self.pid());
+        output(Command::new("sh").args(["-c", &kill]), "dash");
+    }
+
+    /// The answer of the program, and the whole trace.
+    #[track_caller]
+    pub fn answer(mut self) -> (Answer, Vec<String>) {
+        self.trace.extend(self.lines.map(Result::unwrap));
+        (Answer::of(self.child), self.trace)
     }
 }
 

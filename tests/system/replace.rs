@@ -4,7 +4,7 @@
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -16,11 +16,14 @@ use crate::support::*;
 const BY_PHP: &str =
     r#"{"date":"2026-11-20","menus":{"basal":{"plates":{"cena":{"name":"PHP"}}}}}"#;
 
-/// Starts a PHP page that saves [`BY_PHP`]; returns once it waits in open(2) or has ended.
-fn php_saves(school: &School) -> std::process::Child {
+/// The temporary name of the file of the day. After the exchange, the old file has it.
+const TEMPORARY: &str = "aula1/Comedor/2026-11/20/._datos.json.tmp";
+
+/// Starts a PHP page that saves [`BY_PHP`] to `path`; returns once it waits in open(2) or has ended.
+fn php_saves(path: &Path) -> Child {
     let code = "file_put_contents($argv[1], $argv[2]);";
     let mut php = Command::new("php");
-    php.args(["-r", code, "--"]).arg(school.path(DAY)).arg(BY_PHP).stdout(Stdio::null());
+    php.args(["-r", code, "--"]).arg(path).arg(BY_PHP).stdout(Stdio::null());
     let mut page = php.spawn().expect("this test needs php: apt-get install php-cli");
     let wchan = format!("/proc/{}/wchan", page.id());
     while page.try_wait().unwrap().is_none() {
@@ -36,7 +39,7 @@ fn php_saves(school: &School) -> std::process::Child {
 fn assert_nothing_lost(school: &School, at: &str) {
     let mut page = None;
     let save = school.post("save_menu").json(&save("CGI"));
-    let answer = save.stopped(at, |_| page = Some(php_saves(school)));
+    let answer = save.stopped(at, |_| page = Some(php_saves(&school.path(DAY))));
     assert!(page.unwrap().wait().unwrap().success());
     answer.ok();
     let plates = school.menu("basal")["menu"]["plates"].clone();
@@ -64,6 +67,26 @@ fn save_by_php_at_any_step_of_a_replacement_is_kept() {
             }
         }
     }
+}
+
+/// In the meantime other pages save to the new file, and each of their saves would be lost.
+#[test]
+fn names_are_exchanged_back_before_the_flush_if_a_page_waits() {
+    let school = School::new();
+    school.save(save("old"));
+    let save = school.post("save_menu").json(&save("CGI"));
+    let mut writer = save.traced(&["fsync", "renameat2"], &["renameat2:when=1"]);
+    writer.wait_for_stop();
+    // As a page that looked the path up before the exchange.
+    let mut page = php_saves(&school.path(TEMPORARY));
+    writer.resume();
+    let (answer, trace) = writer.answer();
+    assert!(page.wait().unwrap().success());
+    answer.ok();
+    let calls = trace.iter().filter_map(|line| Some(line.split_once('(')?.0));
+    let calls: Vec<&str> = calls.filter(|call| !call.starts_with("---")).collect();
+    assert_eq!(calls[..3], ["fsync", "renameat2", "renameat2"], "{trace:#?}");
+    assert_eq!(school.menu("basal")["menu"]["plates"]["cena"]["name"], "PHP");
 }
 
 #[test]
@@ -202,9 +225,7 @@ fn deleted_or_replaced_lock_file_loses_no_acknowledged_write() {
                         let answer = school.post("add_menu_type").json(&body).run();
                         match answer.status {
                             200 => acknowledged.lock().unwrap().push(id),
-                            503 => _ = answer.fails("BUSY"),
-                            // Two writers met, and it is not known which change is stored.
-                            _ => assert!(answer.fails("INTERNAL_ERROR").log.contains("old file")),
+                            _ => _ = answer.fails("BUSY"),
                         }
                     }
                 })
@@ -228,20 +249,50 @@ fn deleted_or_replaced_lock_file_loses_no_acknowledged_write() {
 fn writer_starts_over_if_its_lock_file_is_deleted() {
     let school = School::new();
     school.save(save("old"));
-    let first = school.post("save_menu").json(&json!({
-        "date": DATE, "menu_type": "basal", "plates": {"primero": {"name": "first"}},
+    let second = school.post("save_menu").json(&json!({
+        "date": DATE, "menu_type": "basal", "plates": {"segundo": {"name": "second"}},
     }));
+    let mut other = None;
+    let first = school.post("save_menu").json(&save("first"));
     let answer = first.stopped("fsync:when=1", |_| {
         fs::remove_file(school.path(LOCK)).unwrap();
-        let plates = json!({"segundo": {"name": "second"}});
-        school.save(json!({"date": DATE, "menu_type": "basal", "plates": plates}));
+        let other = other.insert(second.traced(&["flock"], &[]));
+        // It has a lock of its own, and now waits for that of the folder.
+        other.wait_for(&["EAGAIN"]);
     });
     answer.ok();
+    other.unwrap().answer().0.ok();
     let plates = &school.menu("basal")["menu"]["plates"];
     assert_eq!(
         (&plates["primero"]["name"], &plates["segundo"]["name"]),
         (&json!("first"), &json!("second"))
     );
+}
+
+#[test]
+fn file_is_complete_after_a_kill_even_if_the_lock_file_was_deleted() {
+    let school = School::new();
+    school.save(save("old"));
+    let first = school.post("save_menu").json(&save("first"));
+    let (answer, trace) = first.trace(&["-e", "trace=fcntl,renameat2"]);
+    answer.ok();
+    let looks = trace.lines().take_while(|line| line.starts_with("fcntl")).count();
+    let last_look = format!("fcntl:when={looks}");
+    let mut first = first.traced(&[], &[&last_look, "renameat2:when=1"]);
+    first.wait_for_stop();
+    fs::remove_file(school.path(LOCK)).unwrap();
+    // Another writer, with a lock of its own, that stops before it has filled its temporary file.
+    let second = school.post("save_menu").json(&save("second"));
+    let mut second = second.traced(&["flock"], &["fchmod:when=1"]);
+    second.wait_for(&["stopped by SIGSTOP", "EAGAIN"]);
+    first.resume();
+    first.wait_for_stop();
+    first.kill();
+    let day: Value = serde_json::from_str(&school.read(DAY)).expect("a complete file");
+    assert_eq!(day["menus"]["basal"]["plates"]["primero"]["name"], "first");
+    second.wait_for_stop();
+    second.resume();
+    second.answer().0.ok();
 }
 
 #[test]
@@ -275,15 +326,14 @@ fn writer_that_waited_for_a_moved_lock_file_disturbs_no_other() {
 fn temporary_file_that_another_writer_removes_is_busy() {
     let school = School::new();
     school.save(save("old"));
-    let temporary = "aula1/Comedor/2026-11/20/._datos.json.tmp";
     let write = school.post("save_menu").json(&save("new"));
-    school.write(temporary, "half");
+    school.write(TEMPORARY, "half");
     let (answer, trace) = write.trace(&[]);
     answer.ok();
     let opened: Vec<&str> = trace.lines().filter(|line| line.starts_with("openat(")).collect();
     let found = 1 + opened.iter().position(|line| line.contains("EEXIST")).expect("a leftover");
-    school.write(temporary, "half");
-    let remove = |_: &str| fs::remove_file(school.path(temporary)).unwrap();
+    school.write(TEMPORARY, "half");
+    let remove = |_: &str| fs::remove_file(school.path(TEMPORARY)).unwrap();
     write.stopped(&format!("openat:when={found}"), remove).fails("BUSY");
 }
 
