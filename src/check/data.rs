@@ -274,8 +274,11 @@ impl Survey<'_> {
             }
             let folder = path.parent().and_then(|folder| fs::metadata(folder).ok());
             let may_replace = folder.is_some_and(|folder| {
-                let folder = FileAccess::from(&folder);
-                access::of_replacement(snapshot.access(), folder, &self.user.ids).is_some()
+                let (old, folder) = (snapshot.access(), FileAccess::from(&folder));
+                let acl = snapshot.attributes().ok().and_then(|known| known.acl(old.mode));
+                acl.is_some_and(|acl| {
+                    access::of_replacement(old, &acl, folder, &self.user.ids).is_some()
+                })
             });
             if !may_replace {
                 self.closed.push(path.to_owned());

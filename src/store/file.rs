@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use super::Error;
 use super::access::Access;
+use super::attributes::Attributes;
 use crate::files;
 use crate::json::Value;
 
@@ -54,6 +55,11 @@ impl Snapshot {
 
     pub fn access(&self) -> Access {
         (&self.metadata).into()
+    }
+
+    /// The extended attributes, as they are now.
+    pub fn attributes(&self) -> io::Result<Attributes> {
+        Attributes::of(&self.file)
     }
 
     /// Whether `path` is this file.
@@ -153,6 +159,6 @@ pub fn parent(path: &Path) -> &Path {
 }
 
 /// Flushes the entries of the folder of `path` to disk.
-pub fn flush_parent(path: &Path) -> io::Result<()> {
+fn flush_parent(path: &Path) -> io::Result<()> {
     File::open(parent(path))?.sync_all()
 }

@@ -14,6 +14,8 @@
 //! unless the application modified it in the meantime ([`mod@replace`]).
 
 pub(crate) mod access;
+mod acl;
+mod attributes;
 pub(crate) mod file;
 mod lease;
 mod lock;

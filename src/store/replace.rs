@@ -27,7 +27,7 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 
 use super::Error;
-use super::access::{self, Access, User};
+use super::access::{self, User};
 use super::file::{Snapshot, is_same, parent};
 use super::lease::Lease;
 use super::lock::{WriteLock, lock_folder};
@@ -143,7 +143,7 @@ struct Temporary {
 }
 
 impl Temporary {
-    /// Creates it with the owner, group and mode of the file of `snapshot`. As the folder is
+    /// Creates it with the owner, group, mode and attributes of the file of `snapshot`. As the folder is
     /// locked, an existing temporary file is from a writer that was killed.
     fn create(path: &Path, snapshot: Option<&Snapshot>) -> Result<Temporary, Error> {
         let folder = lock_folder(parent(path))?;
@@ -174,19 +174,25 @@ impl Temporary {
         let created = file.metadata().map_err(Error::io("stat", &temporary))?;
         let temporary = Temporary { path: temporary, file, created, folder };
         if let Some(snapshot) = snapshot {
-            temporary.keep_access(snapshot.access(), path)?;
+            temporary.keep_access(snapshot, path)?;
         }
         Ok(temporary)
     }
 
-    /// Sets the owner, group and mode of the `old` file at `path`, see [`access::of_replacement`].
-    fn keep_access(&self, old: Access, path: &Path) -> Result<(), Error> {
+    /// Sets the owner, group, attributes and mode of the old file at `path`, see
+    /// [`access::of_replacement`].
+    fn keep_access(&self, old: &Snapshot, path: &Path) -> Result<(), Error> {
         let folder = self.folder.metadata().map_err(Error::io("stat the folder of", path))?;
         let user = User::of_process();
-        let Some(access) = access::of_replacement(old, (&folder).into(), &user) else {
+        let attributes = old.attributes().map_err(Error::io("read the attributes of", path))?;
+        let access = attributes
+            .acl(old.access().mode)
+            .and_then(|acl| access::of_replacement(old.access(), &acl, (&folder).into(), &user));
+        let Some(access) = access else {
             let why = format!(
                 "user {} cannot replace it without locking out its owner: it must belong to the \
-                 same user, or to a group that can write it and that this user is a member of",
+                 same user, or to a group that can write it and that this user is a member of, or \
+                 its access control list must name its owner and group",
                 user.uid
             );
             return Err(Error::unusable(path, why));
@@ -195,6 +201,7 @@ impl Temporary {
             fchown(&self.file, Some(access.uid), Some(access.gid))
                 .map_err(Error::io("keep the owner and group of", path))?;
         }
+        attributes.set(&self.file).map_err(Error::io("keep the access control list of", path))?;
         self.file
             .set_permissions(Permissions::from_mode(access.mode))
             .map_err(Error::io("keep the mode of", path))

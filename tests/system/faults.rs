@@ -185,7 +185,7 @@ fn a_kill_at_any_system_call_leaves_the_old_or_the_new_file() {
 #[test]
 fn the_answer_is_correct_after_an_error_of_any_system_call() {
     // Those on files. The tests of the responder cover the calls on its connections.
-    const CALLS: [&str; 22] = [
+    const CALLS: [&str; 26] = [
         "openat",
         "open",
         "read",
@@ -208,6 +208,10 @@ fn the_answer_is_correct_after_an_error_of_any_system_call() {
         "fchown",
         "utimensat",
         "readlink",
+        "flistxattr",
+        "fgetxattr",
+        "fsetxattr",
+        "fremovexattr",
     ];
     let (mut errors, mut answers) = (0, BTreeMap::<String, usize>::new());
     for write in writes() {

@@ -1,5 +1,6 @@
 //! Tests that need root, strace, valgrind or `php-cli`: `cargo test --test system`.
 
+mod attributes;
 mod budget;
 mod check;
 mod check_machine;

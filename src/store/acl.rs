@@ -1,0 +1,109 @@
+//! Access control lists (acl(5)), in the form of Linux's attribute (`linux/posix_acl_xattr.h`).
+
+/// What an access control list grants to others than the owner of a file. Permissions are those of a
+/// digit of a mode: 4 read, 2 write, 1 execute.
+#[derive(Debug, PartialEq)]
+pub struct Acl {
+    /// The named users
+    pub users: Vec<(u32, u32)>,
+    /// The named groups
+    pub groups: Vec<(u32, u32)>,
+    /// The file's own group
+    pub group: u32,
+    /// The maximum for named users and all groups
+    pub mask: u32,
+}
+
+impl Acl {
+    /// A file without a list: the mode says what its group may do.
+    pub fn of_mode(mode: u32) -> Acl {
+        Acl { users: Vec::new(), groups: Vec::new(), group: mode >> 3 & 7, mask: 7 }
+    }
+
+    /// `None` if the value is malformed, or of another version.
+    pub fn parse(value: &[u8]) -> Option<Acl> {
+        const VERSION: [u8; 4] = [2, 0, 0, 0];
+        const OWNER: u16 = 0x01;
+        const USER: u16 = 0x02;
+        const OWN_GROUP: u16 = 0x04;
+        const GROUP: u16 = 0x08;
+        const MASK: u16 = 0x10;
+        const OTHER: u16 = 0x20;
+        let (entries, rest) = value.strip_prefix(&VERSION)?.as_chunks::<8>();
+        let (mut users, mut groups) = (Vec::new(), Vec::new());
+        let (mut group, mut mask) = (None, 7);
+        for &[tag0, tag1, low, high, ref id @ ..] in entries {
+            let id = u32::from_le_bytes(*id);
+            let permissions = u16::from_le_bytes([low, high]).into();
+            match u16::from_le_bytes([tag0, tag1]) {
+                USER => users.push((id, permissions)),
+                GROUP => groups.push((id, permissions)),
+                OWN_GROUP => group = Some(permissions),
+                MASK => mask = permissions,
+                OWNER | OTHER => {}
+                _ => return None,
+            }
+        }
+        rest.is_empty().then_some(Acl { users, groups, group: group?, mask })
+    }
+
+    /// What the file's own group may do.
+    pub fn own_group(&self) -> u32 {
+        self.group & self.mask
+    }
+
+    /// What the user may do, if the list names this user. Then no entry of a group counts.
+    pub fn user(&self, uid: u32) -> Option<u32> {
+        self.named(&self.users, uid)
+    }
+
+    /// What the entry of the group grants, if the list names this group.
+    pub fn group(&self, gid: u32) -> Option<u32> {
+        self.named(&self.groups, gid)
+    }
+
+    fn named(&self, entries: &[(u32, u32)], id: u32) -> Option<u32> {
+        let (_, permissions) = entries.iter().find(|(named, _)| *named == id)?;
+        Some(permissions & self.mask)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As `getfattr -e hex` shows it, after `setfacl -m u:33:rw,g:50:rwx,m:r` for a file of mode 0640.
+    const VALUE: &[u8] = b"\x02\0\0\0\
+        \x01\0\x06\0\xff\xff\xff\xff\x02\0\x06\0\x21\0\0\0\
+        \x04\0\x04\0\xff\xff\xff\xff\x08\0\x07\0\x32\0\0\0\
+        \x10\0\x04\0\xff\xff\xff\xff\x20\0\0\0\xff\xff\xff\xff";
+
+    #[test]
+    fn entries_count_under_the_mask() {
+        let acl = Acl::parse(VALUE).unwrap();
+        assert_eq!((acl.user(33), acl.user(34), acl.user(50)), (Some(4), None, None));
+        assert_eq!((acl.group(50), acl.group(33), acl.own_group()), (Some(4), None, 4));
+        let mut value = VALUE.to_vec();
+        value[38] = 6; // the mask: rw-
+        let acl = Acl::parse(&value).unwrap();
+        assert_eq!((acl.user(33), acl.group(50), acl.own_group()), (Some(6), Some(6), 4));
+    }
+
+    #[test]
+    fn without_a_list_the_mode_counts() {
+        assert_eq!(Acl::of_mode(0o2461).own_group(), 6);
+        assert_eq!(Acl::of_mode(0o660).user(0), None);
+    }
+
+    #[test]
+    fn malformed_lists_are_refused() {
+        assert_eq!(Acl::parse(b""), None);
+        assert_eq!(Acl::parse(&VALUE[..4]), None, "no entry of the group");
+        assert_eq!(Acl::parse(&VALUE[..VALUE.len() - 1]), None);
+        for (at, byte) in [(0, 1), (3, 1), (4, 0x40), (5, 1)] {
+            let mut value = VALUE.to_vec();
+            value[at] = byte;
+            assert_eq!(Acl::parse(&value), None, "{at}");
+        }
+    }
+}

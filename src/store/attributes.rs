@@ -1,0 +1,88 @@
+//! The extended attributes of a file (xattr(7)) that its replacement keeps.
+
+use std::fs::File;
+use std::io;
+
+use rustix::buffer::spare_capacity;
+use rustix::fs::{XattrFlags, fgetxattr, flistxattr, flistxattr_query, fremovexattr, fsetxattr};
+use rustix::io::Errno;
+
+use super::acl::Acl;
+
+/// The access control list
+const ACL: &[u8] = b"system.posix_acl_access";
+
+/// The maximum size of a value, and of all names together (limits.h)
+const MAX_SIZE: usize = 64 * 1024;
+
+/// Names and values: the access control list, SELinux's label and those of users. Of the others some
+/// belong to one content (`security.ima`), and some only root can see.
+#[derive(Debug)]
+pub struct Attributes(Vec<(Vec<u8>, Vec<u8>)>);
+
+impl Attributes {
+    pub fn of(file: &File) -> io::Result<Attributes> {
+        let mut kept = Vec::new();
+        for name in names(file)? {
+            let is_kept = name == ACL || name == b"security.selinux" || name.starts_with(b"user.");
+            if !is_kept {
+                continue;
+            }
+            match value(file, &name) {
+                Ok(value) => kept.push((name, value)),
+                Err(Errno::NODATA) => {}
+                Err(error) if name == ACL => return Err(error.into()),
+                Err(_) => {}
+            }
+        }
+        Ok(Attributes(kept))
+    }
+
+    /// What the access control list grants, or without one the `mode` of the file. `None` if the list
+    /// is malformed.
+    pub fn acl(&self, mode: u32) -> Option<Acl> {
+        match self.0.iter().find(|(name, _)| name == ACL) {
+            Some((_, value)) => Acl::parse(value),
+            None => Some(Acl::of_mode(mode)),
+        }
+    }
+
+    /// Gives them to a new file. Without an access control list among them the file ends without one,
+    /// even if its folder has a default list. Other attributes that cannot be set are left out.
+    pub fn set(&self, file: &File) -> io::Result<()> {
+        let has_acl = self.0.iter().any(|(name, _)| name == ACL);
+        if !has_acl && names(file)?.iter().any(|name| name == ACL) {
+            fremovexattr(file, ACL)?;
+        }
+        for (name, kept) in &self.0 {
+            // SELinux may forbid even setting the label that the file has.
+            if value(file, name).is_ok_and(|set| set == *kept) {
+                continue;
+            }
+            match fsetxattr(file, name, kept, XattrFlags::empty()) {
+                Err(error) if name == ACL => return Err(error.into()),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The names of the attributes; none if the file system has no attributes.
+fn names(file: &File) -> io::Result<Vec<Vec<u8>>> {
+    match flistxattr_query(file) {
+        Ok(0) | Err(Errno::NOTSUP) => return Ok(Vec::new()),
+        Ok(_) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let mut names = Vec::with_capacity(MAX_SIZE);
+    flistxattr(file, spare_capacity(&mut names))?;
+    let names = names.split(|&byte| byte == 0).filter(|name| !name.is_empty());
+    Ok(names.map(<[u8]>::to_vec).collect())
+}
+
+fn value(file: &File, name: &[u8]) -> Result<Vec<u8>, Errno> {
+    let mut value = Vec::with_capacity(MAX_SIZE);
+    fgetxattr(file, name, spare_capacity(&mut value))?;
+    Ok(value)
+}

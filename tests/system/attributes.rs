@@ -1,0 +1,165 @@
+//! Access control lists (acl(5)) and extended attributes of a file that is replaced.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::path::Path;
+use std::process::Command;
+
+use rustix::fs::{XattrFlags, getxattr, setxattr};
+
+use crate::support::*;
+
+/// A user who runs the program in these tests, of the groups 65534 and 33.
+const US: &[&str] = &["setpriv", "--reuid=65534", "--regid=65534", "--groups=33"];
+
+#[track_caller]
+fn setfacl(entries: &str, path: &Path) {
+    output(Command::new("setfacl").args(["-m", entries]).arg(path), "acl");
+}
+
+/// The owner and the entries, as getfacl prints them with numbers.
+#[track_caller]
+fn getfacl(path: &Path) -> String {
+    let mut getfacl = Command::new("getfacl");
+    getfacl.args(["--absolute-names", "--numeric", "--omit-header"]).arg(path);
+    let list = String::from_utf8(output(&mut getfacl, "acl")).unwrap();
+    let now = fs::metadata(path).unwrap();
+    let entries: Vec<&str> = list.lines().filter(|line| !line.is_empty()).collect();
+    format!("{}:{} {:o} {}", now.uid(), now.gid(), now.mode() & 0o7777, entries.join(","))
+}
+
+/// A school whose folders are open to all users, with a saved day of the owner 1234.
+fn open_school() -> School {
+    let school = School::new();
+    school.save(save("old"));
+    let folders = output(Command::new("find").arg(school.data()).args(["-type", "d"]), "findutils");
+    let folders = String::from_utf8(folders).unwrap();
+    let open = |path: &Path, mode| {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    };
+    folders.lines().for_each(|folder| open(folder.as_ref(), 0o777));
+    open(school.data().parent().unwrap(), 0o755);
+    open(&school.sessions(), 0o755);
+    open(&school.sessions().join("sess_admin"), 0o666);
+    open(&school.path(LOCK), 0o666);
+    school
+}
+
+/// Gives the file of the day to 1234:`group`, with this mode and these entries.
+#[track_caller]
+fn prepare(school: &School, group: u32, mode: u32, entries: &str) {
+    let path = school.path(DAY);
+    fs::remove_file(&path).unwrap();
+    school.write(DAY, "{}");
+    output(Command::new("setfacl").arg("-b").arg(&path), "acl");
+    chown(&path, Some(1234), Some(group)).expect("this test needs to run as root");
+    fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+    if !entries.is_empty() {
+        setfacl(entries, &path);
+    }
+}
+
+#[test]
+fn access_control_list_of_a_replaced_file_is_kept() {
+    let school = open_school();
+    let path = school.path(DAY);
+    let folder = path.parent().unwrap();
+    for (folder_mode, default) in [(0o777, ""), (0o2777, ""), (0o777, "d:u:7:rwx,d:m:rwx")] {
+        chown(folder, None, Some(33)).unwrap();
+        fs::set_permissions(folder, fs::Permissions::from_mode(folder_mode)).unwrap();
+        if !default.is_empty() {
+            setfacl(default, folder);
+        }
+        for (group, mode, entries) in [
+            (4321, 0o664, ""),
+            (4321, 0o600, ""),
+            (4321, 0o640, "u:33:rw"),
+            (4321, 0o640, "u:33:rw,g:44:r,m:r"),
+            (33, 0o660, "u:33:rw,u:1234:rw,g:33:rw,g::-"),
+            (33, 0o2664, "u:1234:rw"),
+        ] {
+            prepare(&school, group, mode, entries);
+            let before = getfacl(&path);
+            school.save(save("as root"));
+            assert_eq!(getfacl(&path), before, "{folder_mode:o} {default} {mode:o} {entries}");
+        }
+    }
+}
+
+#[test]
+fn named_entries_replace_an_owner_and_group_that_cannot_be_kept() {
+    let school = open_school();
+    let path = school.path(DAY);
+    let folder = path.parent().unwrap();
+    setfacl("d:u:7:rwx,d:m:rwx", folder);
+    for (group, mode, entries, replaced) in [
+        (4321, 0o664, "u:1234:rw,g:4321:rw", true),
+        (4321, 0o644, "u:1234:rw,g:4321:r", true),
+        (4321, 0o664, "u:1234:rw", false),
+        (4321, 0o664, "u:65534:rw", false),
+        (4321, 0o664, "u:1234:rw,g:4321:r", false),
+        (4321, 0o664, "u:1234:rw,g:4321:rw,m:r", false),
+        (33, 0o644, "u:1234:rw", true),
+        (33, 0o644, "u:65534:rw", false),
+        (33, 0o664, "u:65534:rw", true),
+        (33, 0o664, "u:65534:rw,m:r", false),
+        (33, 0o664, "u:1234:r", false),
+    ] {
+        prepare(&school, group, mode, entries);
+        let (case, before) = (format!("{group} {mode:o} {entries}"), getfacl(&path));
+        let answer = school.post("save_menu").json(&save("new")).under(US).run();
+        if replaced {
+            answer.ok();
+            let group = if group == 33 { 33 } else { 65534 };
+            let expected = before.split_once(' ').unwrap().1;
+            assert_eq!(getfacl(&path), format!("65534:{group} {expected}"), "{case}");
+            assert!(school.read(DAY).contains("new"));
+        } else {
+            let log = &answer.fails("INTERNAL_ERROR").log;
+            assert!(log.contains("its access control list must name its owner and group"), "{log}");
+            assert_eq!((getfacl(&path), school.read(DAY)), (before, "{}".to_owned()), "{case}");
+        }
+        let files = school.files();
+        assert!(!files.iter().any(|path| path.ends_with(".tmp")), "{case}: {files:?}");
+        let (_, findings) = crate::check::check(&school, US, &[], "");
+        let closed = format!("{findings:?}").contains(&format!("{}", path.display()));
+        assert_eq!(closed, !replaced, "{case}: {findings:#?}");
+    }
+}
+
+#[test]
+fn attributes_of_users_are_kept_and_others_are_not() {
+    let school = School::new();
+    school.save(save("old"));
+    let path = school.path(DAY);
+    let set = |name, value: &[u8]| setxattr(&path, name, value, XattrFlags::empty()).unwrap();
+    let get = |name| {
+        let mut value = vec![0; 4096];
+        getxattr(&path, name, &mut value[..]).map(|length| value[..length].to_vec())
+    };
+    set("user.origin", b"kitchen\0");
+    set("user.empty", b"");
+    set("trusted.checksum", b"of the old content");
+    school.save(save("new"));
+    assert_eq!(get("user.origin").unwrap(), b"kitchen\0");
+    assert_eq!(get("user.empty").unwrap(), b"");
+    assert!(get("trusted.checksum").is_err());
+}
+
+#[test]
+fn file_system_without_attributes_has_none_and_other_errors_change_nothing() {
+    let school = School::new();
+    school.save(save("old"));
+    setfacl("u:33:rw", &school.path(DAY));
+    let request = |name| school.post("save_menu").json(&save(name));
+    for call in ["flistxattr:error=EIO:when=1", "fgetxattr:error=EIO:when=1", "fsetxattr:error=EIO"]
+    {
+        let before = (school.read(DAY), school.files(), getfacl(&school.path(DAY)));
+        let answer = request("failed").inject(call).run();
+        assert!(answer.fails("INTERNAL_ERROR").log.contains("_datos.json: "), "{}", answer.log);
+        let now = (school.read(DAY), school.files(), getfacl(&school.path(DAY)));
+        assert_eq!(now, before, "{call}");
+    }
+    request("new").inject("flistxattr:error=EOPNOTSUPP").run().ok();
+    assert!(school.read(DAY).contains("new"));
+}
