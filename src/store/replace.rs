@@ -27,7 +27,8 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 
 use super::Error;
-use super::access::{self, User};
+use super::access::{self, Access, User};
+use super::attributes::Attributes;
 use super::file::{Snapshot, is_same, parent};
 use super::lease::Lease;
 use super::lock::{WriteLock, lock_folder};
@@ -179,25 +180,12 @@ impl Temporary {
         Ok(temporary)
     }
 
-    /// Sets the owner, group, attributes and mode of the old file at `path`, see
-    /// [`access::of_replacement`].
+    /// Sets the owner, group, attributes and mode of the old file at `path`.
     fn keep_access(&self, old: &Snapshot, path: &Path) -> Result<(), Error> {
-        let folder = self.folder.metadata().map_err(Error::io("stat the folder of", path))?;
-        let user = User::of_process();
         let attributes = old.attributes().map_err(Error::io("read the attributes of", path))?;
-        let access = attributes
-            .acl(old.access().mode)
-            .and_then(|acl| access::of_replacement(old.access(), &acl, (&folder).into(), &user));
-        let Some(access) = access else {
-            let why = format!(
-                "user {} cannot replace it without locking out its owner: it must belong to the \
-                 same user, or to a group that can write it and that this user is a member of, or \
-                 its access control list must name its owner and group",
-                user.uid
-            );
-            return Err(Error::unusable(path, why));
-        };
-        if (self.created.uid(), self.created.gid()) != (access.uid, access.gid) {
+        let mut access = old.access();
+        if (access.uid, access.gid) != (self.created.uid(), self.created.gid()) {
+            access = self.judge(access, &attributes, path)?;
             fchown(&self.file, Some(access.uid), Some(access.gid))
                 .map_err(Error::io("keep the owner and group of", path))?;
         }
@@ -205,6 +193,23 @@ impl Temporary {
         self.file
             .set_permissions(Permissions::from_mode(access.mode))
             .map_err(Error::io("keep the mode of", path))
+    }
+
+    /// See [`access::of_replacement`].
+    fn judge(&self, old: Access, attributes: &Attributes, path: &Path) -> Result<Access, Error> {
+        let folder = self.folder.metadata().map_err(Error::io("stat the folder of", path))?;
+        let user = User::of_process();
+        let acl = attributes.acl(old.mode);
+        let access = acl.and_then(|acl| access::of_replacement(old, &acl, (&folder).into(), &user));
+        access.ok_or_else(|| {
+            let why = format!(
+                "user {} cannot replace it without locking out its owner: it must belong to the \
+                 same user, or to a group that can write it and that this user is a member of, or \
+                 its access control list must name its owner and group",
+                user.uid
+            );
+            Error::unusable(path, why)
+        })
     }
 
     fn fill(&mut self, content: &[u8]) -> Result<(), Error> {
