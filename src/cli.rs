@@ -3,7 +3,6 @@
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use comedor::check::{self, Report, Subject};
 use comedor::config::SETTINGS;
@@ -38,8 +37,8 @@ Settings are lines NAME=value in comedor.conf in the folder of the program, else
 ";
 
 /// Runs the command that the arguments name.
-pub fn run() -> ExitCode {
-    let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
+#[cold]
+pub fn run(arguments: &[OsString]) -> u8 {
     let words: Vec<_> = arguments.iter().map(|word| word.to_string_lossy()).collect();
     let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
     match words.as_slice() {
@@ -57,7 +56,7 @@ pub fn run() -> ExitCode {
     }
 }
 
-fn check(options: &[&str]) -> ExitCode {
+fn check(options: &[&str]) -> u8 {
     let (mut as_json, mut is_session, mut socket) = (false, false, None);
     let mut options = options.iter();
     while let Some(&option) = options.next() {
@@ -74,13 +73,13 @@ fn check(options: &[&str]) -> ExitCode {
     let subject = if is_session { Subject::Session } else { Subject::Everything { socket } };
     let mut report = Report::new(as_json);
     check::run(subject, &mut report);
-    ExitCode::from(report.finish())
+    report.finish()
 }
 
-fn misused(problem: &str) -> ExitCode {
+fn misused(problem: &str) -> u8 {
     log(problem);
     _ = io::stderr().write_all(USAGE.as_bytes());
-    ExitCode::from(2)
+    2
 }
 
 fn help() -> String {
@@ -93,7 +92,7 @@ fn help() -> String {
 }
 
 /// Ignores that standard output is closed.
-fn print(text: &str) -> ExitCode {
+fn print(text: &str) -> u8 {
     _ = io::stdout().write_all(text.as_bytes());
-    ExitCode::SUCCESS
+    0
 }

@@ -1,12 +1,92 @@
-//! System calls that neither the standard library nor rustix has. The only `unsafe` code.
+//! The start of the process, and system calls that neither the standard library nor rustix has. The
+//! only `unsafe` code.
 #![allow(unsafe_code)]
 
+use std::ffi::{CStr, OsStr, OsString, c_char};
 use std::fs::File;
 use std::io;
-use std::mem::MaybeUninit;
+use std::mem::{MaybeUninit, forget};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::panic::catch_unwind;
+use std::process::{abort, exit};
 use std::ptr::null_mut;
 use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::Timespec;
+use rustix::io::Errno;
+use rustix::stdio::{stderr, stdin, stdout};
+
+/// Defines the C function `main`, which exits with the status that `$run` returns.
+///
+/// Before a Rust `main`, the standard library prepares a message for a stack overflow: a fifth of the
+/// system calls of a request and of its instructions. [`start`] does the rest of what it does.
+#[macro_export]
+macro_rules! main {
+    ($run:path) => {
+        // SAFETY: the C library calls this function, which has the name and the type of the C standard.
+        #[unsafe(no_mangle)]
+        extern "C" fn main(_: i32, argv: *const *const std::ffi::c_char) -> i32 {
+            // SAFETY: these are the arguments of `main`.
+            unsafe { $crate::start(argv, $run) }
+        }
+    };
+}
+
+/// The arguments of `main`.
+#[derive(Clone, Copy)]
+pub struct Arguments(*const *const c_char);
+
+impl Arguments {
+    /// The arguments after the name of the program.
+    pub fn collect(self) -> Vec<OsString> {
+        let mut arguments = Vec::new();
+        let mut next = self.0;
+        // SAFETY: the strings end with a null byte and their list with a null pointer (C17 §5.1.2.2.1).
+        // Nothing changes them.
+        while let argument = unsafe { *next }
+            && !argument.is_null()
+        {
+            arguments
+                .push(OsStr::from_bytes(unsafe { CStr::from_ptr(argument) }.to_bytes()).into());
+            next = unsafe { next.add(1) };
+        }
+        // The list may be empty (execve(2)).
+        arguments.drain(..arguments.len().min(1));
+        arguments
+    }
+}
+
+/// Exits with the status that `run` returns, or 101 if it panics.
+///
+/// # Safety
+///
+/// `argv` must be the second argument of `main`.
+#[doc(hidden)]
+pub unsafe fn start(argv: *const *const c_char, run: fn(Arguments) -> u8) -> ! {
+    // A write to a closed pipe fails with EPIPE; the default ends the process.
+    // SAFETY: SIG_IGN runs no code in a signal handler.
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
+    open_standard_streams();
+    exit(catch_unwind(|| run(Arguments(argv))).unwrap_or(101).into())
+}
+
+/// Opens /dev/null in place of each closed standard stream, so that no other file gets its number.
+fn open_standard_streams() {
+    let mut streams = [stdin(), stdout(), stderr()]
+        .map(|stream| PollFd::from_borrowed_fd(stream, PollFlags::empty()));
+    while let Err(Errno::INTR) = poll(&mut streams, Some(&Timespec::default())) {}
+    for stream in &streams {
+        if stream.revents().contains(PollFlags::NVAL) {
+            // It gets the lowest free number.
+            match File::options().read(true).write(true).open("/dev/null") {
+                Ok(null) => forget(null),
+                Err(_) => abort(),
+            }
+        }
+    }
+}
 
 /// Whether this process is the child of [`fork`].
 #[derive(Debug, PartialEq)]

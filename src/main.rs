@@ -1,12 +1,15 @@
 //! The process: environment, standard input, standard output, standard error.
 
+#![no_main]
+
 mod cli;
 
-use std::io;
 use std::panic;
-use std::process::{ExitCode, exit};
+use std::process::exit;
 
-use comedor::cgi::{Output, Variables, input};
+use comedor::Arguments;
+use comedor::cgi::input::{self, StandardInput};
+use comedor::cgi::{Output, Variables};
 use comedor::config::Config;
 use comedor::error::Error;
 use comedor::fastcgi::{self, Limits, Socket};
@@ -16,35 +19,43 @@ use comedor::responder::Responder;
 use rustix::io::{retry_on_intr, write};
 use rustix::stdio::stdout;
 
-fn main() -> ExitCode {
+/// musl's allocator takes a system call for many allocations (docs/decisions.md, "Why dlmalloc?").
+#[global_allocator]
+static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
+
+comedor::main!(run);
+
+fn run(arguments: Arguments) -> u8 {
     let variables = Variables::of_process();
     if variables.is_cgi() {
         return answer_cgi(&variables);
     }
     match Socket::inherited() {
         Ok(Some(socket)) => serve_fastcgi(socket),
-        Ok(None) => cli::run(),
+        Ok(None) => cli::run(&arguments.collect()),
         Err(error) => fail(&format!("standard input: {error}")),
     }
 }
 
 /// Serves FastCGI until SIGTERM or SIGUSR1.
-fn serve_fastcgi(socket: Socket) -> ExitCode {
+#[cold]
+fn serve_fastcgi(socket: Socket) -> u8 {
     comedor::ignore_file_size_signal();
     let served = comedor::block_stop_signals()
         .and_then(|stop| fastcgi::serve(socket, &Responder::default(), &Limits::default(), stop));
     match served {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(()) => 0,
         Err(error) => fail(&format!("FastCGI: {error}")),
     }
 }
 
-fn fail(cause: &str) -> ExitCode {
+#[cold]
+fn fail(cause: &str) -> u8 {
     log::log(cause);
-    ExitCode::FAILURE
+    1
 }
 
-fn answer_cgi(variables: &Variables) -> ExitCode {
+fn answer_cgi(variables: &Variables) -> u8 {
     let method = variables.method();
     // The server gets a well-formed response in any case. After a panic it is unknown whether a
     // change was stored.
@@ -53,14 +64,14 @@ fn answer_cgi(variables: &Variables) -> ExitCode {
         exit(0);
     }));
     comedor::ignore_file_size_signal();
-    let mut body = input::limited(variables, io::stdin());
+    let mut body = input::limited(variables, StandardInput);
     let config = Config::load();
     respond(&comedor::answer(&config, variables, &mut body));
     input::drain(&mut body);
     if config.is_ok_and(|config| leave::is_wanted(&config, variables)) {
         leave::hold_end_of_file();
     }
-    ExitCode::SUCCESS
+    0
 }
 
 /// Ignores that the server has closed the pipe: a change that was stored stays stored.

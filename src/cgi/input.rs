@@ -1,6 +1,6 @@
 //! Reading the body: how much of standard input belongs to it, and the rest of the input.
 
-use std::io::{Read, Take};
+use std::io::{self, Read, Take};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
@@ -39,6 +39,16 @@ pub(crate) fn read(length: Option<usize>, input: impl Read) -> Result<Vec<u8>, E
     }
 }
 
+/// Standard input, without the buffer of the standard library.
+#[derive(Debug)]
+pub struct StandardInput;
+
+impl Read for StandardInput {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        Ok(rustix::io::read(stdin(), buffer)?)
+    }
+}
+
 /// The maximum time to read a body that is not needed.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -50,6 +60,14 @@ const DRAIN_IDLE_TIMEOUT: Timespec = Timespec { tv_sec: 5, tv_nsec: 0 };
 /// Apache's mod_cgid and fcgiwrap connect to the program through a socket. If the program exits
 /// before it has read the whole body, the connection is reset and the response is lost.
 pub fn drain(input: &mut Take<impl Read>) {
+    if input.limit() > 0 {
+        drain_rest(input);
+    }
+}
+
+/// Apart, so that a request without a body reserves no memory for the buffer.
+#[cold]
+fn drain_rest(input: &mut Take<impl Read>) {
     let started = Instant::now();
     while input.limit() > 0 && started.elapsed() < DRAIN_TIMEOUT {
         let mut stdin = [PollFd::from_borrowed_fd(stdin(), PollFlags::IN)];

@@ -269,6 +269,20 @@ fn command_creates_the_socket_for_its_owner_and_group() {
 }
 
 #[test]
+fn closed_standard_streams_are_dev_null() {
+    let socket = Held::new();
+    let mut command = Command::new("sh");
+    command.args(["-c", "exec \"$0\" >&- 2>&-"]).arg(program()).env_clear();
+    let process = socket.spawn(command);
+    Client::connect(&socket.path).ask(false, &[], b"");
+    for stream in [1, 2] {
+        let file = fs::read_link(format!("/proc/{}/fd/{stream}", process.0.id())).unwrap();
+        assert_eq!(file, Path::new("/dev/null"), "{stream}");
+    }
+    process.stop();
+}
+
+#[test]
 fn tcp_socket_is_refused_with_the_reason() {
     let listener = OwnedFd::from(TcpListener::bind("127.0.0.1:0").unwrap());
     let output = Command::new(program()).env_clear().stdin(listener).output().unwrap();
