@@ -78,6 +78,7 @@ pub struct Error {
 }
 
 impl Error {
+    #[cold]
     fn new(code: Code, sentence: impl Into<Cow<'static, str>>) -> Error {
         Error { code, sentence: sentence.into(), allow: None, cause: None }
     }

@@ -5,8 +5,9 @@ use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use rustix::buffer::spare_capacity;
 use rustix::fs::OFlags;
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 
 /// The maximum size of a file that is read. A day or a list of types has a few KiB; a PHP page with a
 /// session of about this size exceeds its memory_limit (128 MiB).
@@ -108,7 +109,11 @@ pub fn read(file: &File) -> Result<(Vec<u8>, Metadata), Fault> {
         return Err(Fault::TooLarge);
     }
     let mut bytes = Vec::with_capacity(metadata.len() as usize + 1);
-    // The file may grow during the read.
-    file.take(MAX_SIZE).read_to_end(&mut bytes)?;
+    let read = retry_on_intr(|| rustix::io::read(file, spare_capacity(&mut bytes)));
+    // As many bytes as the file has, into a buffer with room for more, are all of them. Otherwise it has
+    // changed meanwhile, or a network file system returns it in parts.
+    if read.map_err(io::Error::from)? as u64 != metadata.len() {
+        file.take(MAX_SIZE - bytes.len() as u64).read_to_end(&mut bytes)?;
+    }
     Ok((bytes, metadata))
 }

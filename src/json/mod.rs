@@ -15,7 +15,7 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-pub use map::Map;
+pub use map::{Key, Map};
 use php::PhpFormatter;
 
 /// The maximum nesting that `json_decode` and `json_encode` accept with their default depth
@@ -192,10 +192,33 @@ impl<'de> Visitor<'de> for Nested {
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
         let inner = self.inner()?;
         let mut map = Vec::new();
-        while let Some(key) = entries.next_key::<String>()? {
-            map.push((key.into(), entries.next_value_seed(Nested(inner))?));
+        while let Some(key) = entries.next_key_seed(KeySeed)? {
+            map.push((key, entries.next_value_seed(Nested(inner))?));
         }
         Ok(Value::Map(Map::from_entries(map)))
+    }
+}
+
+/// Reads a key.
+struct KeySeed;
+
+impl<'de> DeserializeSeed<'de> for KeySeed {
+    type Value = Key;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Key, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for KeySeed {
+    type Value = Key;
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("a key")
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Key, E> {
+        Ok(map::key(text))
     }
 }
 

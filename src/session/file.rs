@@ -45,8 +45,8 @@ pub fn read(
 
     // A logout between open and lock deletes the file.
     let is_deleted = metadata.nlink() == 0;
-    let age = metadata.modified().ok().and_then(|modified| modified.elapsed().ok());
-    if is_deleted || config.max_age.is_some_and(|max_age| age.is_some_and(|age| age > max_age)) {
+    let age = || metadata.modified().ok()?.elapsed().ok();
+    if is_deleted || config.max_age.is_some_and(|max_age| age().is_some_and(|age| age > max_age)) {
         return Err(Error::Unknown);
     }
     if !is_ours(metadata.uid()) {
