@@ -9,11 +9,13 @@ pub mod site;
 
 use std::fs::{self, OpenOptions, Permissions};
 use std::io::Write;
+use std::net::TcpListener;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 pub use cgi::*;
 pub use serde_json::{Value, json};
@@ -243,4 +245,17 @@ pub fn output(command: &mut Command, package: &str) -> Vec<u8> {
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{name}: {errors}");
     output.stdout
+}
+
+/// A free port that was not returned before. The range of ports that the kernel assigns to clients
+/// (ip(7), `ip_local_port_range`) is avoided, since the tests use many of those.
+pub fn free_port() -> u16 {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    loop {
+        let number = std::process::id() + COUNT.fetch_add(1, Ordering::Relaxed);
+        let port = 20_000 + (number % 12_000) as u16;
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
 }

@@ -8,7 +8,7 @@ use std::thread;
 
 use tempfile::TempDir;
 
-use super::{output, php};
+use super::{free_port, output, php};
 
 /// A server on a Unix socket and on a port of the loopback interface. Each is empty after a restart.
 pub struct Redis {
@@ -20,9 +20,7 @@ pub struct Redis {
 impl Redis {
     pub fn new() -> Redis {
         let folder = tempfile::tempdir().unwrap();
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
-        drop(listener);
+        let port = free_port();
         let process = start(folder.path(), port);
         Redis { folder, port, process }
     }

@@ -119,12 +119,12 @@ fn the_login_to_redis_is_taken_from_the_save_path_and_never_logged() {
         ("?auth[]=d3fault", ""),
         ("?auth[]=comedor&auth[]=s3cret%26#", ""),
         ("?auth[user]=comedor&auth[pass]=s3cret%26%23&database=0", ""),
-        ("", "NOAUTH Authentication required"),
-        ("?auth=s3cret%26#", "WRONGPASS invalid username-password pair"),
-        ("?auth[]=comedor&auth[]=d3fault", "WRONGPASS invalid username-password pair"),
-        // Redis 8 writes "User reader has" instead of "this user has".
-        ("?auth[]=reader&auth[]=s3cret%26%23", " has no permissions to run the 'expire' command\n"),
-        ("?auth[]=d3fault&database=16", "ERR DB index is out of range"),
+        // The words that follow differ between versions of Redis.
+        ("", ": NOAUTH "),
+        ("?auth=s3cret%26#", ": WRONGPASS "),
+        ("?auth[]=comedor&auth[]=d3fault", ": WRONGPASS "),
+        ("?auth[]=reader&auth[]=s3cret%26%23", ": NOPERM "),
+        ("?auth[]=d3fault&database=16", ": ERR "),
     ] {
         for save_path in [redis.socket(parameters), redis.tcp("127.0.0.1", parameters)] {
             let answer = read(&school, &save_path, "teacher").run();

@@ -10,7 +10,7 @@ use crate::support::*;
 
 const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/sessions");
 
-/// Files that PHP 8.2 wrote, and odd ones written by hand, each with what PHP reads from it. The
+/// Files that PHP wrote, and odd ones written by hand, each with what PHP reads from it. The
 /// former must get the answer noted for them; a file that PHP refuses must never be accepted.
 #[test]
 fn session_files_are_decoded_as_php_decodes_them() {

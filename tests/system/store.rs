@@ -94,7 +94,7 @@ fn a_replaced_file_keeps_owner_group_and_mode() {
     let school = School::new();
     school.save(save("x"));
     let path = school.path(DAY);
-    for (owner, group, mode) in [(1234, 4321, 0o640), (0, 0, 0o600), (33, 33, 0o666)] {
+    for (owner, group, mode) in [(1234, 4321, 0o640), (0, 0, 0o600), (1234, 1234, 0o666)] {
         chown(&path, Some(owner), Some(group)).expect("this test needs to run as root");
         fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
         school.save(save("y"));
@@ -115,7 +115,7 @@ fn the_parent_of_the_aulario_folder_need_not_be_readable() {
     school.post("save_menu").json(&save("x")).under(AS_NOBODY).run().ok();
 }
 
-/// As `nobody` of group 33, in a school whose files belong to others.
+/// As `nobody`, also of group 4567, in a school whose files belong to others.
 #[test]
 fn a_file_of_another_user_is_replaced_only_if_its_group_keeps_access() {
     let school = School::new();
@@ -132,11 +132,11 @@ fn a_file_of_another_user_is_replaced_only_if_its_group_keeps_access() {
     fs::set_permissions(school.path(LOCK), fs::Permissions::from_mode(0o666)).unwrap();
     let path = school.path(DAY);
     for (owner, group, mode, replaced) in [
-        (1234, 33, 0o664, true),
-        (1234, 33, 0o644, false),
+        (1234, 4567, 0o664, true),
+        (1234, 4567, 0o644, false),
         (1234, 4321, 0o664, false),
         (1234, 4321, 0o666, false),
-        (65534, 33, 0o600, true),
+        (65534, 4567, 0o600, true),
         (65534, 65534, 0o600, true),
     ] {
         chown(&path, Some(owner), Some(group)).expect("this test needs to run as root");
@@ -144,7 +144,7 @@ fn a_file_of_another_user_is_replaced_only_if_its_group_keeps_access() {
         let before = school.read(DAY);
         let before_files = school.files();
         let name = format!("{owner} {group} {mode:o}");
-        let user = ["setpriv", "--reuid=65534", "--regid=65534", "--groups=33"];
+        let user = ["setpriv", "--reuid=65534", "--regid=65534", "--groups=4567"];
         let answer = school.post("save_menu").json(&save(&name)).under(&user).run();
         if replaced {
             answer.ok();

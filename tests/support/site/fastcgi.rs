@@ -142,7 +142,7 @@ impl Site {
     /// A program of the folder `cgi`.
     fn program(&self, name: &str, arguments: &[&str]) -> Command {
         let path = self.path().join("cgi").join(name);
-        self.command(WWW_DATA, name, path.to_str().unwrap(), arguments)
+        self.command(*WWW_DATA, name, path.to_str().unwrap(), arguments)
     }
 
     /// Stops the program. It exits with status 0.

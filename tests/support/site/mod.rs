@@ -5,13 +5,11 @@ mod client;
 mod fastcgi;
 
 use std::fs::{self, File};
-use std::net::TcpListener;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{LazyLock, Mutex, PoisonError};
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
@@ -20,8 +18,11 @@ pub use fastcgi::*;
 use tempfile::TempDir;
 
 const MODULES: &str = "/usr/lib/apache2/modules";
-/// Debian's user of web servers.
-const WWW_DATA: u32 = 33;
+/// The id of Debian's user of web servers, and of its group.
+static WWW_DATA: LazyLock<u32> = LazyLock::new(|| {
+    let id = output(Command::new("id").args(["-u", "www-data"]), "base-passwd");
+    String::from_utf8(id).unwrap().trim().parse().unwrap()
+});
 pub const NOBODY: u32 = 65534;
 
 /// How Apache reaches PHP.
@@ -172,7 +173,7 @@ impl Site {
         Site {
             folder,
             port,
-            user: WWW_DATA,
+            user: *WWW_DATA,
             fpm_settings: "",
             is_container: false,
             processes: Vec::new(),
@@ -314,8 +315,8 @@ impl Site {
             daemonize = no
             [www]
             listen = {listen}
-            listen.owner = {WWW_DATA}
-            listen.group = {WWW_DATA}
+            listen.owner = {group}
+            listen.group = {group}
             user = {user}
             group = {user}
             pm = static
@@ -323,6 +324,7 @@ impl Site {
             php_admin_value[session.save_path] = {folder}/sessions
             {more}
             ",
+            group = *WWW_DATA,
             user = self.user,
             more = self.fpm_settings,
         );
@@ -338,7 +340,7 @@ impl Site {
     }
 
     fn start(&mut self, name: &str, program: &str, arguments: &[&str]) {
-        self.start_as(WWW_DATA, name, program, arguments);
+        self.start_as(*WWW_DATA, name, program, arguments);
     }
 
     #[track_caller]
@@ -355,7 +357,7 @@ impl Site {
         for path in String::from_utf8(everything).unwrap().lines() {
             let own = ["cgi", "data", "docroot", "sessions"].map(|folder| self.path().join(folder));
             let is_own = own.iter().any(|own| Path::new(path).starts_with(own));
-            let owner = if is_own { self.user } else { WWW_DATA };
+            let owner = if is_own { self.user } else { *WWW_DATA };
             chown(path, Some(owner), Some(owner)).expect("this test needs to run as root");
         }
         fs::set_permissions(self.path(), fs::Permissions::from_mode(0o755)).unwrap();
@@ -366,7 +368,7 @@ impl Site {
     fn command(&self, user: u32, name: &str, program: &str, arguments: &[&str]) -> Command {
         let log = File::create(self.path().join(format!("log/{name}.out"))).unwrap();
         let container: &[&str] = &["unshare", "--pid", "--fork", "--kill-child", "setpriv"];
-        let container = if self.is_container && user == WWW_DATA { container } else { &[] };
+        let container = if self.is_container && user == *WWW_DATA { container } else { &[] };
         let (user, group) = (format!("--reuid={user}"), format!("--regid={user}"));
         let mut command = Command::new("setpriv");
         command
@@ -399,7 +401,7 @@ impl Site {
     pub fn log_in(&self, id: &str, content: &str) {
         let path = self.path().join(format!("sessions/sess_{id}"));
         fs::write(&path, content).unwrap();
-        chown(path, Some(WWW_DATA), Some(WWW_DATA)).unwrap();
+        chown(path, Some(*WWW_DATA), Some(*WWW_DATA)).unwrap();
     }
 
     /// The process started last: the web server or the parent of its container.
@@ -439,24 +441,11 @@ pub fn module(name: &str) -> String {
     format!("LoadModule {name}_module {MODULES}/mod_{name}.so\n")
 }
 
-/// A free port that was not returned before. The range of ports that the kernel assigns to clients
-/// (ip(7), `ip_local_port_range`) is avoided, since the tests use many of those.
-fn free_port() -> u16 {
-    static COUNT: AtomicU32 = AtomicU32::new(0);
-    loop {
-        let number = std::process::id() + COUNT.fetch_add(1, Ordering::Relaxed);
-        let port = 20_000 + (number % 12_000) as u16;
-        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
-            return port;
-        }
-    }
-}
-
 pub fn files_in(folder: &Path) -> Vec<PathBuf> {
     fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect()
 }
 
-/// A file with a version in its name: `libphp8.2.so`, `php-fpm8.2`.
+/// The file with this start of its name; a version follows, as in that of `php-fpm`.
 #[track_caller]
 fn first_of(folder: &str, start: &str) -> PathBuf {
     let starts = |path: &PathBuf| path.file_name().unwrap().to_string_lossy().starts_with(start);
