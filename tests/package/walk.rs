@@ -1,11 +1,26 @@
 //! The guides for administrators, followed to the letter.
 
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::process::Command;
+
+use crate::support::REPOSITORY;
 
 #[test]
 fn every_command_of_the_installation_guide_works() {
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/package/walk.sh");
-    let walk = Command::new(script).output().expect("bash");
+    let repository = Path::new(REPOSITORY);
+    let target = repository.join("target/install");
+    fs::create_dir_all(&target).unwrap();
+    // On a disk, as `comedor check` expects.
+    let data = tempfile::tempdir_in(repository.join("target")).unwrap();
+    fs::set_permissions(data.path(), Permissions::from_mode(0o755)).unwrap();
+    let mut walk = Command::new("tests/boot");
+    walk.current_dir(repository).args(["/", "sysinit.target", "tests/package/walk.sh"]);
+    walk.arg(format!("{REPOSITORY}:{REPOSITORY}"));
+    walk.arg(format!("{}:{REPOSITORY}/target", target.display()));
+    walk.arg(format!("{}:/DATA", data.path().display()));
+    let walk = walk.output().expect("bash");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let (out, errors) = (text(&walk.stdout), text(&walk.stderr));
     assert!(walk.status.success(), "{out}\n{errors}\nIt needs root and what tests/run installs.");

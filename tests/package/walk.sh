@@ -1,98 +1,20 @@
 #!/bin/bash
-# Runs every command of docs/install.md and docs/troubleshooting.md on a throw-away copy of this machine:
-# its files under an overlay in memory, no network but loopback. Needs root.
+# Runs every command of docs/install.md and docs/troubleshooting.md. Run by walk.rs in a throw-away copy of this machine.
 set -euo pipefail
-cd "$(dirname "$0")/../.."
-repository=$PWD
-mkdir -p target/install
-if [ "${1:-}" != inside ]; then
-    exec unshare --mount --net --pid --fork --kill-child "$repository/tests/package/walk.sh" inside
-fi
-
-# The copy.
-scratch=$(mktemp -d)
-mount -t tmpfs none "$scratch"
-root=$scratch/root
-mkdir "$scratch/upper" "$scratch/work" "$root"
-mount -t overlay none -o "lowerdir=/,upperdir=$scratch/upper,workdir=$scratch/work" "$root"
-mount -t proc none "$root/proc"
-mount --rbind /dev "$root/dev"
-mount -t tmpfs none "$root/run"
-mount -t tmpfs none "$root/tmp"
-# The repository may be below /tmp, or on a file system of its own.
-mkdir -p "$root$repository"
-mount --bind "$repository" "$root$repository"
-mount --bind "$repository/target/install" "$root$repository/target"
-ip link set lo up
-
-# What the copy does not have: sudo, which resets the environment, and systemd.
-cat > "$root/usr/local/sbin/sudo" << 'END'
-#!/bin/bash
-shopt -s extglob
-as=()
-if [ "$1" = -u ]; then as=(runuser -u "$2" --) && shift 2; fi
-command=(env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "${as[@]}" "$@")
-[ "$*" = "comedor check" ] || exec "${command[@]}"
-# One warning is right: the data is on the overlay, as in a container without a volume.
-findings=$("${command[@]}" | tee /dev/stderr | grep -E '^(warning|error)')
-[[ $findings == 'warning /DATA/'+([^$'\n'])'the file system is overlay,'+([^$'\n']) ]]
-END
-cat > "$root/usr/local/sbin/systemctl" << 'END'
-#!/bin/bash
-set -e
-stop() {
-    [ -e "$1" ] || return 0
-    # nginx answers before it writes this file.
-    until [ -s "$1" ]; do sleep 0.02; done
-    pid=$(cat "$1")
-    kill "$pid"
-    tail --pid="$pid" -f /dev/null
-}
-stop_comedor() { stop /run/comedor/pid && rm -f /run/comedor/pid; }
-start_comedor() {
-    mkdir -p /run/comedor
-    chown www-data: /run/comedor
-    setpriv --reuid=www-data --regid=www-data --clear-groups bash -c "exec $(cat /tmp/done/Containers.1)" &
-    echo $! > /run/comedor/pid
-    until [ -S /run/comedor/comedor.sock ]; do sleep 0.02; done
-}
-case "$*" in
-"enable --now comedor.socket") [ -e /run/comedor/pid ] || start_comedor ;;
-"try-restart comedor.service") stop_comedor && start_comedor ;;
-"disable --now comedor.socket comedor.service") stop_comedor ;;
-"daemon-reload") ;;
-"restart caddy") HOME=/var/lib/caddy setpriv --reuid=caddy --regid=caddy --init-groups caddy start --config /etc/caddy/Caddyfile ;;
-"stop caddy") caddy stop ;;
-"stop apache2" | "restart apache2") stop /run/apache2/apache2.pid ;;&
-"start apache2" | "restart apache2") apache2ctl start ;;
-"restart lighttpd") stop /run/lighttpd.pid && lighttpd -f /etc/lighttpd/lighttpd.conf ;;
-"reload nginx") [ -s /run/nginx.pid ] && nginx -s reload || nginx ;;
-"stop "*) stop "/run/$2.pid" ;;
-*) [ "$*" = "stop apache2" ] ;;
-esac
-END
-cat > "$root/usr/local/sbin/apt-get" << 'END'
-#!/bin/bash
-# The package is here; this is its service.
-[ "$*" = "install fcgiwrap" ]
-runuser -u www-data -- fcgiwrap -f -c 4 -s unix:/run/www/fcgiwrap.socket &
-while [ ! -S /run/www/fcgiwrap.socket ]; do sleep 0.02; done
-ln -s www/fcgiwrap.socket /run/fcgiwrap.socket
-END
-chmod 755 "$root"/usr/local/sbin/{sudo,systemctl,apt-get}
+export CARGO_NET_OFFLINE=true
+unset CARGO_TARGET_DIR
+# This machine may start no service of a package, and know of newer packages, which it can't download.
+rm -rf /usr/sbin/policy-rc.d /var/lib/apt/lists/*
 
 # Each block of commands as a file, named by its heading and its place below that.
-mkdir "$root/tmp/blocks"
-awk -v folder="$root/tmp/blocks" '
+mkdir /tmp/blocks /tmp/done
+awk -v folder=/tmp/blocks '
     /^#/ && !inside { sub(/^#+ /, ""); heading = $0; gsub("/", "", heading); count = 0 }
     inside && /^ *```$/ { inside = 0 }
     inside { sub("^" indent, ""); print > file }
     /^ *```(sh|ini|text)$/ { inside = 1; indent = $0; sub(/`.*/, "", indent); file = folder "/" heading "." ++count }
 ' docs/install.md docs/troubleshooting.md
 
-cat > "$root/tmp/walk" << 'END'
-set -euo pipefail
-shopt -s extglob
 # run HEADING.N: prints and runs that block.
 run() {
     echo "== $1" && cat "/tmp/blocks/$1"
@@ -106,11 +28,16 @@ inline() {
     echo "== $1"
     bash -euo pipefail -c "${1//\\|/|}"
 }
-# answers PATH TEXT: the answer must contain the text.
-answers() {
-    local answer
+# gives PATH TEXT: the answer must contain the text.
+gives() {
     answer=$(curl -s -b "PHPSESSID=${id:-}" "http://localhost$1?action=get_menu_types&aulario=aula1")
     [[ $answer == *"$2"* ]] || { echo "$1: $answer; expected: $2" && return 1; }
+}
+# The same within ten seconds: `systemctl` does not wait until lighttpd listens or nginx has new workers.
+answers() {
+    local end=$((SECONDS + 10))
+    until gives "$@" > /tmp/answer || [ $SECONDS -gt $end ]; do sleep 0.02; done
+    gives "$@"
 }
 # application FOLDER SERVICE: the PHP application, with one aulario.
 application() {
@@ -126,10 +53,6 @@ log_in() { id=$(curl -si "http://localhost$1/login.php" | sed -n 's/^Set-Cookie:
 remains() { find /DATA /etc /opt /usr /var -xdev -name '*comedor*' ! -path '/var/www/*'; }
 
 rm -f target/debian/comedor_*.deb
-mkdir -p /tmp/done /run/www /run/lighttpd /run/lock /var/log/apache2 /var/log/lighttpd /var/log/nginx
-chown www-data /run/www /run/lighttpd
-sysctl -q net.ipv4.ip_unprivileged_port_start=0
-mv /tmp/blocks/Containers.1 /tmp/done/
 application '' service
 remains > /tmp/before
 systemctl start apache2
@@ -153,16 +76,34 @@ inline 'sudo tail /var/log/apache2/error.log'
 answers /api/comedor.php '"success":true'
 
 run 'The socket.1'
-mkdir /etc/systemd/system/comedor.service.d
-mv '/tmp/blocks/The socket.2' /etc/systemd/system/comedor.service.d/override.conf
-systemd-analyze verify --man=no comedor.service
-rm -r /etc/systemd/system/comedor.service.d
 inline 'sudo a2disconf comedor'
 run 'Apache with FastCGI.1'
 answers /api/comedor.php '"success":true'
-run 'Upgrade.2'
+# As `systemctl edit` does.
+mkdir -p /etc/systemd/system/comedor.service.d /srv/school /srv/sessions
+mv '/tmp/blocks/The socket.2' /etc/systemd/system/comedor.service.d/override.conf
+systemctl daemon-reload
+inline 'sudo systemctl restart comedor.socket comedor.service'
 answers /api/comedor.php '"success":true'
+systemctl show --property=ReadWritePaths comedor.service | grep -F '/srv/school /srv/sessions'
+rm -r /etc/systemd/system/comedor.service.d
+# "Requests that arrive during the restart wait in the socket; none is lost."
+touch /tmp/restarting
+while [ -e /tmp/restarting ]; do gives /api/comedor.php '"success":true'; done &
+mv '/tmp/blocks/Upgrade.2' /tmp/done
+for n in 1 2 3; do again 'Upgrade.2'; done
+rm /tmp/restarting
+wait $!
+inline 'sudo journalctl -u comedor' | grep -F 'Stopped comedor.service'
 inline 'sudo systemctl disable --now comedor.socket comedor.service'
+# The command for containers, with the same socket.
+install -d -o www-data /run/comedor
+mv /tmp/blocks/Containers.1 /tmp/done
+setpriv --reuid=www-data --regid=www-data --clear-groups bash -c "exec $(cat /tmp/done/Containers.1)" &
+until [ -S /run/comedor/comedor.sock ]; do kill -0 $! && sleep 0.02; done
+answers /api/comedor.php '"success":true'
+kill $!
+wait $!
 inline 'sudo a2disconf --purge comedor-fastcgi && sudo systemctl restart apache2'
 rm /etc/apache2/conf-available/comedor-fastcgi.conf
 answers /api/comedor.php 'OLD PHP SCRIPT'
@@ -203,12 +144,15 @@ inline 'sudo lighty-disable-mod comedor && sudo systemctl restart lighttpd'
 systemctl stop lighttpd
 again 'The socket.1'
 run 'nginx.1'
+systemctl start nginx
 sed -i 's#^\tserver_name _;#&\n\tinclude snippets/comedor.conf;#' /etc/nginx/sites-available/default
 run 'nginx.2'
 answers /api/comedor.php '"success":true'
 systemctl stop nginx
 inline 'sudo systemctl disable --now comedor.socket comedor.service'
 run 'nginx with fcgiwrap.1'
+# The package is there already; its installation starts this.
+systemctl start nginx fcgiwrap.socket
 again 'nginx.2'
 answers /api/comedor.php '"success":true'
 systemctl stop nginx
@@ -250,5 +194,3 @@ answers /aulas/api/comedor.php '"success":true'
 answers /api/comedor.php 'OLD PHP SCRIPT'
 
 [ -z "$(ls /tmp/blocks)" ] || { echo "not run:" && ls /tmp/blocks && exit 1; }
-END
-exec chroot "$root" env --chdir="$repository" CARGO_NET_OFFLINE=true bash /tmp/walk
