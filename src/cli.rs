@@ -1,7 +1,8 @@
 //! The commands of an administrator.
 
-use std::ffi::OsString;
+use std::ffi::OsStr;
 use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use comedor::check::{self, Report, Subject};
@@ -38,14 +39,15 @@ Settings are lines NAME=value in comedor.conf in the folder of the program, else
 
 /// Runs the command that the arguments name.
 #[cold]
-pub fn run(arguments: &[OsString]) -> u8 {
+pub fn run(arguments: impl Iterator<Item = &'static [u8]>) -> u8 {
+    let arguments: Vec<_> = arguments.skip(1).map(OsStr::from_bytes).collect();
     let words: Vec<_> = arguments.iter().map(|word| word.to_string_lossy()).collect();
     let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
     match words.as_slice() {
         ["--help"] | ["check", "--help"] => print(&help()),
         ["--version"] => print(concat!("comedor ", env!("CARGO_PKG_VERSION"), "\n")),
         ["check", options @ ..] => check(options),
-        ["fastcgi", path] => match Socket::bind(Path::new(&arguments[1])) {
+        ["fastcgi", path] => match Socket::bind(Path::new(arguments[1])) {
             Ok(socket) => serve_fastcgi(socket),
             Err(error) => fail(&format!("{path}: {error}")),
         },

@@ -2,12 +2,11 @@
 //! only `unsafe` code.
 #![allow(unsafe_code)]
 
-use std::ffi::{CStr, OsStr, OsString, c_char};
+use std::ffi::{CStr, c_char};
 use std::fs::File;
 use std::io;
 use std::mem::{MaybeUninit, forget};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
 use std::panic::catch_unwind;
 use std::process::{abort, exit};
 use std::ptr::null_mut;
@@ -28,48 +27,57 @@ macro_rules! main {
         // SAFETY: the C library calls this function, which has the name and the type of the C standard.
         #[unsafe(no_mangle)]
         extern "C" fn main(_: i32, argv: *const *const std::ffi::c_char) -> i32 {
-            // SAFETY: these are the arguments of `main`.
+            // SAFETY: this is the second argument of `main`.
             unsafe { $crate::start(argv, $run) }
         }
     };
 }
 
-/// The arguments of `main`.
-#[derive(Clone, Copy)]
-pub struct Arguments(*const *const c_char);
+/// The arguments or the environment of the process: strings that end with a null byte, in a list that
+/// ends with a null pointer (execve(2)). Nothing changes them.
+#[derive(Debug)]
+pub struct Strings(*const *const c_char);
 
-impl Arguments {
-    /// The arguments after the name of the program.
-    pub fn collect(self) -> Vec<OsString> {
-        let mut arguments = Vec::new();
-        let mut next = self.0;
-        // SAFETY: the strings end with a null byte and their list with a null pointer (C17 §5.1.2.2.1).
-        // Nothing changes them.
-        while let argument = unsafe { *next }
-            && !argument.is_null()
-        {
-            arguments
-                .push(OsStr::from_bytes(unsafe { CStr::from_ptr(argument) }.to_bytes()).into());
-            next = unsafe { next.add(1) };
+impl Iterator for Strings {
+    type Item = &'static [u8];
+
+    fn next(&mut self) -> Option<&'static [u8]> {
+        // SAFETY: the pointer is to an entry of the list, and passes only those that are strings.
+        unsafe {
+            let string = *self.0;
+            if string.is_null() {
+                return None;
+            }
+            self.0 = self.0.add(1);
+            Some(CStr::from_ptr(string).to_bytes())
         }
-        // The list may be empty (execve(2)).
-        arguments.drain(..arguments.len().min(1));
-        arguments
     }
 }
 
-/// Exits with the status that `run` returns, or 101 if it panics.
+/// The names and values of the environment. The standard library would search it for each name.
+pub fn environment() -> impl Iterator<Item = (&'static [u8], &'static [u8])> {
+    unsafe extern "C" {
+        static environ: *const *const c_char;
+    }
+    // SAFETY: the C library sets it before `main`.
+    Strings(unsafe { environ }).filter_map(|variable| {
+        let equals = variable.iter().position(|&byte| byte == b'=')?;
+        Some((&variable[..equals], &variable[equals + 1..]))
+    })
+}
+
+/// Passes the arguments to `run` and exits with the status that it returns, or 101 if it panics.
 ///
 /// # Safety
 ///
 /// `argv` must be the second argument of `main`.
 #[doc(hidden)]
-pub unsafe fn start(argv: *const *const c_char, run: fn(Arguments) -> u8) -> ! {
+pub unsafe fn start(argv: *const *const c_char, run: fn(Strings) -> u8) -> ! {
     // A write to a closed pipe fails with EPIPE; the default ends the process.
     // SAFETY: SIG_IGN runs no code in a signal handler.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
     open_standard_streams();
-    exit(catch_unwind(|| run(Arguments(argv))).unwrap_or(101).into())
+    exit(catch_unwind(|| run(Strings(argv))).unwrap_or(101).into())
 }
 
 /// Opens /dev/null in place of each closed standard stream, so that no other file gets its number.

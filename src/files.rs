@@ -1,12 +1,11 @@
 //! Opening and reading files that other programs write too: sessions, settings and data.
 
-use std::fs::{File, Metadata, OpenOptions};
+use std::fs::{File, Metadata};
 use std::io::{self, ErrorKind, Read};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use rustix::buffer::spare_capacity;
-use rustix::fs::OFlags;
+use rustix::fs::{Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
 
 /// The maximum size of a file that is read. A day or a list of types has a few KiB; a PHP page with a
@@ -51,10 +50,10 @@ impl Fault {
     }
 }
 
-/// Opens `path` with `options`. Rejects a symbolic link in the last part of `path`. Does not block
-/// on a FIFO.
-pub fn open(options: &mut OpenOptions, path: &Path) -> Result<File, Fault> {
-    open_with(options, path, OFlags::NOFOLLOW)
+/// Opens `path` with `flags`; a file that `CREATE` creates has at most the mode 0660. Rejects a symbolic
+/// link in the last part of `path`. Does not block on a FIFO.
+pub fn open(flags: OFlags, path: &Path) -> Result<File, Fault> {
+    open_with(flags | OFlags::NOFOLLOW, path)
 }
 
 /// Opens `path` as [`open`] does and passes the file to `step`; starts over if it is stale. So is an
@@ -64,7 +63,7 @@ pub fn open(options: &mut OpenOptions, path: &Path) -> Result<File, Fault> {
 /// The folder is opened first, so that the client asks the server for its entries again. Otherwise it
 /// may take the same file from its cache (nfs(5), "Directory entry caching").
 pub fn open_and<T>(
-    options: &mut OpenOptions,
+    flags: OFlags,
     path: &Path,
     mut step: impl FnMut(File) -> Result<T, Fault>,
 ) -> Result<T, Fault> {
@@ -74,7 +73,7 @@ pub fn open_and<T>(
     };
     let mut openings = 1;
     loop {
-        match open(options, path).and_then(&mut step) {
+        match open(flags, path).and_then(&mut step) {
             Err(fault) if fault.is_stale() && openings < OPENINGS => openings += 1,
             done => return done,
         }
@@ -84,18 +83,18 @@ pub fn open_and<T>(
 
 /// Opens `path` for reading, through symbolic links.
 pub fn open_followed(path: &Path) -> Result<File, Fault> {
-    open_with(OpenOptions::new().read(true), path, OFlags::empty())
+    open_with(OFlags::RDONLY, path)
 }
 
-fn open_with(options: &mut OpenOptions, path: &Path, flags: OFlags) -> Result<File, Fault> {
-    let flags = flags | OFlags::NONBLOCK;
-    options.custom_flags(flags.bits() as i32).open(path).map_err(|error| {
-        match Errno::from_io_error(&error) {
-            Some(Errno::LOOP) if flags.contains(OFlags::NOFOLLOW) => Fault::SymbolicLink,
-            // A socket, or a fifo without a reader.
-            Some(Errno::NXIO) => Fault::NotRegular,
-            _ => Fault::Io(error),
-        }
+/// Not by the standard library: musl's `open` sets `CLOEXEC` by another system call again.
+fn open_with(flags: OFlags, path: &Path) -> Result<File, Fault> {
+    let all = flags | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let opened = retry_on_intr(|| rustix::fs::open(path, all, Mode::from(0o660)));
+    opened.map(File::from).map_err(|error| match error {
+        Errno::LOOP if flags.contains(OFlags::NOFOLLOW) => Fault::SymbolicLink,
+        // A socket, or a fifo without a reader.
+        Errno::NXIO => Fault::NotRegular,
+        error => Fault::Io(error.into()),
     })
 }
 

@@ -7,7 +7,7 @@ mod cli;
 use std::panic;
 use std::process::exit;
 
-use comedor::Arguments;
+use comedor::Strings;
 use comedor::cgi::input::{self, StandardInput};
 use comedor::cgi::{Output, Variables};
 use comedor::config::Config;
@@ -25,14 +25,14 @@ static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
 
 comedor::main!(run);
 
-fn run(arguments: Arguments) -> u8 {
+fn run(arguments: Strings) -> u8 {
     let variables = Variables::of_process();
     if variables.is_cgi() {
         return answer_cgi(&variables);
     }
     match Socket::inherited() {
         Ok(Some(socket)) => serve_fastcgi(socket),
-        Ok(None) => cli::run(&arguments.collect()),
+        Ok(None) => cli::run(arguments),
         Err(error) => fail(&format!("standard input: {error}")),
     }
 }

@@ -27,7 +27,7 @@ pub struct Request<'v> {
 impl<'v> Request<'v> {
     /// INVALID_FORMAT for a `CONTENT_LENGTH` that is not a number, TOO_LARGE for one larger than
     /// [`MAX_BODY`].
-    pub fn from_variables(variables: &'v Variables) -> Result<Request<'v>, Error> {
+    pub fn from_variables(variables: &Variables<'v>) -> Result<Request<'v>, Error> {
         let content_length = match variables.content_length() {
             ContentLength::Unknown => None,
             ContentLength::Bytes(length) if length <= MAX_BODY as u64 => Some(length as usize),

@@ -1,7 +1,6 @@
 //! The meta-variables of a request (RFC 3875 §4.1).
 
-use std::env;
-use std::os::unix::ffi::OsStringExt;
+use crate::ffi::environment;
 
 /// The meta-variables that are used. A server sets thirty or more; the others are never read.
 const NAMES: [&str; 11] = [
@@ -20,7 +19,7 @@ const NAMES: [&str; 11] = [
 
 /// Meta-variables by name. Values are bytes, not necessarily UTF-8.
 #[derive(Debug)]
-pub struct Variables(Vec<(&'static str, Vec<u8>)>);
+pub struct Variables<'v>(Vec<(&'static str, &'v [u8])>);
 
 /// `REQUEST_METHOD`, which is case-sensitive (RFC 9110 §9.1).
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -41,41 +40,46 @@ pub(crate) enum ContentLength {
     Invalid,
 }
 
-impl Variables {
-    /// The meta-variables in the environment of this process.
-    pub fn of_process() -> Variables {
-        let set = NAMES.into_iter().filter_map(|name| Some((name, env::var_os(name)?.into_vec())));
-        Variables(set.collect())
+impl<'v> Variables<'v> {
+    /// The meta-variables in the environment of this process. The first of duplicates counts, as in
+    /// getenv(3).
+    pub fn of_process() -> Variables<'static> {
+        let mut variables = Variables(Vec::with_capacity(NAMES.len()));
+        for (name, value) in environment() {
+            if let Some(name) = known(name)
+                && variables.get(name).is_none()
+            {
+                variables.0.push((name, value));
+            }
+        }
+        variables
     }
 
     /// The meta-variables among the parameters of a FastCGI request. The last of duplicates counts,
     /// as in PHP-FPM.
-    pub fn of_parameters<'p>(parameters: impl Iterator<Item = (&'p [u8], &'p [u8])>) -> Variables {
+    pub fn of_parameters(parameters: impl Iterator<Item = (&'v [u8], &'v [u8])>) -> Variables<'v> {
         let mut variables = Variables(Vec::with_capacity(NAMES.len()));
         for (name, value) in parameters {
-            let Some(name) = NAMES.into_iter().find(|known| known.as_bytes() == name) else {
-                continue;
-            };
+            let Some(name) = known(name) else { continue };
             // Caddy sends this length for a chunked body; in FastCGI a record marks the end of the
             // body.
             if name == "CONTENT_LENGTH" && value == b"-1" {
                 continue;
             }
             variables.0.retain(|(known, _)| *known != name);
-            variables.0.push((name, value.to_vec()));
+            variables.0.push((name, value));
         }
         variables
     }
 
     /// The value of `name`, if it is set.
-    fn get(&self, name: &str) -> Option<&[u8]> {
-        let found = self.0.iter().find(|(known, _)| *known == name);
-        found.map(|(_, value)| value.as_slice())
+    fn get(&self, name: &str) -> Option<&'v [u8]> {
+        self.0.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
     }
 
     /// The value of `name`, if it is set and not empty: CGI does not distinguish the two
     /// (RFC 3875 §4.1).
-    pub(crate) fn meta(&self, name: &str) -> Option<&[u8]> {
+    pub(crate) fn meta(&self, name: &str) -> Option<&'v [u8]> {
         self.get(name).filter(|value| !value.is_empty())
     }
 
@@ -112,10 +116,15 @@ impl Variables {
     }
 }
 
+/// `name` as a constant, if it is used.
+fn known(name: &[u8]) -> Option<&'static str> {
+    NAMES.into_iter().find(|known| known.as_bytes() == name)
+}
+
 #[cfg(test)]
-impl Variables {
+impl<'v> Variables<'v> {
     /// The variables `pairs`.
-    pub fn from_pairs<'v>(pairs: impl IntoIterator<Item = (&'static str, &'v str)>) -> Variables {
-        Variables(pairs.into_iter().map(|(name, value)| (name, value.into())).collect())
+    pub fn from_pairs(pairs: impl IntoIterator<Item = (&'static str, &'v str)>) -> Variables<'v> {
+        Variables(pairs.into_iter().map(|(name, value)| (name, value.as_bytes())).collect())
     }
 }

@@ -2,8 +2,9 @@
 //! content of it.
 
 use std::collections::BTreeSet;
-use std::fs::OpenOptions;
 use std::io::{self, BufRead, IsTerminal, Read, Write};
+
+use rustix::fs::OFlags;
 
 use super::report::{Level, Report};
 use super::user::User;
@@ -151,7 +152,7 @@ pub fn check_service(config: &Config, folder: &SessionFolder, report: &mut Repor
         return report.add(Level::Hint, about, text);
     };
     let services = files.iter().filter_map(|path| {
-        let file = files::open(OpenOptions::new().read(true), path).ok()?;
+        let file = files::open(OFlags::RDONLY, path).ok()?;
         let session = Session::decode(files::read(&file).ok()?.0, config.session.format).ok()?;
         Some(caller::services(&session))
     });

@@ -8,7 +8,7 @@
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use super::{Error, SETTINGS};
+use super::{Error, Setting};
 use crate::files::{self, Fault};
 
 /// The settings of a file, each with its line number.
@@ -65,8 +65,7 @@ fn parse_line<'l>(
     }
     let equals = line.iter().position(|&byte| byte == b'=').ok_or("expected NAME=value")?;
     let (name, value) = (line[..equals].trim_ascii(), line[equals + 1..].trim_ascii());
-    let known = SETTINGS.iter().find(|setting| setting.name.as_bytes() == name);
-    let Some(known) = known else {
+    let Some(known) = Setting::find(name) else {
         return Err(format!("unknown setting `{}`", String::from_utf8_lossy(name)));
     };
     if let Some((first, ..)) = earlier.iter().find(|(_, earlier, _)| *earlier == known.name) {

@@ -33,6 +33,12 @@ const fn setting(name: &'static str, default: &'static str, summary: &'static st
     Setting { name, default, summary }
 }
 
+impl Setting {
+    pub(crate) fn find(name: &[u8]) -> Option<&'static Setting> {
+        SETTINGS.iter().find(|setting| setting.name.as_bytes() == name)
+    }
+}
+
 /// Every setting.
 pub const SETTINGS: [Setting; 10] = [
     setting(

@@ -1,17 +1,16 @@
 //! The values of the settings before they are parsed, and their sources.
 
-use std::env;
 use std::fmt;
-use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
 use super::file::SettingsFile;
-use super::{Error, SETTINGS, invalid};
+use super::{Error, Setting, invalid};
+use crate::ffi::environment;
 
 /// The values that are set. The environment takes precedence over the file. Without `Debug`, as
 /// [`SettingsFile`]: a value can contain a password.
 pub struct Settings {
-    environment: Vec<(&'static str, Vec<u8>)>,
+    environment: Vec<(&'static str, &'static [u8])>,
     file: Option<SettingsFile>,
 }
 
@@ -36,14 +35,14 @@ impl fmt::Display for Source {
 impl Settings {
     /// The environment of this process and the settings file.
     pub fn load() -> Result<Settings, Error> {
-        let names = SETTINGS.iter().map(|setting| setting.name);
-        let environment = names.filter_map(|name| Some((name, env::var_os(name)?.into_vec())));
-        Ok(Settings { environment: environment.collect(), file: SettingsFile::find()? })
+        let set =
+            environment().filter_map(|(name, value)| Some((Setting::find(name)?.name, value)));
+        Ok(Settings { environment: set.collect(), file: SettingsFile::find()? })
     }
 
     pub fn get(&self, name: &str) -> Option<&[u8]> {
         let set = self.environment.iter().find(|(known, _)| *known == name);
-        let set = set.map(|(_, value)| value.as_slice());
+        let set = set.map(|(_, value)| *value);
         set.or_else(|| self.file.as_ref()?.get(name).map(|(_, value)| value))
     }
 
@@ -60,8 +59,7 @@ impl Settings {
     /// The value of `name`, else its default.
     pub fn value(&self, name: &str) -> &[u8] {
         self.get(name).unwrap_or_else(|| {
-            let setting = SETTINGS.iter().find(|setting| setting.name == name);
-            setting.map_or("", |setting| setting.default).as_bytes()
+            Setting::find(name.as_bytes()).map_or("", |setting| setting.default).as_bytes()
         })
     }
 
@@ -90,15 +88,15 @@ impl Settings {
 #[cfg(any(test, fuzzing))]
 impl Settings {
     /// An environment of `pairs`, without a file.
-    pub fn from_pairs<'v>(pairs: impl IntoIterator<Item = (&'static str, &'v str)>) -> Settings {
-        let pairs = pairs.into_iter().map(|(name, value)| (name, value.into()));
+    pub fn from_pairs(pairs: impl IntoIterator<Item = (&'static str, &'static str)>) -> Settings {
+        let pairs = pairs.into_iter().map(|(name, value)| (name, value.as_bytes()));
         Settings { environment: pairs.collect(), file: None }
     }
 
     /// The settings of `file` below an environment of `pairs`.
-    pub fn with_file<'v>(
+    pub fn with_file(
         file: SettingsFile,
-        pairs: impl IntoIterator<Item = (&'static str, &'v str)>,
+        pairs: impl IntoIterator<Item = (&'static str, &'static str)>,
     ) -> Settings {
         Settings { file: Some(file), ..Settings::from_pairs(pairs) }
     }

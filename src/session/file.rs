@@ -3,13 +3,13 @@
 //! PHP holds an exclusive lock on the file while one of its pages runs
 //! (ext/session/mod_files.c), so the file is complete while this program holds a shared lock.
 
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rustix::fs::{Timespec, Timestamps, UTIME_NOW, futimens};
+use rustix::fs::{OFlags, Timespec, Timestamps, UTIME_NOW, futimens};
 use rustix::io::Errno;
 use rustix::process::{geteuid, getuid};
 
@@ -31,8 +31,7 @@ pub fn read(
     let unusable = |why: &dyn std::fmt::Display| Error::unusable(&shortened(&path), why);
 
     // For reading and writing, as in PHP, but without creating it.
-    let mut options = OpenOptions::new();
-    let read = files::open_and(options.read(true).write(true), &path, |file| {
+    let read = files::open_and(OFlags::RDWR, &path, |file| {
         if !lock::take(&file, lock::Kind::Shared, LOCK_TIMEOUT)? {
             return Ok(None);
         }

@@ -1,11 +1,13 @@
 //! Reading one data file, and creating its folders.
 
-use std::fs::{self, File, Metadata, OpenOptions};
+use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt};
 use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, SystemTime};
+
+use rustix::fs::OFlags;
 
 use super::Error;
 use super::access::Access;
@@ -32,7 +34,7 @@ pub struct Snapshot {
 
 impl Snapshot {
     fn read(path: &Path) -> Result<Option<Snapshot>, Error> {
-        let read = files::open_and(OpenOptions::new().read(true), path, |file| {
+        let read = files::open_and(OFlags::RDONLY, path, |file| {
             let (bytes, metadata) = files::read(&file)?;
             Ok(Snapshot { file, metadata, bytes })
         });
@@ -85,8 +87,7 @@ impl Snapshot {
 /// Whether `path` is the file with these attributes. The path is opened, because a network file
 /// system may answer a stat from its cache.
 pub fn is_at(path: &Path, metadata: &Metadata) -> Result<bool, Error> {
-    let options = &mut OpenOptions::new();
-    match files::open_and(options.read(true), path, |file| Ok(file.metadata()?)) {
+    match files::open_and(OFlags::RDONLY, path, |file| Ok(file.metadata()?)) {
         Ok(found) => Ok(is_same(&found, metadata)),
         Err(fault) if fault.is_absent() => Ok(false),
         Err(fault) => Err(Error::fault("open again", path)(fault)),

@@ -1,9 +1,10 @@
 //! The lock that only one writer of an aulario can hold.
 
-use std::fs::{File, Metadata, OpenOptions};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::{File, Metadata};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+use rustix::fs::OFlags;
 
 use super::Error;
 use super::file::{create_folder, is_at};
@@ -29,14 +30,12 @@ impl WriteLock {
     /// Locks the file `name` in `folder`, both created if missing.
     pub fn take(folder: &Path, name: &str) -> Result<WriteLock, Error> {
         let path = folder.join(name);
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).mode(0o660);
         for _ in 0..=RETRIES {
-            let locked = match open_and_lock(&mut options, &path) {
+            let locked = match open_and_lock(OFlags::RDWR, &path) {
                 Err(fault) if fault.is_absent() => {
                     // The new folder is flushed together with the first file in it.
                     create_folder(folder)?;
-                    open_and_lock(options.create(true), &path)
+                    open_and_lock(OFlags::RDWR | OFlags::CREATE, &path)
                 }
                 locked => locked,
             };
@@ -73,11 +72,8 @@ pub fn lock_folder(folder: &Path) -> Result<File, Error> {
 }
 
 /// Opens and locks the file at `path`; `None` if another writer has the lock.
-fn open_and_lock(
-    options: &mut OpenOptions,
-    path: &Path,
-) -> Result<Option<(File, Metadata)>, Fault> {
-    files::open_and(options, path, |file| {
+fn open_and_lock(flags: OFlags, path: &Path) -> Result<Option<(File, Metadata)>, Fault> {
+    files::open_and(flags, path, |file| {
         let is_locked = lock::take(&file, lock::Kind::Exclusive, TIMEOUT)?;
         let metadata = file.metadata()?;
         Ok(is_locked.then_some((file, metadata)))
