@@ -146,13 +146,8 @@ impl Error {
     }
 
     /// 413: the request is over a limit.
-    pub(crate) fn too_large(sentence: &'static str) -> Error {
+    pub(crate) fn too_large(sentence: impl Into<Cow<'static, str>>) -> Error {
         Error::new(Code::TooLarge, sentence)
-    }
-
-    /// 413: the body is over the limit.
-    pub(crate) fn body_too_large() -> Error {
-        Error::too_large("The body is larger than 1 MiB.")
     }
 
     /// 503 with a `Retry-After` header: a lock is held, or a file is being written.

@@ -7,7 +7,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::Timespec;
 use rustix::stdio::stdin;
 
-use super::request::MAX_BODY;
+use super::request::{MAX_BODY, body_too_large};
 use super::{ContentLength, Method, Variables};
 use crate::error::Error;
 
@@ -30,7 +30,7 @@ pub(crate) fn read(length: Option<usize>, input: impl Read) -> Result<Vec<u8>, E
     let limit = length.unwrap_or(MAX_BODY + 1);
     let mut body = Vec::with_capacity(length.unwrap_or_default());
     match input.take(limit as u64).read_to_end(&mut body) {
-        Ok(_) if length.is_none() && body.len() > MAX_BODY => Err(Error::body_too_large()),
+        Ok(_) if length.is_none() && body.len() > MAX_BODY => Err(body_too_large()),
         Ok(_) if length.is_some_and(|length| body.len() < length) => {
             Err(Error::invalid_format("The body is shorter than its Content-Length."))
         }

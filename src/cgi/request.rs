@@ -8,6 +8,11 @@ use crate::error::Error;
 /// half of it.
 pub const MAX_BODY: usize = 1024 * 1024;
 
+/// TOO_LARGE for a body longer than [`MAX_BODY`].
+pub fn body_too_large() -> Error {
+    Error::too_large(format!("The body is larger than {} MiB.", MAX_BODY >> 20))
+}
+
 /// A request without its body. Absent and empty values are both `None`.
 #[derive(Debug)]
 pub struct Request<'v> {
@@ -31,7 +36,7 @@ impl<'v> Request<'v> {
         let content_length = match variables.content_length() {
             ContentLength::Unknown => None,
             ContentLength::Bytes(length) if length <= MAX_BODY as u64 => Some(length as usize),
-            ContentLength::Bytes(_) => return Err(Error::body_too_large()),
+            ContentLength::Bytes(_) => return Err(body_too_large()),
             ContentLength::Invalid => {
                 return Err(Error::invalid_format("Content-Length must be a number."));
             }
