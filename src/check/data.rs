@@ -20,9 +20,6 @@ use crate::store::{self, TYPES};
 /// A writer may still use a temporary file younger than this: it waits at most 10 s for a lock.
 const WRITE_TIME: Duration = Duration::from_secs(60);
 
-const INVALID_ID: &str =
-    "is not a valid id (1 to 64 of A-Z a-z 0-9 . _ -, and not a dot at the start)";
-
 /// Reads the whole data folder and adds the findings to `report`.
 pub fn check(data_dir: &Path, user: &User, report: &mut Report) {
     let mut survey =
@@ -36,6 +33,11 @@ pub fn check(data_dir: &Path, user: &User, report: &mut Report) {
     }
     let (aularios, days) = (counted(survey.aularios, "aulario"), counted(survey.days, "saved day"));
     report.add(Level::Ok, centros.display(), format!("{aularios} and {days} checked"));
+}
+
+/// Why no `user` of the API can use a name.
+fn not_an_id(user: &str) -> String {
+    format!("is not a valid id, so no {user} can use it: it must be {}", Id::EXPECTED)
 }
 
 struct Survey<'r> {
@@ -53,7 +55,7 @@ struct Survey<'r> {
 impl Survey<'_> {
     fn centre(&mut self, centre: &Path) {
         if Id::parse(&name(centre)).is_err() {
-            let text = format!("{INVALID_ID}: no session can use it");
+            let text = not_an_id("session");
             return self.add(Level::Warning, centre, text);
         }
         let aularios = centre.join("Aularios");
@@ -68,7 +70,7 @@ impl Survey<'_> {
         for path in files.iter().filter(|path| path.extension().is_some_and(|e| e == "json")) {
             let id = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
             if Id::parse(&id).is_err() {
-                let text = format!("{INVALID_ID}: no request can use it");
+                let text = not_an_id("request");
                 self.add(Level::Warning, path, text);
                 continue;
             }

@@ -102,7 +102,7 @@ pub struct Config {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("{name} {problem}")]
-    Setting { name: &'static str, problem: &'static str },
+    Setting { name: &'static str, problem: String },
     #[error("{}: line {line}: {problem}", path.display())]
     Line { path: PathBuf, line: usize, problem: String },
     #[error("{}: {source}", path.display())]
@@ -123,11 +123,8 @@ impl Config {
     }
 
     pub(crate) fn from_settings(settings: &Settings) -> Result<Config, Error> {
-        let service = settings.parse_text(
-            "COMEDOR_SERVICE",
-            "must be 1 to 64 characters A-Z a-z 0-9 . _ - and must not start with a dot",
-            |text| Id::parse(text).ok(),
-        )?;
+        let service =
+            settings.parse("COMEDOR_SERVICE", Id::EXPECTED, |text| Id::parse(text).ok())?;
         let data_dir = match settings.get("COMEDOR_DATA_DIR") {
             None => Path::new("/DATA").join(service.as_str()),
             Some(folder) if folder.starts_with(b"/") => PathBuf::from(OsStr::from_bytes(folder)),
@@ -136,24 +133,24 @@ impl Config {
         let session = SessionConfig {
             save_path: SavePath::parse(settings.value("COMEDOR_SESSION_DIR"))
                 .map_err(|problem| invalid("COMEDOR_SESSION_DIR", problem))?,
-            name: settings.parse_text(
+            name: settings.parse(
                 "COMEDOR_SESSION_NAME",
-                "must be a name that PHP accepts as session.name",
+                "a name that PHP accepts as session.name",
                 session::parse_name,
             )?,
-            format: settings.parse_text(
+            format: settings.parse(
                 "COMEDOR_SESSION_FORMAT",
-                "must be php, php_serialize or php_binary",
+                "php, php_serialize or php_binary",
                 Format::parse,
             )?,
-            max_age: settings.parse_text(
+            max_age: settings.parse(
                 "COMEDOR_SESSION_MAX_AGE",
-                "must be a number of seconds",
+                "a number of seconds",
                 session::parse_max_age,
             )?,
-            lifetime: settings.parse_text(
+            lifetime: settings.parse(
                 "COMEDOR_SESSION_LIFETIME",
-                "must be a number of seconds from 1 to 2147483647",
+                "a number of seconds from 1 to 2147483647",
                 session::parse_lifetime,
             )?,
         };
@@ -164,27 +161,26 @@ impl Config {
                  which Redis deletes a session",
             ));
         }
-        let trusted_origins = settings.parse_text(
+        let trusted_origins = settings.parse(
             "COMEDOR_TRUSTED_ORIGINS",
-            "must be a comma-separated list of origins like https://menus.example",
+            "a comma-separated list of origins like https://menus.example",
             |text| comma_separated(text).map(origin::normal).collect(),
         )?;
         let leave_early =
-            settings.parse_text("COMEDOR_LEAVE_EARLY", "must be on or off", |text| match text {
+            settings.parse("COMEDOR_LEAVE_EARLY", "on or off", |text| match text {
                 "on" => Some(true),
                 "off" => Some(false),
                 _ => None,
             })?;
-        let zone =
-            settings.parse_text("TZ", "must be valid UTF-8", |text| Some(text.to_owned()))?;
+        let zone = settings.parse("TZ", "valid UTF-8", |text| Some(text.to_owned()))?;
         let zone = Some(zone).filter(|zone| !zone.is_empty());
         Ok(Config { service, data_dir, session, trusted_origins, leave_early, zone })
     }
 }
 
 /// The setting `name` is invalid.
-pub(crate) fn invalid(name: &'static str, problem: &'static str) -> Error {
-    Error::Setting { name, problem }
+pub(crate) fn invalid(name: &'static str, problem: impl Into<String>) -> Error {
+    Error::Setting { name, problem: problem.into() }
 }
 
 fn comma_separated(text: &str) -> impl Iterator<Item = &str> {

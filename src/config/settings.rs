@@ -63,25 +63,16 @@ impl Settings {
         })
     }
 
-    /// Parses the value of `name`, else its default. `problem` is the error text for an invalid
-    /// value.
+    /// Parses the value of `name`, else its default, which must be UTF-8. The error says that it must
+    /// be what is `expected`.
     pub fn parse<T>(
         &self,
         name: &'static str,
-        problem: &'static str,
-        parse: impl FnOnce(&[u8]) -> Option<T>,
-    ) -> Result<T, Error> {
-        parse(self.value(name)).ok_or_else(|| invalid(name, problem))
-    }
-
-    /// The same for a value that must be UTF-8.
-    pub fn parse_text<T>(
-        &self,
-        name: &'static str,
-        problem: &'static str,
+        expected: &str,
         parse: impl FnOnce(&str) -> Option<T>,
     ) -> Result<T, Error> {
-        self.parse(name, problem, |bytes| parse(str::from_utf8(bytes).ok()?))
+        let text = str::from_utf8(self.value(name)).ok();
+        text.and_then(parse).ok_or_else(|| invalid(name, format!("must be {expected}")))
     }
 }
 
