@@ -1,5 +1,5 @@
 //! Invariants of the parsers of untrusted input, none of which may panic. The unit tests check them
-//! with input generated from pieces of each format (`fuzz.rs`), and the coverage-guided fuzzer in
+//! with input generated from pieces of each format (`properties.rs`), and the coverage-guided fuzzer in
 //! `fuzz/` with its own input.
 
 use std::path::PathBuf;

@@ -14,7 +14,7 @@
 //! | types, menus and plates, changed or shown | `model` | |
 //! | today, if no date is sent | `clock` | clock, zone file |
 //! | response | [`cgi`] | |
-//! | exit under Apache | [`leave`] | a process |
+//! | end-of-file held back until exit, under Apache | [`end_of_file`] | a process |
 //!
 //! With CGI a process answers one request (`main.rs`). With FastCGI it answers many: [`fastcgi`]
 //! receives them, and [`responder`] passes each to the same function, [`answer`].
@@ -25,21 +25,21 @@ pub mod cgi;
 pub mod check;
 mod clock;
 pub mod config;
+pub mod end_of_file;
 pub mod error;
 pub mod fastcgi;
 mod ffi;
-mod files;
-#[cfg(test)]
-mod fuzz;
 #[cfg(any(test, fuzzing))]
 pub mod invariants;
 mod json;
-pub mod leave;
 mod lock;
 pub mod log;
 mod model;
+#[cfg(test)]
+mod properties;
 pub mod responder;
 mod session;
+mod shared_file;
 mod store;
 
 use std::io::Read;

@@ -11,9 +11,9 @@ use comedor::Strings;
 use comedor::cgi::input::{self, StandardInput};
 use comedor::cgi::{Output, Variables};
 use comedor::config::Config;
+use comedor::end_of_file;
 use comedor::error::Error;
 use comedor::fastcgi::{self, Limits, Socket};
-use comedor::leave;
 use comedor::log;
 use comedor::responder::Responder;
 use rustix::io::{retry_on_intr, write};
@@ -68,8 +68,8 @@ fn answer_cgi(variables: &Variables) -> u8 {
     let config = Config::load();
     respond(&comedor::answer(&config, variables, &mut body));
     input::drain(&mut body);
-    if config.is_ok_and(|config| leave::is_wanted(&config, variables)) {
-        leave::hold_end_of_file();
+    if config.is_ok_and(|config| end_of_file::is_held_back(&config, variables)) {
+        end_of_file::hold_back();
     }
     0
 }

@@ -12,8 +12,8 @@ use super::reach::check_write;
 use super::report::{Level, Report, counted};
 use super::skew::Skew;
 use super::user::{User, is_within, quoted};
-use crate::files::Fault;
 use crate::model::{Date, Day, Document, Id, MenuTypes};
+use crate::shared_file::Fault;
 use crate::store::access::{self, Access as FileAccess};
 use crate::store::{self, TYPES};
 
@@ -258,7 +258,7 @@ impl Survey<'_> {
     /// Reads a data file; an absent file is an empty document. `absence` is the effect of its
     /// absence.
     fn document<D: Document>(&mut self, path: &Path, absence: &str) -> Option<D> {
-        let (value, snapshot) = match store::file::read(path) {
+        let (value, snapshot) = match store::data_file::read(path) {
             Ok(read) => read,
             Err(error) if is_denied(&error) => {
                 self.closed.push(path.to_owned());

@@ -10,7 +10,7 @@ use super::user::{User, group_name, quoted, user_name};
 use crate::config::{Settings, Source};
 use crate::session::redis::{Fault, probe};
 use crate::session::{Address, RedisServer};
-use crate::store::file::parent;
+use crate::store::data_file::parent;
 
 pub fn check(
     server: &RedisServer,

@@ -10,10 +10,10 @@ use super::report::{Level, Report};
 use super::user::User;
 use crate::caller::{self, Caller};
 use crate::config::Config;
-use crate::files;
 use crate::session::{
     self, Error, Lifetime, SavePath, Session, SessionConfig, SessionFolder, SessionId, session_id,
 };
+use crate::shared_file;
 
 const ABOUT: &str = "session";
 
@@ -152,8 +152,9 @@ pub fn check_service(config: &Config, folder: &SessionFolder, report: &mut Repor
         return report.add(Level::Hint, about, text);
     };
     let services = files.iter().filter_map(|path| {
-        let file = files::open(OFlags::RDONLY, path).ok()?;
-        let session = Session::decode(files::read(&file).ok()?.0, config.session.format).ok()?;
+        let file = shared_file::open(OFlags::RDONLY, path).ok()?;
+        let session =
+            Session::decode(shared_file::read(&file).ok()?.0, config.session.format).ok()?;
         Some(caller::services(&session))
     });
     let services: BTreeSet<String> = services.flatten().collect();

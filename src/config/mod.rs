@@ -4,20 +4,20 @@
 //! request. An invalid setting is an error that names it; it is never replaced by a default. Whether
 //! a configured folder exists is not checked here.
 
-mod file;
 mod settings;
+mod settings_file;
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use crate::cgi::origin;
-use crate::files::Fault;
 use crate::model::Id;
 use crate::session::{self, Format, SavePath, SessionConfig};
-#[cfg(any(test, fuzzing))]
-pub(crate) use file::SettingsFile;
+use crate::shared_file::Fault;
 pub(crate) use settings::{Settings, Source};
+#[cfg(any(test, fuzzing))]
+pub(crate) use settings_file::SettingsFile;
 
 /// A setting as the documentation lists it.
 #[derive(Debug)]

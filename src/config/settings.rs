@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use super::file::SettingsFile;
+use super::settings_file::SettingsFile;
 use super::{Error, Setting, invalid};
 use crate::ffi::environment;
 

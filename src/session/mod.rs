@@ -3,17 +3,17 @@
 
 mod cookie;
 mod error;
-mod file;
 mod lexer;
 pub(crate) mod redis;
 mod save_path;
+mod session_file;
 mod settings;
 mod unserialize;
 
 pub use cookie::{SessionId, session_id};
 pub use error::Error;
-pub use file::files;
 pub use save_path::{Address, RedisServer, SavePath, SessionFolder};
+pub use session_file::files;
 pub use settings::{Format, SessionConfig, parse_lifetime, parse_max_age, parse_name};
 pub use unserialize::{PhpArray, PhpValue, Session};
 
@@ -34,7 +34,7 @@ pub fn open(config: &SessionConfig, cookies: Option<&[u8]>) -> Result<Session, E
 /// Reads the session with this id.
 pub fn read(config: &SessionConfig, id: &SessionId, lifetime: Lifetime) -> Result<Session, Error> {
     match &config.save_path {
-        SavePath::Files(folder) => file::read(config, folder, id, lifetime),
+        SavePath::Files(folder) => session_file::read(config, folder, id, lifetime),
         SavePath::Redis(server) => redis::read(config, server, id, lifetime),
     }
 }

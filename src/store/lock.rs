@@ -7,9 +7,9 @@ use std::time::Duration;
 use rustix::fs::OFlags;
 
 use super::Error;
-use super::file::{create_folder, is_at};
-use crate::files::{self, Fault};
+use super::data_file::{create_folder, is_at};
 use crate::lock;
+use crate::shared_file::{self, Fault};
 
 /// The timeout of a writer that waits for other writers of the same aulario.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -73,7 +73,7 @@ pub fn lock_folder(folder: &Path) -> Result<File, Error> {
 
 /// Opens and locks the file at `path`; `None` if another writer has the lock.
 fn open_and_lock(flags: OFlags, path: &Path) -> Result<Option<(File, Metadata)>, Fault> {
-    files::open_and(flags, path, |file| {
+    shared_file::open_and(flags, path, |file| {
         let is_locked = lock::take(&file, lock::Kind::Exclusive, TIMEOUT)?;
         let metadata = file.metadata()?;
         Ok(is_locked.then_some((file, metadata)))

@@ -16,7 +16,7 @@
 pub(crate) mod access;
 mod acl;
 mod attributes;
-pub(crate) mod file;
+pub(crate) mod data_file;
 mod lease;
 mod lock;
 mod replace;
@@ -25,10 +25,10 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use crate::files::{self, Fault};
 use crate::json::Value;
 use crate::model::{Date, Day, Document, Id, MenuTypes};
-use file::Snapshot;
+use crate::shared_file::{self, Fault};
+use data_file::Snapshot;
 use lock::WriteLock;
 use replace::Outcome;
 
@@ -164,7 +164,7 @@ impl Aulario {
 
     fn read<D: Document>(&self, folders: &[&str], name: &str) -> Result<D, Error> {
         let path = self.path(folders, name);
-        let (value, _) = file::read(&path)?;
+        let (value, _) = data_file::read(&path)?;
         document(&path, value)
     }
 
@@ -207,11 +207,11 @@ impl Aulario {
             return Ok(Some(outcome));
         }
         let bytes = document.into_file().to_php();
-        if bytes.len() as u64 > files::MAX_SIZE {
+        if bytes.len() as u64 > shared_file::MAX_SIZE {
             return Err(Error::unusable(path, "would become larger than 16 MiB"));
         }
         if snapshot.is_none() {
-            file::make_folders(&self.folder, folders)?;
+            data_file::make_folders(&self.folder, folders)?;
         }
         let replaced = replace::replace(path, &bytes, snapshot, &lock)?;
         Ok((replaced == Outcome::Replaced).then_some(outcome))
@@ -230,7 +230,7 @@ fn day_folders(date: &Date) -> [&str; 3] {
 
 /// Reads a document for a change. Busy if PHP may be writing it.
 fn read_to_change<D: Document>(path: &Path) -> Result<(D, Option<Snapshot>), Error> {
-    let (value, snapshot) = file::read(path)?;
+    let (value, snapshot) = data_file::read(path)?;
     if snapshot.as_ref().is_some_and(Snapshot::is_being_written) {
         return Err(Error::Busy);
     }
@@ -253,7 +253,7 @@ fn is_file(path: &Path) -> Result<bool, Error> {
 /// The value of `shared_comedor_from` in the configuration at `path`; the outer `None` means that
 /// there is no configuration.
 pub(crate) fn shared_with(path: &Path) -> Result<Option<Option<String>>, Error> {
-    let (value, snapshot) = file::read(path)?;
+    let (value, snapshot) = data_file::read(path)?;
     if snapshot.is_none() {
         return Ok(None);
     }

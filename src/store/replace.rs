@@ -29,7 +29,7 @@ use rustix::io::Errno;
 use super::Error;
 use super::access::{self, Access, User};
 use super::attributes::Attributes;
-use super::file::{Snapshot, is_same, parent};
+use super::data_file::{Snapshot, is_same, parent};
 use super::lease::Lease;
 use super::lock::{WriteLock, lock_folder};
 

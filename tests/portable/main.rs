@@ -3,11 +3,12 @@
 
 mod contract;
 mod docs;
+mod end_of_file;
 mod fastcgi;
 mod hostile;
-mod leave;
 mod responder;
 mod settings;
+mod source;
 mod store;
 #[path = "../support/mod.rs"]
 mod support;

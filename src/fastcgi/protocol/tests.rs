@@ -314,7 +314,7 @@ fn piece() -> impl Strategy<Value = Vec<u8>> {
 }
 
 proptest! {
-    #![proptest_config(crate::fuzz::cases())]
+    #![proptest_config(crate::properties::cases())]
 
     #[test]
     fn every_split_of_the_same_bytes_gives_the_same_requests(

@@ -17,7 +17,7 @@ use rustix::net::{
 
 use super::reply::{self, Reply};
 use super::{Address, Commands, Fault};
-use crate::files;
+use crate::shared_file;
 
 /// The minimum buffer space for a read
 const BLOCK: usize = 4096;
@@ -130,7 +130,8 @@ fn addresses(host: &str) -> Vec<IpAddr> {
     if let Ok(address) = host.parse() {
         return vec![address];
     }
-    let hosts = files::open_followed(Path::new("/etc/hosts")).and_then(|file| files::read(&file));
+    let hosts = shared_file::open_followed(Path::new("/etc/hosts"))
+        .and_then(|file| shared_file::read(&file));
     let hosts = hosts.map(|(bytes, _)| bytes).unwrap_or_default();
     let found = find(&String::from_utf8_lossy(&hosts), host);
     if found.is_empty() && host.eq_ignore_ascii_case("localhost") {

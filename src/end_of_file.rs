@@ -21,12 +21,12 @@ use crate::ffi::{Fork, fork};
 
 /// Whether the request came through Apache and the setting is on. Under other servers the fork
 /// would only cost time.
-pub fn is_wanted(config: &Config, variables: &Variables) -> bool {
+pub fn is_held_back(config: &Config, variables: &Variables) -> bool {
     config.leave_early && variables.is_apache()
 }
 
 /// Keeps standard output open until this process has exited. The caller should exit next.
-pub fn hold_end_of_file() {
+pub fn hold_back() {
     // Opened before the fork: afterwards, the process id could belong to another process.
     let Ok(parent) = pidfd_open(getpid(), PidfdFlags::empty()) else { return };
     // This process has one thread.

@@ -9,7 +9,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::{Error, Setting};
-use crate::files::{self, Fault};
+use crate::shared_file::{self, Fault};
 
 /// The settings of a file, each with its line number.
 pub struct SettingsFile {
@@ -79,7 +79,7 @@ fn parse_line<'l>(
 
 /// Symbolic links are followed: only the administrator can create the settings file.
 fn read(path: &Path) -> Result<Vec<u8>, Fault> {
-    Ok(files::read(&files::open_followed(path)?)?.0)
+    Ok(shared_file::read(&shared_file::open_followed(path)?)?.0)
 }
 
 #[cfg(test)]

@@ -14,8 +14,8 @@ use rustix::io::Errno;
 use rustix::process::{geteuid, getuid};
 
 use super::{Error, Lifetime, Session, SessionConfig, SessionFolder, SessionId};
-use crate::files::{self, Fault};
 use crate::lock;
+use crate::shared_file::{self, Fault};
 
 /// The timeout for a PHP page that holds the session
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
@@ -31,11 +31,11 @@ pub fn read(
     let unusable = |why: &dyn std::fmt::Display| Error::unusable(&shortened(&path), why);
 
     // For reading and writing, as in PHP, but without creating it.
-    let read = files::open_and(OFlags::RDWR, &path, |file| {
+    let read = shared_file::open_and(OFlags::RDWR, &path, |file| {
         if !lock::take(&file, lock::Kind::Shared, LOCK_TIMEOUT)? {
             return Ok(None);
         }
-        let (bytes, metadata) = files::read(&file)?;
+        let (bytes, metadata) = shared_file::read(&file)?;
         lock::release(&file)?;
         Ok(Some((file, bytes, metadata)))
     });

@@ -12,8 +12,8 @@ use rustix::fs::OFlags;
 use super::Error;
 use super::access::Access;
 use super::attributes::Attributes;
-use crate::files;
 use crate::json::Value;
+use crate::shared_file;
 
 /// PHP truncates a file and then writes it. A file that does not parse is read this many times, with
 /// this pause: within 200 ms.
@@ -34,8 +34,8 @@ pub struct Snapshot {
 
 impl Snapshot {
     fn read(path: &Path) -> Result<Option<Snapshot>, Error> {
-        let read = files::open_and(OFlags::RDONLY, path, |file| {
-            let (bytes, metadata) = files::read(&file)?;
+        let read = shared_file::open_and(OFlags::RDONLY, path, |file| {
+            let (bytes, metadata) = shared_file::read(&file)?;
             Ok(Snapshot { file, metadata, bytes })
         });
         match read {
@@ -87,7 +87,7 @@ impl Snapshot {
 /// Whether `path` is the file with these attributes. The path is opened, because a network file
 /// system may answer a stat from its cache.
 pub fn is_at(path: &Path, metadata: &Metadata) -> Result<bool, Error> {
-    match files::open_and(OFlags::RDONLY, path, |file| Ok(file.metadata()?)) {
+    match shared_file::open_and(OFlags::RDONLY, path, |file| Ok(file.metadata()?)) {
         Ok(found) => Ok(is_same(&found, metadata)),
         Err(fault) if fault.is_absent() => Ok(false),
         Err(fault) => Err(Error::fault("open again", path)(fault)),
