@@ -17,6 +17,8 @@ use std::time::Duration;
 use client::{CLIENTS, Work};
 use contenders::{COMEDOR_NOT_EARLY, FLOOR_NOT_EARLY, SERVERS, Server, attempt};
 use load::Figures;
+
+const TRANSPORT: support::Transport = support::Transport::Cgi;
 use report::{Row, Section};
 
 fn main() {

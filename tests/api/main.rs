@@ -4,3 +4,5 @@
 mod openapi;
 #[path = "../support/mod.rs"]
 mod support;
+
+const TRANSPORT: support::Transport = support::Transport::Cgi;

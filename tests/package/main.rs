@@ -6,3 +6,5 @@ mod install;
 mod support;
 mod units;
 mod walk;
+
+const TRANSPORT: support::Transport = support::Transport::Cgi;

@@ -3,3 +3,5 @@
 mod oracle;
 #[path = "../support/mod.rs"]
 mod support;
+
+const TRANSPORT: support::Transport = support::Transport::Cgi;

@@ -14,3 +14,5 @@ mod store;
 mod support;
 mod together;
 mod waits;
+
+const TRANSPORT: support::Transport = support::Transport::Cgi;

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Stdio};
 
 use super::fastcgi::{self, Client, Held};
-use super::{FASTCGI, Value, output};
+use super::{Transport, Value, output};
+use crate::TRANSPORT;
 
 /// One request.
 #[derive(Clone)]
@@ -162,13 +163,13 @@ impl Cgi {
         self.send(&mut self.command())
     }
 
-    /// Sends it to the program by CGI, or by FastCGI in the test binaries named after it.
+    /// Sends it to the program.
     #[track_caller]
     pub fn run(&self) -> Answer {
-        if FASTCGI {
-            return self.run_fastcgi();
+        match TRANSPORT {
+            Transport::Cgi => Answer::of(self.start()),
+            Transport::FastCgi => self.run_fastcgi(),
         }
-        Answer::of(self.start())
     }
 
     /// Starts the program with a listening socket as standard input, sends it this request and

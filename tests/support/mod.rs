@@ -55,9 +55,12 @@ pub fn program_in(folder: &Path, settings: &str) -> PathBuf {
 
 pub const REPOSITORY: &str = env!("CARGO_MANIFEST_DIR");
 
-/// Whether requests go through FastCGI: in the test binaries named after it.
-pub const FASTCGI: bool =
-    matches!(env!("CARGO_CRATE_NAME").as_bytes(), [b'f', b'a', b's', b't', b'c', b'g', b'i', ..]);
+/// How requests get to the program. Every crate of tests has a constant `TRANSPORT`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Transport {
+    Cgi,
+    FastCgi,
+}
 
 /// A day in the past, for requests with a date.
 pub const DATE: &str = "2026-11-20";

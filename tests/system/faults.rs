@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::TRANSPORT;
 use crate::support::fastcgi::{Client, Held, Process};
 use crate::support::*;
 
@@ -75,7 +76,7 @@ impl Write {
     fn run_under(&self, strace: &[&str]) -> Run {
         let school = self.school();
         let request = self.request(&school).under(&["strace"]).under(strace);
-        if FASTCGI {
+        if TRANSPORT == Transport::FastCgi {
             let socket = Held::new();
             // Sent before the program starts, so that its first thread does everything.
             let mut client = Client::connect(&socket.path);
@@ -104,10 +105,10 @@ impl Write {
         assert!(run.is_success(), "{}", run.output);
         drop(run);
         let trace = fs::read_to_string(file.path()).unwrap();
-        let (before, during) = match FASTCGI {
-            true => trace.split_once("\naccept4(").unwrap(),
+        let (before, during) = match TRANSPORT {
+            Transport::FastCgi => trace.split_once("\naccept4(").unwrap(),
             // strace cannot inject a fault into the execve that starts the program.
-            false => trace.split_once('\n').unwrap(),
+            Transport::Cgi => trace.split_once('\n').unwrap(),
         };
         let names = |text: &str| -> Vec<String> {
             text.lines().filter_map(|line| Some(line.split_once('(')?.0.to_owned())).collect()
@@ -238,7 +239,7 @@ fn the_answer_is_correct_after_an_error_of_any_system_call() {
                         assert!(content == old, "{case}");
                     } else if text.is_empty() {
                         // Only an error of the write to standard output can lose the answer.
-                        assert!(call == "write" && !FASTCGI, "{case}");
+                        assert!(call == "write" && TRANSPORT == Transport::Cgi, "{case}");
                     } else {
                         assert!(text.contains("may have been stored"), "{case}");
                     }
@@ -370,7 +371,7 @@ impl Server {
     /// Sends a write and kills the program after the time `kill`, if there is one. Returns whether the
     /// write was acknowledged.
     fn send(&self, request: &Cgi, kill: Option<Duration>) -> bool {
-        if !FASTCGI {
+        if TRANSPORT == Transport::Cgi {
             let mut child = request.start();
             let Some(time) = kill else {
                 Answer::of(child).ok();
@@ -403,7 +404,7 @@ fn crowd(aulario_of: impl Fn(usize) -> String + Sync) {
     for writer in 0..WRITERS {
         school.write(&format!("{}.json", aulario_of(writer)), "{}");
     }
-    if FASTCGI {
+    if TRANSPORT == Transport::FastCgi {
         server.restart(&school.post("save_menu"));
     }
     let acknowledged = Mutex::new(Vec::new());

@@ -15,3 +15,5 @@ mod sessions;
 mod store;
 #[path = "../support/mod.rs"]
 mod support;
+
+const TRANSPORT: support::Transport = support::Transport::Cgi;

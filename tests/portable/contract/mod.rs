@@ -8,6 +8,7 @@ mod types;
 
 use std::process::Command;
 
+use crate::TRANSPORT;
 use crate::support::*;
 
 const JSON: &str = "application/json";
