@@ -60,7 +60,8 @@ log_in ''
 run 'What you need to know.1' | grep '^service:docente'
 run 'What you need to know.2' | tee /dev/stderr | grep '^date.timezone'
 { inline "sudo find / -type d -name Centros -not -path '/proc/*'" || true; } | grep /DATA/service/Centros
-inline "ps -eo user,comm \\| grep -E 'apache2\\|lighttpd\\|nginx'" | grep www-data
+inline "ps -eo user,comm \\| grep -E 'apache2\\|caddy\\|lighttpd\\|nginx\\|php-fpm'" | grep www-data
+{ inline "sudo find / -path '*/api/comedor.php' -not -path '/proc/*'" || true; } | grep /var/www/html/api/comedor.php
 inline 'grep -r ProxyPassMatch /etc/apache2/sites-enabled/ /etc/apache2/conf-enabled/' && exit 1
 
 answers /api/comedor.php 'OLD PHP SCRIPT'
@@ -69,7 +70,7 @@ run '3. Check.1'
 run '3. Check.2' <<< "$id"
 run 'Apache.2'
 run '5. Try.1'
-for n in 1 2; do run "Start here.$n"; done
+run 'Start here.1'
 run '500 with an HTML page.1'
 inline 'apache2ctl -t -D DUMP_INCLUDES' | grep conf-enabled/comedor.conf
 inline 'sudo tail /var/log/apache2/error.log'
@@ -78,6 +79,7 @@ answers /api/comedor.php '"success":true'
 run 'The socket.1'
 inline 'sudo a2disconf comedor'
 run 'Apache with FastCGI.1'
+run 'Apache with FastCGI.2'
 answers /api/comedor.php '"success":true'
 # As `systemctl edit` does.
 mkdir -p /etc/systemd/system/comedor.service.d /srv/school /srv/sessions
@@ -105,7 +107,7 @@ answers /api/comedor.php '"success":true'
 kill $!
 wait $!
 inline 'sudo a2disconf --purge comedor-fastcgi && sudo systemctl restart apache2'
-rm /etc/apache2/conf-available/comedor-fastcgi.conf
+inline 'sudo rm /etc/apache2/conf-available/comedor-fastcgi.conf'
 answers /api/comedor.php 'OLD PHP SCRIPT'
 again 'Apache.2'
 answers /api/comedor.php '"success":true'
@@ -114,6 +116,7 @@ day=/DATA/service/Centros/colegio/Aularios/aula1/Comedor/2026-11/20/_datos.json
 curl -s -b "PHPSESSID=$id" 'http://localhost/api/comedor.php?action=save_menu&aulario=aula1' \
     -d '{"date":"2026-11-20","menu_type":"basal","plates":{"primero":{"name":"Lentejas"}}}'
 run 'Back up.1'
+[ "$(stat -c %a /var/backups/comedor-*.tar.gz)" = 600 ]
 [ -e /var/backups/comedor-2026-11-22.tar.gz ] || mv /var/backups/comedor-*.tar.gz /var/backups/comedor-2026-11-22.tar.gz
 for block in 'Restore.1' 'Restore.2'; do
     echo '{' > "$day"
@@ -136,9 +139,11 @@ grep '# new' /etc/comedor/comedor.conf.dpkg-dist
 
 systemctl stop apache2
 run 'lighttpd.1'
+run 'lighttpd.2'
 answers /api/comedor.php '"success":true'
 inline 'sudo lighty-disable-mod comedor && sudo systemctl restart lighttpd'
 run 'lighttpd with FastCGI.1'
+again 'lighttpd.2'
 answers /api/comedor.php '"success":true'
 inline 'sudo lighty-disable-mod comedor && sudo systemctl restart lighttpd'
 systemctl stop lighttpd
@@ -161,12 +166,15 @@ run 'Caddy.1'
 printf ':80 {\n\timport comedor.caddyfile\n}\n' > /etc/caddy/Caddyfile
 run 'Caddy.2'
 answers /api/comedor.php '"success":true'
+sed -i '/import comedor.caddyfile/d' /etc/caddy/Caddyfile
+inline 'sudo rm /etc/caddy/comedor.caddyfile && sudo gpasswd -d caddy www-data && sudo systemctl restart caddy'
 systemctl stop caddy
 inline 'sudo systemctl disable --now comedor.socket comedor.service'
-sed -i '/import comedor.caddyfile/d' /etc/caddy/Caddyfile
-rm /etc/caddy/comedor.caddyfile
 sed -i '/include snippets.comedor.conf;/d' /etc/nginx/sites-available/default
-rm /etc/lighttpd/conf-available/90-comedor.conf /etc/nginx/snippets/comedor.conf
+systemctl start nginx
+inline 'sudo rm /etc/nginx/snippets/comedor.conf && sudo systemctl reload nginx'
+systemctl stop nginx
+inline 'sudo rm /etc/lighttpd/conf-available/90-comedor.conf'
 
 systemctl start apache2
 inline 'sudo a2disconf --purge comedor && sudo systemctl restart apache2'

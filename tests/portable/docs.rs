@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use crate::support::*;
 
@@ -200,4 +201,35 @@ fn every_error_code_is_documented() {
     for code in codes {
         assert!(api.contains(&format!("\n| `{code}` | ")), "{code} in docs/api.md");
     }
+}
+
+/// The command that the guide gives for the path, applied to each configuration.
+#[test]
+fn install_md_changes_the_path_in_the_configuration_of_every_server() {
+    let documents = documents();
+    let install = &documents[Path::new("docs/install.md")];
+    let examples = fs::read_dir(Path::new(REPOSITORY).join("examples")).unwrap();
+    let examples = examples.map(|entry| entry.unwrap().path());
+    let apache = Path::new(REPOSITORY).join("apache.conf.example");
+    let mut count = 0;
+    for example in examples.chain([apache]) {
+        let text = fs::read_to_string(&example).unwrap();
+        let name = example.file_name().unwrap().to_str().unwrap();
+        // .htaccess applies to the folder of the script.
+        if !text.contains("/api/comedor") || name == "htaccess.example" {
+            continue;
+        }
+        let copy = install.split_once(&format!("/examples/{name} ")).expect(name).1;
+        let copy = copy.lines().next().unwrap();
+        let rows = install.lines().filter(|row| row.ends_with(&format!("{copy}` |")));
+        let commands: Vec<_> = rows.filter_map(|row| row.split_once("`sudo sed -i ")).collect();
+        let [(_, command)] = commands[..] else { panic!("one command for {copy}") };
+        let script = command.split('\'').nth(1).unwrap();
+        let changed = output(Command::new("sed").arg(script).arg(&example), "sed");
+        let changed = String::from_utf8(changed).unwrap();
+        let paths = changed.matches("/api/comedor").count();
+        assert!(paths > 0 && paths == changed.matches("/aulas/api/comedor").count(), "{changed}");
+        count += 1;
+    }
+    assert_eq!(count, 7);
 }

@@ -65,8 +65,9 @@ pub fn nginx_with_fcgiwrap(settings: Settings) -> Site {
     site
 }
 
-/// Caddy, and the program with a socket that it creates itself, as in a container.
-pub fn caddy() -> Site {
+/// Caddy with these lines in its site, in which `FPM` is the socket of PHP-FPM, and the program with a
+/// socket that it creates itself, as in a container.
+pub fn caddy(lines: &str) -> Site {
     let mut site = Site::new();
     let example = site.fill("examples/Caddyfile.example", Settings::File);
     site.write("comedor.caddyfile", &example);
@@ -81,10 +82,10 @@ pub fn caddy() -> Site {
         }}
         http://127.0.0.1:{port} {{
             root * {folder}/docroot
-            php_fastcgi unix/{folder}/fpm.sock
-            import comedor.caddyfile
+            {}
         }}
-        "
+        ",
+        lines.replace("FPM", &format!("unix/{folder}/fpm.sock"))
     );
     site.write("Caddyfile", &configuration);
     site.start(
