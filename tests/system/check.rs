@@ -82,8 +82,11 @@ fn correct_installation_has_only_hints() {
         .filter(|finding| !is_file_system(finding))
         .map(|finding| finding["about"].as_str().unwrap())
         .collect();
-    // The test runs as root, and its session folder is in /tmp.
-    assert_eq!(bad, ["user", school.sessions().to_str().unwrap()], "{findings:#?}");
+    // The test runs as root, and its session folder may be in /tmp.
+    let sessions = school.sessions();
+    let is_in_tmp = ["/tmp", "/var/tmp"].into_iter().any(|folder| sessions.starts_with(folder));
+    let expected = ["user", sessions.to_str().unwrap()];
+    assert_eq!(bad, expected[..1 + usize::from(is_in_tmp)], "{findings:#?}");
     let data_dir = format!("COMEDOR_DATA_DIR={} (the environment)", school.data().display());
     found(&findings, "ok", "settings", &data_dir);
     found(&findings, "ok", "settings", "the others have their defaults");
@@ -446,7 +449,7 @@ fn output_has_one_ok_line_per_subject_then_the_problems_and_a_summary() {
     // Settings, sessions, data.
     assert_eq!((count("ok      "), count("error   ")), (3, 1), "{text}");
     assert_eq!(*summary, format!("1 error, {} warnings", count("warning ")));
-    assert!(rest.iter().any(|line| line.ends_with("; 68 aularios and 0 saved days checked")));
+    assert!(rest.iter().any(|line| line.ends_with(" 68 aularios and 0 saved days checked")));
     assert!(!text.contains('\u{1b}'));
     assert_eq!(output.stderr, b"");
 

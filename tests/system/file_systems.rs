@@ -6,6 +6,18 @@ use std::process::Command;
 use crate::check::{check, found};
 use crate::support::*;
 
+/// Runs a command in mounts of its own, with a private copy of the root folder as root. `unshare`
+/// alone fails in a chroot to a folder that is not a mount.
+const OWN_MOUNTS: [&str; 7] = [
+    "unshare",
+    "--mount",
+    "--propagation=unchanged",
+    "sh",
+    "-c",
+    "mount --make-private /proc && mount --rbind / /proc && mount --make-rprivate /proc && exec chroot /proc \"$@\"",
+    "sh",
+];
+
 /// The findings of the check if `mount`, a shell command, has changed the mounts. `$DATA` is the data
 /// folder, `$SESSIONS` the session folder and `$FOLDER` an empty one. The mounts end with the check.
 #[track_caller]
@@ -18,10 +30,11 @@ fn check_on(school: &School, mount: &str) -> (i32, Vec<Value>) {
         variable("SESSIONS", &school.sessions()),
         variable("FOLDER", &folder),
     ];
-    let script = format!("export PATH=/usr/sbin:/usr/bin; {mount} && exec \"$@\"");
-    let mut wrapper = vec!["env"];
+    let mut wrapper = vec!["env", "PATH=/usr/sbin:/usr/bin:/sbin:/bin"];
     wrapper.extend(variables.iter().map(String::as_str));
-    wrapper.extend(["unshare", "--mount", "sh", "-c", &script, "sh"]);
+    wrapper.extend(OWN_MOUNTS);
+    let script = format!("{mount} && exec \"$@\"");
+    wrapper.extend(["sh", "-c", &script, "sh"]);
     check(school, &wrapper, &[], "")
 }
 
@@ -50,12 +63,13 @@ fn data_in_a_container_without_a_volume_is_found() {
 #[test]
 fn file_system_is_named_as_findmnt_names_it() {
     let school = School::new();
-    let findmnt = output(
-        Command::new("/usr/bin/findmnt").args(["-no", "FSTYPE", "-T"]).arg(school.data()),
-        "util-linux",
-    );
-    let (_, findings) = check(&school, &[], &[], "");
-    let text = format!("the file system is {}", String::from_utf8(findmnt).unwrap().trim());
+    let mut findmnt = Command::new(OWN_MOUNTS[0]);
+    findmnt.args(&OWN_MOUNTS[1..]).args(["findmnt", "-no", "FSTYPE", "-T"]);
+    let findmnt = output(findmnt.arg(school.data()), "util-linux");
+    let (_, findings) = check_on(&school, ":");
+    let findmnt = String::from_utf8(findmnt).unwrap();
+    // The last of several mounts on the same folder.
+    let text = format!("the file system is {}", findmnt.lines().next_back().unwrap());
     let is_named = |finding: &&Value| finding["text"].as_str().unwrap().starts_with(&text);
     assert_eq!(findings.iter().filter(is_named).count(), 2, "data and sessions: {findings:?}");
 }
@@ -80,8 +94,8 @@ fn unknown_mounts_are_a_hint() {
 fn file_system_that_does_not_answer_is_an_error_after_five_seconds() {
     let school = School::new();
     let data = school.data();
-    let wrapper = ["strace", "-f", "-o", "/dev/null", "-P", data.to_str().unwrap(), "-e"];
-    let wrapper = [&wrapper, ["inject=statx:delay_enter=8s"].as_slice()].concat();
+    let strace = ["strace", "-f", "-o", "/dev/null", "-P", data.to_str().unwrap(), "-e"];
+    let wrapper = [&OWN_MOUNTS[..], &strace, &["inject=statx:delay_enter=8s"]].concat();
     let (_, findings) = check(&school, &wrapper, &[], "");
     found(&findings, "error", "/data", "the file system does not answer; the data folder");
 }
