@@ -32,7 +32,9 @@ fn findings(mount: &Mount, content: Content) -> Vec<(Level, String)> {
     let name = format!("the file system is {kind}");
     let is_data = content == Content::Data;
     let (level, text) = match kind {
-        "nfs" | "nfs4" => (Level::Ok, format!("{name} ({})", mount.source)),
+        "nfs" | "nfs4" | "ceph" | "fuse.ceph-fuse" => {
+            (Level::Ok, format!("{name} ({})", mount.source))
+        }
         "fuse.glusterfs" => (
             Level::Warning,
             format!(
@@ -66,7 +68,7 @@ fn findings(mount: &Mount, content: Content) -> Vec<(Level, String)> {
             Level::Warning,
             format!(
                 "{name}, which was not tested: locks may not work, and changes by other servers may \
-                 be overwritten; use a local disk, NFS or GlusterFS"
+                 be overwritten; use a local disk, NFS or CephFS"
             ),
         ),
         _ if is_data => (Level::Hint, format!("{name}, which was not tested with power cuts")),
@@ -81,10 +83,8 @@ fn findings(mount: &Mount, content: Content) -> Vec<(Level, String)> {
 
 /// Whether the file system is shared with other machines, or provided by a program (FUSE).
 fn is_remote(kind: &str) -> bool {
-    const REMOTE: &[&str] = &[
-        "9p", "afs", "beegfs", "ceph", "cifs", "fuse", "gfs2", "lustre", "ocfs2", "smb3",
-        "virtiofs",
-    ];
+    const REMOTE: &[&str] =
+        &["9p", "afs", "beegfs", "cifs", "fuse", "gfs2", "lustre", "ocfs2", "smb3", "virtiofs"];
     REMOTE.contains(&kind) || kind.starts_with("fuse.")
 }
 
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     fn mount(kind: &str, options: &str) -> Mount {
-        let (kind, source) = (kind.to_owned(), "gluster1:/menus/school".to_owned());
+        let (kind, source) = (kind.to_owned(), "server:/menus".to_owned());
         Mount { point: "/srv".into(), kind, source, options: options.to_owned() }
     }
 
@@ -152,7 +152,8 @@ mod tests {
             (&["tmpfs", "ramfs"], Warning, "a restart deletes all data", Ok),
             (&["overlay"], Warning, "together with the container", Ok),
             (&["vfat", "exfat", "ntfs3", "fuseblk"], Warning, "owners and permissions", Warning),
-            (&["cifs", "ceph", "9p", "fuse.sshfs"], Warning, "locks may not work", Warning),
+            (&["ceph", "fuse.ceph-fuse"], Ok, "(server:/menus)", Ok),
+            (&["cifs", "9p", "fuse.sshfs"], Warning, "locks may not work", Warning),
             (&["fuse.glusterfs"], Warning, "docs/several-servers.md#glusterfs", Warning),
             (&["zfs", "ext3", "f2fs"], Hint, "not tested with power cuts", Ok),
         ] {
