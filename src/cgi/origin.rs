@@ -2,6 +2,8 @@
 //! (Fetch Metadata). A browser sends the session cookie also with a form of another site; a page
 //! cannot forge these headers.
 
+use std::net::{Ipv4Addr, Ipv6Addr};
+
 use crate::cgi::Request;
 
 /// Whether the request comes from a page of another site that is not among `trusted`.
@@ -9,15 +11,24 @@ use crate::cgi::Request;
 /// Browsers send `Sec-Fetch-Site` only over HTTPS and to localhost; without it `Origin` must match
 /// the requested host. A request with neither header does not come from a browser and is accepted.
 pub fn is_another_site(request: &Request, trusted: &[String]) -> bool {
-    let origin = request.origin.and_then(|origin| normal(str::from_utf8(origin).ok()?));
-    if origin.as_ref().is_some_and(|origin| trusted.contains(origin)) {
+    if self::trusted(request.origin, trusted).is_some() {
         return false;
     }
-    match request.sec_fetch_site {
-        Some(b"cross-site" | b"same-site") => true,
-        Some(b"same-origin" | b"none") => false,
-        _ => request.origin.is_some() && !origin.is_some_and(|origin| is_own(&origin, request)),
+    match (request.sec_fetch_site, request.origin) {
+        (Some(b"cross-site" | b"same-site"), _) => true,
+        (Some(b"same-origin" | b"none"), _) | (_, None) => false,
+        (_, Some(origin)) => !of_header(origin).is_some_and(|origin| is_own(&origin, request)),
     }
+}
+
+/// The one of the `trusted` origins that the header `Origin` names.
+pub fn trusted<'t>(header: Option<&[u8]>, trusted: &'t [String]) -> Option<&'t str> {
+    let origin = of_header(header?)?;
+    trusted.iter().find(|trusted| **trusted == origin).map(String::as_str)
+}
+
+fn of_header(origin: &[u8]) -> Option<String> {
+    normal(str::from_utf8(origin).ok()?)
 }
 
 /// Whether `origin` matches the requested host. The scheme is not compared, because a proxy may
@@ -28,9 +39,52 @@ fn is_own(origin: &str, request: &Request) -> bool {
     site.is_some() && ["", "80", "443"].iter().any(|port| authority(host, port).as_deref() == site)
 }
 
+/// An origin of a setting, spelled as a browser sends it (URL standard, "host serializing"). `None` for
+/// one that no browser sends, such as one with a path, a `*` or letters beyond ASCII.
+pub fn of_setting(text: &str) -> Option<String> {
+    let origin = normal(text)?;
+    let (scheme, site) = origin.split_once("://")?;
+    let (host, port) = host_and_port(site);
+    let host = match host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
+        Some(address) => serialized(address.parse().ok()?),
+        None => host.to_owned(),
+    };
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-');
+    let is_valid = host.starts_with('[')
+        || host.bytes().all(is_name) && (!ends_in_number(&host) || is_ipv4(&host));
+    // Without leading zeros; a default port in another spelling has them.
+    let port = match port {
+        Some(port) if port.starts_with('0') || port.parse::<u16>().is_err() => return None,
+        Some(port) => format!(":{port}"),
+        None => String::new(),
+    };
+    (is_valid && matches!(scheme, "http" | "https")).then(|| format!("{scheme}://{host}{port}"))
+}
+
+/// Whether a browser takes the name for an IPv4 address, which it may spell in another way (URL
+/// standard, "ends in a number").
+fn ends_in_number(host: &str) -> bool {
+    let last = host.strip_suffix('.').unwrap_or(host).rsplit('.').next().unwrap_or_default();
+    let is_hexadecimal = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    last.strip_prefix("0x").is_some_and(is_hexadecimal)
+        || !last.is_empty() && last.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn is_ipv4(host: &str) -> bool {
+    host.parse::<Ipv4Addr>().is_ok()
+}
+
+/// An address in brackets. Browsers write an IPv4-mapped one with hexadecimal digits.
+fn serialized(address: Ipv6Addr) -> String {
+    match (address.to_ipv4_mapped(), address.segments()) {
+        (Some(_), [.., high, low]) => format!("[::ffff:{high:x}:{low:x}]"),
+        _ => format!("[{address}]"),
+    }
+}
+
 /// An origin in lower case and without its scheme's default port, so that equal origins are equal
 /// strings. `None` if it is malformed, or `null`.
-pub fn normal(origin: &str) -> Option<String> {
+fn normal(origin: &str) -> Option<String> {
     let (scheme, site) = origin.split_once("://")?;
     let scheme = scheme.to_ascii_lowercase();
     let default_port = match scheme.as_str() {
@@ -43,11 +97,7 @@ pub fn normal(origin: &str) -> Option<String> {
 
 /// `host` or `host:port` in lower case and without the `default` port. `None` if it is malformed.
 fn authority(text: &str, default: &str) -> Option<String> {
-    let (host, port) = match text.rsplit_once(':') {
-        // Colons in brackets belong to an IPv6 address.
-        Some((host, port)) if !port.ends_with(']') => (host, Some(port)),
-        _ => (text, None),
-    };
+    let (host, port) = host_and_port(text);
     let is_address = host.starts_with('[') && host.ends_with(']');
     let is_host =
         !host.is_empty() && !host.contains(['/', ' ', '@']) && (is_address || !host.contains(':'));
@@ -59,14 +109,82 @@ fn authority(text: &str, default: &str) -> Option<String> {
     Some(text.to_ascii_lowercase())
 }
 
+fn host_and_port(text: &str) -> (&str, Option<&str>) {
+    match text.rsplit_once(':') {
+        // Colons in brackets belong to an IPv6 address.
+        Some((host, port)) if !port.ends_with(']') => (host, Some(port)),
+        _ => (text, None),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::cgi::Variables;
 
     #[test]
+    fn trusted_origins_are_spelled_as_browsers_do() {
+        for (text, origin) in [
+            ("https://menus.example", "https://menus.example"),
+            ("HTTPS://Menus.Example:443", "https://menus.example"),
+            ("http://menus.example:80", "http://menus.example"),
+            ("https://menus.example:80", "https://menus.example:80"),
+            ("http://localhost:65535", "http://localhost:65535"),
+            ("https://xn--mens-1ra.example", "https://xn--mens-1ra.example"),
+            ("https://menus.example.", "https://menus.example."),
+            ("https://2.example", "https://2.example"),
+            ("http://192.168.1.10:8080", "http://192.168.1.10:8080"),
+            ("http://[::1]:80", "http://[::1]"),
+            ("http://[2001:DB8:0:0:0:0:0:1]:8080", "http://[2001:db8::1]:8080"),
+            ("http://[::ffff:192.168.1.10]", "http://[::ffff:c0a8:10a]"),
+        ] {
+            assert_eq!(of_setting(text).as_deref(), Some(origin), "{text}");
+        }
+        for text in [
+            "",
+            "*",
+            "null",
+            "menus.example",
+            "://x",
+            "https://",
+            "https:///",
+            "https://:443",
+            "ftp://menus.example",
+            "https://*.school.example",
+            "https://menús.example",
+            "https://my_menus.example",
+            "https://menus%2eexample",
+            "https://menus.example/",
+            "https://menus.example?x",
+            "https://menus.example#x",
+            "https://a?x",
+            "https://user@menus.example",
+            "https://menus.example:",
+            "https://menus.example:x",
+            "https://menus.example:+1",
+            "https://menus.example:0443",
+            "https://menus.example:65536",
+            "https://menus.example:1:2",
+            "https://menus .example",
+            "http://127.1",
+            "http://0x7f.0.0.1",
+            "http://127.0.0.0x1",
+            "http://127.0.0.1.",
+            "http://192.168.1.010",
+            "http://256.1.1.1",
+            "http://[::1",
+            "http://::1",
+            "http://[::1%25eth0]",
+            "http://[1.2.3.4]",
+            "http://[]",
+        ] {
+            assert_eq!(of_setting(text), None, "{text}");
+        }
+    }
+
+    #[test]
     fn only_requests_of_the_same_site_and_trusted_sites_are_accepted() {
-        let trusted = [normal("https://Menus.example:443").unwrap()];
+        let trusted = [of_setting("https://Menus.example:443").unwrap()];
         for (site, origin, host, refused) in [
             ("", "", "school.example", false),
             ("same-origin", "https://evil.example", "school.example", false),

@@ -71,7 +71,7 @@ pub const SETTINGS: [Setting; 10] = [
     setting(
         "COMEDOR_TRUSTED_ORIGINS",
         "",
-        "comma-separated origins (https://menus.example) that may write from another site",
+        "comma-separated origins (https://menus.example) whose pages may use the API from another site",
     ),
     setting(
         "COMEDOR_LEAVE_EARLY",
@@ -90,7 +90,7 @@ pub struct Config {
     /// The folder that contains `Centros/`.
     pub(crate) data_dir: PathBuf,
     pub(crate) session: SessionConfig,
-    /// Origins that may write from another site.
+    /// Origins whose pages may use the API from another site, as browsers spell them.
     pub(crate) trusted_origins: Vec<String>,
     /// Whether to keep standard output open until exit, under Apache.
     pub(crate) leave_early: bool,
@@ -164,7 +164,7 @@ impl Config {
         let trusted_origins = settings.parse(
             "COMEDOR_TRUSTED_ORIGINS",
             "a comma-separated list of origins like https://menus.example",
-            |text| comma_separated(text).map(origin::normal).collect(),
+            |text| comma_separated(text).map(origin::of_setting).collect(),
         )?;
         let leave_early =
             settings.parse("COMEDOR_LEAVE_EARLY", "on or off", |text| match text {
@@ -200,10 +200,15 @@ mod tests {
             ("COMEDOR_SESSION_NAME", "12"),
             ("COMEDOR_SESSION_NAME", "a.b"),
             ("COMEDOR_SESSION_FORMAT", "PHP"),
+            ("COMEDOR_SESSION_DIR", "tcp://h:+1"),
+            ("COMEDOR_SESSION_DIR", "tcp://h?database=%2B1"),
             ("COMEDOR_SESSION_MAX_AGE", "1h"),
+            ("COMEDOR_SESSION_MAX_AGE", "+5"),
             ("COMEDOR_SESSION_LIFETIME", "0"),
+            ("COMEDOR_SESSION_LIFETIME", "+5"),
             ("COMEDOR_SESSION_LIFETIME", "2147483648"),
             ("COMEDOR_TRUSTED_ORIGINS", "menus.example"),
+            ("COMEDOR_TRUSTED_ORIGINS", "https://menus.example, https://*.school.example"),
             ("COMEDOR_LEAVE_EARLY", "no"),
         ] {
             let settings = Settings::from_pairs([(name, value)]);

@@ -5,6 +5,7 @@ use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
+use super::settings::parse_number;
 use crate::cgi::form::Form;
 use crate::json::Value;
 
@@ -122,11 +123,11 @@ impl RedisServer {
             Some(Value::String(text)) => Ok(Some(text.as_str())),
             Some(_) => Err(INVALID_PARAMETERS),
         };
-        let database = text("database")?.map(str::parse).transpose();
+        let database = text("database")?.map(|text| parse_number(text).ok_or(INVALID_PARAMETERS));
         Ok(RedisServer {
             address,
             login: parameters.get("auth").map(login).transpose()?,
-            database: database.map_err(|_| INVALID_PARAMETERS)?,
+            database: database.transpose()?,
             prefix: text("prefix")?.unwrap_or(PREFIX).to_owned(),
         })
     }
@@ -148,7 +149,7 @@ fn host_and_port(address: &str) -> Option<Address> {
             None => (authority, None),
         },
     };
-    let port = port.map_or(Some(6379), |port| port.parse().ok().filter(|port| *port > 0))?;
+    let port = port.map_or(Some(6379), |port| parse_number(port).filter(|port| *port > 0))?;
     let is_host = !host.is_empty() && !address.contains(['@', '#']);
     is_host.then(|| Address::Tcp { host: host.to_owned(), port })
 }

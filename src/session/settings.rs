@@ -1,5 +1,6 @@
 //! PHP's session settings that are needed to read a session.
 
+use std::str::FromStr;
 use std::time::Duration;
 
 use super::save_path::SavePath;
@@ -57,11 +58,16 @@ pub fn parse_max_age(text: &str) -> Option<Option<Duration>> {
     if text.is_empty() {
         return Some(None);
     }
-    text.parse().ok().map(|s| Some(Duration::from_secs(s)))
+    parse_number(text).map(|seconds| Some(Duration::from_secs(seconds)))
 }
 
 /// `session.gc_maxlifetime`. phpredis replaces a value outside of these limits
 /// (`session_gc_maxlifetime`).
 pub fn parse_lifetime(text: &str) -> Option<u32> {
-    text.parse().ok().filter(|seconds| (1..=i32::MAX as u32).contains(seconds))
+    parse_number(text).filter(|seconds| (1..=i32::MAX as u32).contains(seconds))
+}
+
+/// A number in digits only: [`str::parse`] accepts a sign.
+pub fn parse_number<N: FromStr>(text: &str) -> Option<N> {
+    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }

@@ -47,6 +47,18 @@ fn written_files_are_byte_for_byte_as_by_php() {
 }
 
 #[test]
+fn number_that_php_reads_but_cannot_write_makes_a_file_malformed() {
+    let school = School::new();
+    let file = r#"{"date":"2026-11-20","menus":{"basal":{"kcal":1e999}}}"#;
+    school.write(DAY, file);
+    let by_php = php(REWRITE, &[&school.path(DAY)]);
+    assert_eq!(by_php, b"");
+    let answer = school.post("save_menu").json(&save("x")).run();
+    assert!(answer.fails("INTERNAL_ERROR").log.contains("out of range"), "{}", answer.log);
+    assert_eq!(school.read(DAY), file);
+}
+
+#[test]
 fn a_change_to_a_file_of_php_changes_nothing_else() {
     let school = School::new();
     school.write(DAY, ODD);
