@@ -46,7 +46,7 @@ use std::io::Read;
 
 use api::{Action, Call, Fields, Kind};
 use caller::Caller;
-use cgi::{Output, Request, Response, Variables, body, input, origin};
+use cgi::{Cors, Output, Request, Response, Variables, body, input, origin};
 use config::Config;
 use error::Error;
 pub use ffi::{Strings, block_stop_signals, ignore_file_size_signal, start};
@@ -66,15 +66,30 @@ pub fn answer(
     variables: &Variables,
     input: impl Read,
 ) -> Output {
+    let cors = cors(config, variables);
     let respond = || {
         let config = config.as_ref()?;
+        if cors.is_preflight(variables) {
+            return Ok(Response::preflight());
+        }
         let request = Request::from_variables(variables)?;
         perform(config, &request, input).map_err(|error| match api::describe(&request) {
             Some(context) => error.in_context(&context),
             None => error,
         })
     };
-    Output::new(respond(), variables.method())
+    Output::new(respond(), variables.method(), &cors)
+}
+
+/// The answer to a request that cannot be processed.
+pub fn refuse(variables: &Variables, error: Error) -> Output {
+    let config = Config::load();
+    Output::new(Err(error), variables.method(), &cors(&config, variables))
+}
+
+fn cors<'c>(config: &'c Result<Config, config::Error>, variables: &Variables) -> Cors<'c> {
+    let trusted = config.as_ref().map_or(&[][..], |config| &config.trusted_origins);
+    Cors::new(variables, trusted)
 }
 
 fn perform(config: &Config, request: &Request, input: impl Read) -> Result<Response, Error> {

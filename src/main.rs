@@ -56,17 +56,19 @@ fn fail(cause: &str) -> u8 {
 }
 
 fn answer_cgi(variables: &Variables) -> u8 {
-    let method = variables.method();
     // The server gets a well-formed response in any case. After a panic it is unknown whether a
     // change was stored.
-    panic::set_hook(Box::new(move |panic| {
-        respond(&Output::new(Err(Error::perhaps_stored(panic.to_string())), method));
+    panic::set_hook(Box::new(|panic| {
+        let error = Error::perhaps_stored(panic.to_string());
+        respond(&comedor::refuse(&Variables::of_process(), error));
         exit(0);
     }));
     comedor::ignore_file_size_signal();
     let mut body = input::limited(variables, StandardInput);
     let config = Config::load();
     respond(&comedor::answer(&config, variables, &mut body));
+    // There must not be a second response.
+    drop(panic::take_hook());
     input::drain(&mut body);
     if config.is_ok_and(|config| end_of_file::is_held_back(&config, variables)) {
         end_of_file::hold_back();

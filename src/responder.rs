@@ -37,8 +37,7 @@ impl Handler for Responder {
             Refusal::ParamsMalformed => Error::internal("malformed FastCGI parameters"),
             Refusal::Panicked(message) => Error::perhaps_stored(message),
         };
-        let method = Variables::of_parameters(params.iter()).method();
-        logged(Output::new(Err(error), method))
+        logged(crate::refuse(&Variables::of_parameters(params.iter()), error))
     }
 
     fn log(&self, line: &str) {

@@ -12,12 +12,13 @@ use super::{ContentLength, Method, Variables};
 use crate::error::Error;
 
 /// Standard input up to the end of the request's body: at most `CONTENT_LENGTH` bytes
-/// (RFC 3875 §4.2). Without a length, a GET or HEAD has no body; the body of any other request, such
+/// (RFC 3875 §4.2). Without a length, a GET, HEAD or OPTIONS has no body; the body of any other request, such
 /// as a chunked upload, ends at end of file.
 pub fn limited<R: Read>(variables: &Variables, stdin: R) -> Take<R> {
     let limit = match (variables.content_length(), variables.method()) {
         (ContentLength::Bytes(length), _) => length,
-        (ContentLength::Invalid, _) | (ContentLength::Unknown, Method::Get | Method::Head) => 0,
+        (ContentLength::Invalid, _)
+        | (ContentLength::Unknown, Method::Get | Method::Head | Method::Options) => 0,
         (ContentLength::Unknown, _) => u64::MAX,
     };
     stdin.take(limit)

@@ -1,6 +1,7 @@
 //! CGI/1.1 (RFC 3875): requests and responses. Independent of sessions and menus.
 
 pub(crate) mod body;
+mod cors;
 pub(crate) mod form;
 pub mod input;
 pub(crate) mod multipart;
@@ -9,6 +10,7 @@ mod request;
 mod response;
 mod variables;
 
+pub(crate) use cors::Cors;
 pub(crate) use request::Request;
 pub use response::Output;
 pub(crate) use response::Response;

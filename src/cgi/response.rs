@@ -1,6 +1,6 @@
 //! The response (RFC 3875 §6), complete in memory before it is written.
 
-use super::Method;
+use super::{Cors, Method};
 use crate::error::{Code, Error};
 use crate::json::{Map, Value};
 use crate::log;
@@ -16,7 +16,7 @@ pub struct Output {
 
 impl Output {
     /// The response to a request with `method`, and the cause of an error.
-    pub fn new(answer: Result<Response, Error>, method: Method) -> Output {
+    pub(crate) fn new(answer: Result<Response, Error>, method: Method, cors: &Cors) -> Output {
         let (response, stderr) = match answer {
             Ok(response) => (response, None),
             Err(error) => {
@@ -24,12 +24,12 @@ impl Output {
                 (error.into(), line)
             }
         };
-        let stdout = response.to_bytes(method == Method::Head);
+        let stdout = response.to_bytes(method == Method::Head, cors);
         Output { stdout, stderr: stderr.unwrap_or_default().into_bytes() }
     }
 }
 
-/// Status, headers and a JSON body.
+/// Status, headers and a JSON body, or the answer to a preflight request, which has none.
 #[derive(Debug)]
 pub struct Response {
     /// The status code and its reason phrase (RFC 9110 §15)
@@ -38,31 +38,46 @@ pub struct Response {
     allow: Option<&'static str>,
     /// The `Retry-After` header, in seconds
     retry_after: Option<&'static str>,
-    body: Vec<u8>,
+    body: Option<Vec<u8>>,
 }
 
 impl Response {
     /// 200 with `success: true` and `fields`.
     pub(crate) fn ok(mut fields: Map) -> Response {
         *fields.move_to(0, "success") = Value::Bool(true);
-        let body = Value::Map(fields).to_compact();
+        let body = Some(Value::Map(fields).to_compact());
         Response { status: "200 OK", allow: None, retry_after: None, body }
+    }
+
+    /// The answer to [`Cors::is_preflight`].
+    pub(crate) fn preflight() -> Response {
+        Response { status: "204 No Content", allow: None, retry_after: None, body: None }
     }
 
     /// The bytes for standard output; for HEAD the same headers without the body
     /// (RFC 9110 §9.3.2). Headers never contain input of the client.
-    fn to_bytes(&self, is_head: bool) -> Vec<u8> {
-        let length = self.body.len().to_string();
+    fn to_bytes(&self, is_head: bool, cors: &Cors) -> Vec<u8> {
+        let body = self.body.as_deref();
+        let length = body.map(|body| body.len().to_string());
+        let with_body = |value| body.and(Some(value));
+        let without_body = |value| body.is_none().then_some(value);
         let headers = [
             ("Status", Some(self.status)),
-            ("Content-Type", Some("application/json; charset=utf-8")),
-            ("Content-Length", Some(length.as_str())),
+            ("Content-Type", with_body("application/json; charset=utf-8")),
+            ("Content-Length", length.as_deref()),
             ("Cache-Control", Some("no-store")),
             ("X-Content-Type-Options", Some("nosniff")),
             ("Allow", self.allow),
             ("Retry-After", self.retry_after),
+            ("Vary", cors.varies.then_some("Origin")),
+            ("Access-Control-Allow-Origin", cors.origin),
+            ("Access-Control-Allow-Credentials", cors.origin.and(Some("true"))),
+            ("Access-Control-Expose-Headers", cors.origin.and(with_body("Retry-After"))),
+            ("Access-Control-Allow-Methods", without_body("GET, POST")),
+            ("Access-Control-Allow-Headers", without_body("Content-Type")),
+            ("Access-Control-Max-Age", without_body("600")),
         ];
-        let mut bytes = Vec::with_capacity(256 + self.body.len());
+        let mut bytes = Vec::with_capacity(512 + body.map_or(0, <[u8]>::len));
         for (name, value) in headers {
             if let Some(value) = value {
                 bytes.extend_from_slice(name.as_bytes());
@@ -73,7 +88,7 @@ impl Response {
         }
         bytes.extend_from_slice(b"\r\n");
         if !is_head {
-            bytes.extend_from_slice(&self.body);
+            bytes.extend_from_slice(body.unwrap_or_default());
         }
         bytes
     }
@@ -90,7 +105,7 @@ impl From<Error> for Response {
             status: error.code.status(),
             allow: error.allow,
             retry_after: (error.code == Code::Busy).then_some("1"),
-            body: body.to_compact(),
+            body: Some(body.to_compact()),
         }
     }
 }

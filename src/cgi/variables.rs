@@ -3,10 +3,11 @@
 use crate::ffi::environment;
 
 /// The meta-variables that are used. A server sets thirty or more; the others are never read.
-const NAMES: [&str; 11] = [
+const NAMES: [&str; 12] = [
     "CONTENT_LENGTH",
     "CONTENT_TYPE",
     "GATEWAY_INTERFACE",
+    "HTTP_ACCESS_CONTROL_REQUEST_METHOD",
     "HTTP_COOKIE",
     "HTTP_HOST",
     "HTTP_ORIGIN",
@@ -26,6 +27,7 @@ pub struct Variables<'v>(Vec<(&'static str, &'v [u8])>);
 pub enum Method {
     Get,
     Head,
+    Options,
     Post,
     Other,
 }
@@ -93,6 +95,7 @@ impl<'v> Variables<'v> {
         match self.meta("REQUEST_METHOD") {
             Some(b"GET") => Method::Get,
             Some(b"HEAD") => Method::Head,
+            Some(b"OPTIONS") => Method::Options,
             Some(b"POST") => Method::Post,
             _ => Method::Other,
         }

@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
+mod browser;
 mod routing;
 #[path = "../support/mod.rs"]
 mod support;

@@ -1,5 +1,6 @@
 //! The contract of the API, by subject.
 
+mod cors;
 mod errors;
 mod menus;
 mod requests;

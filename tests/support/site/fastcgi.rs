@@ -68,22 +68,33 @@ pub fn nginx_with_fcgiwrap(settings: Settings) -> Site {
 /// Caddy with these lines in its site, in which `FPM` is the socket of PHP-FPM, and the program with a
 /// socket that it creates itself, as in a container.
 pub fn caddy(lines: &str) -> Site {
-    let mut site = Site::new();
+    let site = Site::new();
+    let address = format!("http://127.0.0.1:{}", site.port);
+    let site = caddy_on(site, &address, lines, "");
+    site.wait();
+    site
+}
+
+/// The same for an existing site at this address, with the sites `more`.
+pub fn caddy_on(mut site: Site, address: &str, lines: &str, more: &str) -> Site {
     let example = site.fill("examples/Caddyfile.example", Settings::File);
     site.write("comedor.caddyfile", &example);
     site.start_fpm("fpm.sock");
     site.start_responder_with_a_path();
-    let (folder, port) = (site.path().display(), site.port);
+    let folder = site.path().display();
     let configuration = format!(
         "{{
             admin off
             storage file_system {folder}/tmp
-            auto_https off
+            auto_https disable_redirects
+            local_certs
+            skip_install_trust
         }}
-        http://127.0.0.1:{port} {{
+        {address} {{
             root * {folder}/docroot
             {}
         }}
+        {more}
         ",
         lines.replace("FPM", &format!("unix/{folder}/fpm.sock"))
     );
@@ -93,7 +104,6 @@ pub fn caddy(lines: &str) -> Site {
         "/usr/bin/caddy",
         &["run", "--config", "Caddyfile", "--adapter", "caddyfile"],
     );
-    site.wait();
     site
 }
 

@@ -186,7 +186,7 @@ impl Site {
         self.folder.path()
     }
 
-    fn write(&self, name: &str, content: &str) {
+    pub fn write(&self, name: &str, content: &str) {
         fs::write(self.path().join(name), content).unwrap();
     }
 
@@ -389,7 +389,7 @@ impl Site {
     }
 
     #[track_caller]
-    fn wait(&self) {
+    pub fn wait(&self) {
         let url = self.url("login.php");
         wait_until("the server", || {
             let status = ["-s", "-o", "/dev/null", "-w", "%{http_code}", &url];

@@ -1,0 +1,191 @@
+//! Pages of other origins in Chromium, which decides which cookies it sends and what a page may read.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::process::Command;
+
+use crate::support::free_port;
+use crate::support::site::{
+    Php, Settings, Site, apache, caddy, caddy_on, lighttpd, nginx_with_fastcgi,
+    nginx_with_fcgiwrap, wait_until,
+};
+use crate::support::{Value, json, output};
+
+/// What docs/api.md says for pages of another site. Without quotes, None is empty in PHP's settings.
+const FOR_OTHER_SITES: &str = "php_admin_value[session.cookie_samesite] = \"None\"
+    php_admin_value[session.cookie_secure] = 1";
+
+/// The application under Caddy
+const CADDY: &str = "import comedor.caddyfile\n php_fastcgi FPM";
+
+/// A success, as [`PAGE`] shows it
+const OK: &str = "200 success";
+
+/// Logs the browser in and goes on to another page.
+const LOGIN: &str = "<?php require 'login.php'; header('Location: ' . $_GET['page']);";
+
+/// Reads, writes JSON, for which a browser asks first, and writes text, for which it does not. Shows
+/// for each the status and code, or the error of `fetch`.
+const PAGE: &str = r#"<pre></pre><script>
+    async function call(action, type, fields) {
+        const options = { credentials: "include" };
+        if (type) {
+            options.method = "POST";
+            options.headers = { "Content-Type": type };
+            options.body = JSON.stringify(fields);
+        }
+        try {
+            const response = await fetch("API?aulario=aula1&action=" + action, options);
+            const answer = await response.json();
+            return `${response.status} ${answer.code ?? "success"}`;
+        } catch (error) {
+            return error.name;
+        }
+    }
+    (async () => {
+        const results = [
+            await call("get_menu_types"),
+            await call("add_menu_type", "application/json", { id: "json", label: "JSON" }),
+            await call("add_menu_type", "text/plain", { id: "text", label: "Text" }),
+        ];
+        document.querySelector("pre").textContent = JSON.stringify(results);
+    })();
+</script>"#;
+
+fn trust(site: &Site, origins: &[String]) {
+    let settings = site.path().join("cgi/comedor.conf");
+    let mut settings = OpenOptions::new().append(true).open(settings).unwrap();
+    writeln!(settings, "COMEDOR_TRUSTED_ORIGINS={}", origins.join(",")).unwrap();
+}
+
+/// The setting "third-party cookies" of the browser.
+#[derive(Clone, Copy)]
+enum Cookies {
+    Allowed = 0,
+    Blocked = 1,
+}
+
+/// The application at `https://school.example`, and [`PAGE`] at three origins: on another port, which
+/// is the same site, and on two other sites. The first two are trusted.
+struct School {
+    site: Site,
+    origins: [String; 3],
+}
+
+impl School {
+    fn new(php_settings: &'static str) -> School {
+        let mut site = Site::new();
+        site.fpm_settings = php_settings;
+        let port = free_port();
+        let origins =
+            ["school", "menus", "evil"].map(|name| format!("https://{name}.example:{port}"));
+        site.write("docroot/start.php", LOGIN);
+        fs::create_dir(site.path().join("pages")).unwrap();
+        let application = format!("https://school.example:{}", site.port);
+        let api = format!("{application}/api/comedor.php");
+        site.write("pages/index.html", &PAGE.replace("API", &api));
+        let pages = site.path().join("pages");
+        let pages = format!(
+            "{} {{
+                root * {}
+                file_server
+            }}",
+            origins.join(" "),
+            pages.display()
+        );
+        let site = caddy_on(site, &application, CADDY, &pages);
+        trust(&site, &origins[..2]);
+        let resolve = format!("school.example:{}:127.0.0.1", site.port);
+        let login = format!("{application}/login.php");
+        wait_until("Caddy", || {
+            let curl = ["-sk", "--resolve", &resolve, "-w", "%{http_code}", &login];
+            Command::new("curl").args(curl).output().expect("curl").stdout.ends_with(b"200")
+        });
+        School { site, origins }
+    }
+
+    /// What the page at `origin` gets in a browser that has logged in, and sends cookies to other sites
+    /// or not.
+    #[track_caller]
+    fn visit(&self, origin: &str, cookies: Cookies) -> Value {
+        let profile = tempfile::tempdir().unwrap();
+        let preferences = profile.path().join("Default/Preferences");
+        fs::create_dir(preferences.parent().unwrap()).unwrap();
+        let setting = json!({"profile": {"cookie_controls_mode": cookies as u8}});
+        fs::write(preferences, setting.to_string()).unwrap();
+        let mut chromium = Command::new("/usr/bin/chromium");
+        chromium
+            // Chromium has no sandbox for root.
+            .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"])
+            .arg(format!("--user-data-dir={}", profile.path().display()))
+            .env("HOME", profile.path())
+            // The certificates are Caddy's own.
+            .args(["--host-resolver-rules=MAP *.example 127.0.0.1", "--ignore-certificate-errors"])
+            // Time passes only while nothing is being loaded, so that this waits for the answers.
+            .args(["--virtual-time-budget=20000", "--dump-dom"])
+            .arg(format!("https://school.example:{}/start.php?page={origin}/", self.site.port));
+        let page = String::from_utf8(output(&mut chromium, "chromium")).unwrap();
+        let results = page.split(['<', '>']).find(|text| text.starts_with('['));
+        let results = results.unwrap_or_else(|| panic!("{origin}: {page}"));
+        serde_json::from_str(results).expect("JSON")
+    }
+
+    /// The ids of the menu types, if one was added.
+    fn types(&self) -> Vec<String> {
+        let path = "data/Centros/centro1/Aularios/aula1/Comedor-MenuTypes.json";
+        let types = fs::read_to_string(self.site.path().join(path)).unwrap_or("[]".to_owned());
+        let types: Vec<Value> = serde_json::from_str(&types).unwrap();
+        types.iter().map(|entry| entry["id"].as_str().unwrap().to_owned()).collect()
+    }
+}
+
+#[test]
+fn page_of_another_port_uses_the_api_in_chromium() {
+    let school = School::new("");
+    assert_eq!(school.visit(&school.origins[0], Cookies::Blocked), json!([OK, OK, OK]));
+    assert_eq!(school.types(), ["basal", "vegetariano", "alergias", "json", "text"]);
+}
+
+#[test]
+fn page_of_another_site_uses_the_api_in_chromium_if_it_sends_the_cookie() {
+    let school = School::new(FOR_OTHER_SITES);
+    let not_sent = "400 INVALID_SESSION";
+    let without = json!([not_sent, not_sent, not_sent]);
+    assert_eq!(school.visit(&school.origins[1], Cookies::Blocked), without);
+    assert_eq!(school.visit(&school.origins[1], Cookies::Allowed), json!([OK, OK, OK]));
+    assert_eq!(school.types(), ["basal", "vegetariano", "alergias", "json", "text"]);
+    let school = School::new("");
+    assert_eq!(school.visit(&school.origins[1], Cookies::Allowed), without);
+}
+
+#[test]
+fn page_of_a_site_that_is_not_trusted_reads_and_writes_nothing_in_chromium() {
+    let school = School::new(FOR_OTHER_SITES);
+    let error = "TypeError";
+    let answers = school.visit(&school.origins[2], Cookies::Allowed);
+    assert_eq!(answers, json!([error, error, error]));
+    assert_eq!(school.types(), Vec::<String>::new());
+}
+
+#[test]
+fn preflight_reaches_the_program_under_every_server() {
+    let apache = |cgi| apache("event", Php::Fpm, cgi, Settings::File);
+    for site in [
+        apache("cgi"),
+        apache("cgid"),
+        lighttpd("enable", Settings::File),
+        nginx_with_fcgiwrap(Settings::File),
+        nginx_with_fastcgi(),
+        caddy(CADDY),
+    ] {
+        trust(&site, &["https://menus.example".to_owned()]);
+        let url = site.api("action=save_menu&aulario=aula1");
+        let origin = ["-H", "Origin: https://menus.example"];
+        let method = ["-X", "OPTIONS", "-H", "Access-Control-Request-Method: POST", "-i", &url];
+        let (status, answer) = site.curl(&[&origin[..], &method].concat());
+        assert_eq!(status, 204, "{answer}");
+        let answer = answer.to_ascii_lowercase();
+        assert!(answer.contains("access-control-allow-origin: https://menus.example"), "{answer}");
+        assert!(answer.contains("access-control-allow-methods: get, post"), "{answer}");
+    }
+}
