@@ -44,7 +44,7 @@ pub fn check(config: &Config, settings: &Settings, report: &mut Report) {
             report.add(Level::Error, ABOUT, text);
         }
     }
-    compare(config, settings, &Php::configurations(Path::new("/etc/php")), report);
+    compare(config, &Php::configurations(Path::new("/etc/php")), report);
 }
 
 /// `NAME=value` without a password, and where it was set.
@@ -54,9 +54,8 @@ fn shown(settings: &Settings, name: &str) -> String {
     format!("{name}={value} ({})", settings.source(name))
 }
 
-/// Reports settings that none of PHP's configurations has. A default is then wrong; a value that was
-/// set may be one that the application sets in its code.
-fn compare(config: &Config, settings: &Settings, php: &[Php], report: &mut Report) {
+/// Warns about settings that none of PHP's configurations has.
+fn compare(config: &Config, php: &[Php], report: &mut Report) {
     if php.is_empty() {
         let text = "PHP's settings are not in /etc/php; compare with phpinfo()";
         return report.add(Level::Hint, ABOUT, text);
@@ -92,12 +91,8 @@ fn compare(config: &Config, settings: &Settings, php: &[Php], report: &mut Repor
         }
         let value = without_password(value);
         let found = format!("PHP's {of_php} is {value} ({})", file.display());
-        if settings.get(name).is_none() {
-            report.add(Level::Warning, name, format!("{found}: set {name} to it"));
-        } else {
-            let text = format!("{found}; right only if the application itself sets another");
-            report.add(Level::Hint, name, text);
-        }
+        let advice = format!("set {name} to it, unless the application sets another in its code");
+        report.add(Level::Warning, name, format!("{found}; {advice}"));
     }
 }
 

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, SystemTime};
 
+use crate::check_machine::check_with;
 use crate::support::*;
 
 /// Runs `comedor check` under the command `wrapper`, with `input` on standard input.
@@ -72,7 +73,8 @@ fn correct_installation_has_only_hints() {
     let school = School::new();
     school.save(json!({"date": DATE, "menu_type": "basal", "plates": {}}));
     let files = school.files();
-    let (_, findings) = check(&school, &[], &[], "");
+    let ini = format!("session.save_path = {}\ndate.timezone = UTC\n", school.sessions().display());
+    let findings = check_with(&school, &[], &[("php/8.2/fpm/php.ini", &ini)], "true");
     // The temporary folder may be in memory or in a container.
     let is_file_system =
         |finding: &Value| finding["text"].as_str().unwrap().starts_with("the file system is ");

@@ -113,7 +113,12 @@ fn service_that_no_session_has_is_a_warning() {
     fs::set_permissions(sessions.parent().unwrap(), fs::Permissions::from_mode(0o755)).unwrap();
     fs::set_permissions(&sessions, fs::Permissions::from_mode(0o1733)).unwrap();
     let (_, findings) = check(&school, AS_NOBODY, &[], "");
-    found(&findings, "hint", about, "cannot be listed by this user; to check COMEDOR_SERVICE,");
+    found(
+        &findings,
+        "hint",
+        about,
+        "cannot be listed, so only a login shows whether COMEDOR_SERVICE is right",
+    );
 }
 
 #[test]
@@ -183,24 +188,17 @@ fn settings_that_differ_from_those_of_phps_pages_are_found() {
     }
     let files = [("php/8.2/fpm/php.ini", other.as_str()), ("php/8.2/cli/php.ini", &same)];
     let findings = check_with(&school, &[], &files, "true");
-    let text =
-        "PHP's session.name is SID (/etc/php/8.2/fpm/php.ini): set COMEDOR_SESSION_NAME to it";
+    let text = "PHP's session.name is SID (/etc/php/8.2/fpm/php.ini); set COMEDOR_SESSION_NAME to it, unless";
     found(&findings, "warning", "COMEDOR_SESSION_NAME", text);
     found(&findings, "warning", "COMEDOR_SESSION_FORMAT", "is php_serialize (");
-    found(&findings, "hint", "TZ", "PHP's date.timezone is Europe/Madrid (");
-    // A value that was set may be one that the application sets in its code.
+    found(&findings, "warning", "TZ", "PHP's date.timezone is Europe/Madrid (");
     let set = ["env", "COMEDOR_SESSION_NAME=X", "COMEDOR_SESSION_DIR=/tmp"];
     let findings = check_with(&school, &set, &[("php/8.2/apache2/php.ini", &same)], "true");
-    found(
-        &findings,
-        "hint",
-        "COMEDOR_SESSION_NAME",
-        "right only if the application itself sets another",
-    );
-    found(&findings, "hint", "COMEDOR_SESSION_DIR", "PHP's session.save_path is ");
+    found(&findings, "warning", "COMEDOR_SESSION_NAME", "PHP's session.name is PHPSESSID (");
+    found(&findings, "warning", "COMEDOR_SESSION_DIR", "PHP's session.save_path is ");
     // The default of Debian.
     let findings = check_with(&school, &[], &[("php/8.2/apache2/php.ini", "")], "true");
-    found(&findings, "hint", "COMEDOR_SESSION_DIR", "save_path is /var/lib/php/sessions (");
+    found(&findings, "warning", "COMEDOR_SESSION_DIR", "save_path is /var/lib/php/sessions (");
     let findings = check_with(&school, &[], &[], "true");
     found(&findings, "hint", "settings", "PHP's settings are not in /etc/php");
 }
@@ -217,7 +215,7 @@ fn zone_of_the_system_is_compared_by_its_rules() {
         &zone("Atlantic/Canary"),
         "warning",
         "TZ",
-        "is Europe/Madrid (/etc/php/8.2/fpm/php.ini): set TZ",
+        "is Europe/Madrid (/etc/php/8.2/fpm/php.ini); set TZ",
     );
     let findings = zone("Europe/Madrid");
     assert!(!findings.iter().any(|finding| finding["about"] == "TZ"), "{findings:#?}");

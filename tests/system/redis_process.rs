@@ -264,7 +264,7 @@ fn check_never_shows_the_password_in_a_save_path_of_php() {
         let files = [("php/8.2/fpm/php.ini", ini.as_str())];
         let findings = crate::check_machine::check_with(&school, &[], &files, "true");
         let text = format!("PHP's session.save_path is {shown} (/etc/php/");
-        crate::check::found(&findings, "hint", "COMEDOR_SESSION_DIR", &text);
+        crate::check::found(&findings, "warning", "COMEDOR_SESSION_DIR", &text);
         assert!(!format!("{findings:?}").contains("s3cret"), "{findings:#?}");
     }
 }
