@@ -12,10 +12,10 @@ use super::reach::check_write;
 use super::report::{Level, Report, counted};
 use super::skew::Skew;
 use super::user::{User, is_within, quoted};
-use crate::model::{Date, Day, Document, Id, MenuTypes};
+use crate::model::{Day, Document, Id, MenuTypes};
 use crate::shared_file::Fault;
 use crate::store::access::{self, Access as FileAccess};
-use crate::store::{self, TYPES};
+use crate::store::{self, Aulario, layout};
 
 /// A writer may still use a temporary file younger than this: it waits at most 10 s for a lock.
 const WRITE_TIME: Duration = Duration::from_secs(60);
@@ -24,7 +24,7 @@ const WRITE_TIME: Duration = Duration::from_secs(60);
 pub fn check(data_dir: &Path, user: &User, report: &mut Report) {
     let mut survey =
         Survey { data_dir, user, report, closed: Vec::new(), skew: None, days: 0, aularios: 0 };
-    let centros = data_dir.join("Centros");
+    let centros = layout::centres(data_dir);
     for centre in survey.folders(&centros) {
         survey.centre(&centre);
     }
@@ -54,86 +54,72 @@ struct Survey<'r> {
 
 impl Survey<'_> {
     fn centre(&mut self, centre: &Path) {
-        if Id::parse(&name(centre)).is_err() {
-            let text = not_an_id("session");
-            return self.add(Level::Warning, centre, text);
-        }
-        let aularios = centre.join("Aularios");
-        let Some(entries) = self.list(&aularios) else { return };
+        let Ok(centro) = Id::parse(&name(centre)) else {
+            return self.add(Level::Warning, centre, not_an_id("session"));
+        };
+        let folder = layout::aularios(centre);
+        let Some(entries) = self.list(&folder) else { return };
         if entries.is_empty() {
-            return self.add(Level::Hint, &aularios, "contains no aulario");
+            return self.add(Level::Hint, &folder, "contains no aulario");
         }
         let (folders, files): (Vec<_>, Vec<_>) = entries.into_iter().partition(|p| p.is_dir());
         self.leftovers(&files);
-        // The aularios, each with its `shared_comedor_from`
-        let mut sources = BTreeMap::new();
-        for path in files.iter().filter(|path| path.extension().is_some_and(|e| e == "json")) {
-            let id = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-            if Id::parse(&id).is_err() {
-                let text = not_an_id("request");
-                self.add(Level::Warning, path, text);
+        // `None` if the configuration is damaged
+        let mut aularios = BTreeMap::new();
+        for path in &files {
+            let name = name(path);
+            let Some(id) = layout::configured(&name) else { continue };
+            let Ok(id) = Id::parse(id) else {
+                self.add(Level::Warning, path, not_an_id("request"));
                 continue;
-            }
+            };
             self.aularios += 1;
-            let source = store::shared_with(path).unwrap_or_else(|error| {
+            let aulario = Aulario::find(self.data_dir, &centro, &id).unwrap_or_else(|error| {
                 self.configuration_fault(path, &error);
                 None
             });
-            let is_set = |source: &String| !source.is_empty() && source != "none";
-            sources.insert(id, source.flatten().filter(is_set));
+            aularios.insert(id.as_str().to_owned(), (path, aulario));
         }
-        let sharing = self.sharing(&aularios, &sources);
-        let missing: Vec<&str> = sources
-            .keys()
-            .filter(|id| !sharing.contains(id) && !folders.contains(&aularios.join(id)))
-            .map(String::as_str)
-            .collect();
+        let is_shared = |id: &str| aularios[id].1.as_ref().is_some_and(Aulario::is_shared);
+        let needs_folder = |id: &&String| !is_shared(id) && !folders.contains(&folder.join(id));
+        let missing: Vec<&str> = aularios.keys().filter(needs_folder).map(String::as_str).collect();
         if !missing.is_empty() {
             let consequence = format!(
                 "the first save fails for aularios without a folder: {}",
                 missing.join(", ")
             );
-            self.check_write(&aularios, &consequence);
+            self.check_write(&folder, &consequence);
         }
         for folder in &folders {
-            let name = name(folder);
-            if sharing.iter().any(|id| **id == name) {
+            match &*name(folder) {
+                id if !aularios.contains_key(id) => {
+                    let text = "belongs to no aulario: there is no configuration file of that name";
+                    self.add(Level::Hint, folder, text);
+                }
                 // Its own data is not used.
-            } else if sources.contains_key(&*name) {
-                self.aulario(folder);
-            } else {
-                let text = "belongs to no aulario: there is no configuration file of that name";
-                self.add(Level::Hint, folder, text);
+                id if is_shared(id) => {}
+                _ => self.aulario(folder),
             }
         }
+        self.sharing(&aularios);
     }
 
-    /// Reports invalid values of `shared_comedor_from`. Returns the aularios that show the menus of
-    /// another one.
-    fn sharing<'s>(
-        &mut self,
-        aularios: &Path,
-        sources: &'s BTreeMap<String, Option<String>>,
-    ) -> Vec<&'s String> {
-        let mut sharing = Vec::new();
-        for (id, source) in sources {
-            let Some(source) = source else { continue };
-            let problem = if source == id {
-                "is the aulario itself; it shows its own menus"
-            } else if let Some(next) = sources.get(source) {
-                sharing.push(id);
-                if next.as_ref().is_none_or(|next| next == source) {
-                    continue;
+    /// Reports values of `shared_comedor_from` that have no effect.
+    fn sharing(&mut self, aularios: &BTreeMap<String, (&PathBuf, Option<Aulario>)>) {
+        let setting = |id: &str| aularios.get(id)?.1.as_ref()?.shared_comedor_from();
+        for (id, (path, aulario)) in aularios {
+            let (Some(aulario), Some(source)) = (aulario, setting(id)) else { continue };
+            let problem = match setting(source) {
+                _ if source == id => "is the aulario itself; it shows its own menus",
+                _ if !aulario.is_shared() => "does not exist; the aulario shows its own menus",
+                Some(next) if next != source => {
+                    "has shared_comedor_from too; that setting is ignored here"
                 }
-                "has shared_comedor_from too; that setting is ignored here"
-            } else {
-                "does not exist; the aulario shows its own menus"
+                _ => continue,
             };
-            let path = aularios.join(format!("{id}.json"));
             let text = format!("shared_comedor_from is `{source}`, which {problem}");
-            self.add(Level::Warning, &path, text);
+            self.add(Level::Warning, path, text);
         }
-        sharing
     }
 
     /// The types and days of the aulario whose data is in `folder`.
@@ -143,10 +129,10 @@ impl Survey<'_> {
         } else {
             self.closed.push(folder.to_owned());
         }
-        self.lock(&folder.join(store::LOCK));
+        self.lock(&folder.join(layout::LOCK));
         let entries = self.list(folder).unwrap_or_default();
         self.leftovers(&entries);
-        let types = folder.join(TYPES);
+        let types = folder.join(layout::TYPES);
         let absence = "the three default types apply, and menus of other types are not shown until \
                        the file is back";
         let known = self.document::<MenuTypes>(&types, absence);
@@ -154,7 +140,7 @@ impl Survey<'_> {
             self.types(&types, known);
         }
         let mut unknown: BTreeMap<String, usize> = BTreeMap::new();
-        for month in self.changeable_folders(&folder.join("Comedor")) {
+        for month in self.changeable_folders(&folder.join(layout::MONTHS)) {
             for day in self.changeable_folders(&month) {
                 let ids = self.day(&name(&month), &day);
                 let is_unknown =
@@ -239,7 +225,7 @@ impl Survey<'_> {
 
     /// Checks the folder of a day and returns the ids of the types that it has menus of.
     fn day(&mut self, month: &str, folder: &Path) -> Vec<String> {
-        if Date::parse(&format!("{month}-{}", name(folder))).is_err() {
+        if layout::date(month, &name(folder)).is_none() {
             self.add(Level::Hint, folder, "is not a day; expected YYYY-MM/DD");
             return Vec::new();
         }
@@ -251,7 +237,7 @@ impl Survey<'_> {
             self.closed.push(folder.to_owned());
         }
         let absence = "the day has no menus until the file is back";
-        let day = self.document::<Day>(&folder.join(store::DAY), absence);
+        let day = self.document::<Day>(&folder.join(layout::DAY), absence);
         day.map(|day| day.ids().map(str::to_owned).collect()).unwrap_or_default()
     }
 

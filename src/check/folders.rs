@@ -13,6 +13,7 @@ use super::user::User;
 use crate::config::{Config, Settings};
 use crate::model::Id;
 use crate::session::SavePath;
+use crate::store::layout;
 
 /// Checks the folder or the server of the sessions.
 pub fn check_sessions(config: &Config, settings: &Settings, user: &User, report: &mut Report) {
@@ -40,7 +41,7 @@ pub fn check_sessions(config: &Config, settings: &Settings, user: &User, report:
 
 /// Checks the data folder; returns whether its `Centros` can be entered.
 pub fn check_data(config: &Config, settings: &Settings, user: &User, report: &mut Report) -> bool {
-    let centros = config.data_dir.join("Centros");
+    let centros = layout::centres(&config.data_dir);
     let Err(obstacle) = enter(&centros) else {
         file_system::check(&centros, Content::Data, report);
         find_databases(&config.data_dir, report);
@@ -100,7 +101,7 @@ fn near(data_dir: &Path) -> Vec<PathBuf> {
     let around = [parent, Some(data_dir)].into_iter().flatten();
     let inside = around.filter_map(|folder| fs::read_dir(folder).ok()).flatten().flatten();
     let folders = parent.map(Path::to_owned).into_iter().chain(inside.map(|entry| entry.path()));
-    let mut folders: Vec<_> = folders.filter(|folder| folder.join("Centros").is_dir()).collect();
+    let mut folders: Vec<_> = folders.filter(|folder| layout::centres(folder).is_dir()).collect();
     folders.sort();
     folders
 }

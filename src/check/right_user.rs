@@ -11,6 +11,7 @@ use super::user::{User, group_name, user_name};
 use crate::config::Config;
 use crate::session::{self, SavePath};
 use crate::store::access::{self, Access};
+use crate::store::layout;
 
 /// Reports the user of this process. Returns it if PHP runs as the same, or shares the files with its
 /// group. For any other the permissions are right as they are, and a command would break them.
@@ -61,14 +62,14 @@ fn written_by_php(config: &Config) -> (Vec<Access>, Option<(PathBuf, Access)>) {
         SavePath::Files(folder) => Some(folder.clone()),
         SavePath::Redis(_) => None,
     };
-    let centros = config.data_dir.join("Centros");
+    let centros = layout::centres(&config.data_dir);
     let look = move || {
         let files = save_path.and_then(|folder| session::files(&folder).ok()).unwrap_or_default();
         let mut sessions: Vec<_> = files.iter().filter_map(|path| of_php(path)).collect();
         sessions.sort_by_key(|access| access.uid);
         sessions.dedup_by_key(|access| access.uid);
         let centres = fs::read_dir(&centros).into_iter().flatten().flatten();
-        let folders = centres.flat_map(|centre| [centre.path(), centre.path().join("Aularios")]);
+        let folders = centres.flat_map(|centre| [centre.path(), layout::aularios(&centre.path())]);
         let mut folders = once(centros).chain(folders);
         let data = folders.find_map(|folder| of_php(&folder).map(|access| (folder, access)));
         Ok((sessions, data))

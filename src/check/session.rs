@@ -14,6 +14,7 @@ use crate::session::{
     self, Error, Lifetime, SavePath, Session, SessionConfig, SessionFolder, SessionId, session_id,
 };
 use crate::shared_file;
+use crate::store::layout;
 
 const ABOUT: &str = "session";
 
@@ -57,7 +58,7 @@ pub fn check(config: &Config, user: &User, report: &mut Report) {
     let text = format!("the session exists; the browser must send it in the cookie {name}");
     report.add(Level::Ok, ABOUT, text);
     report.add(Level::Ok, ABOUT, format!("the centre is {}", caller.centro.as_str()));
-    let folder = config.data_dir.join("Centros").join(caller.centro.as_str());
+    let folder = layout::centres(&config.data_dir).join(caller.centro.as_str());
     if !folder.is_dir() {
         let text = format!(
             "there is no folder {} for the centre, so the user has no aularios",
@@ -147,8 +148,7 @@ fn instead(services: &[String]) -> String {
 pub fn check_service(config: &Config, folder: &SessionFolder, report: &mut Report) {
     let about = folder.folder.display();
     let Ok(files) = session::files(folder) else {
-        let text =
-            "cannot be listed by this user; to check COMEDOR_SERVICE, check a session: --session";
+        let text = "cannot be listed, so only a login shows whether COMEDOR_SERVICE is right: comedor check --session";
         return report.add(Level::Hint, about, text);
     };
     let services = files.iter().filter_map(|path| {

@@ -17,6 +17,7 @@ pub(crate) mod access;
 mod acl;
 mod attributes;
 pub(crate) mod data_file;
+pub(crate) mod layout;
 mod lease;
 mod lock;
 mod replace;
@@ -29,19 +30,13 @@ use crate::json::Value;
 use crate::model::{Date, Day, Document, Id, MenuTypes};
 use crate::shared_file::{self, Fault};
 use data_file::Snapshot;
+use layout::{DAY, LOCK, TYPES, day_folders};
 use lock::WriteLock;
 use replace::Outcome;
 
 /// The maximum number of retries of a change if the file was modified in the meantime, or if another
 /// client of a network file system deleted it or its folder.
 const RETRIES: usize = 3;
-
-/// The file of an aulario's menu types.
-pub(crate) const TYPES: &str = "Comedor-MenuTypes.json";
-/// The file of a day's menus.
-pub(crate) const DAY: &str = "_datos.json";
-/// The file that writers lock.
-pub(crate) const LOCK: &str = ".comedor.lock";
 
 /// The error of a read or write. The path is for the log.
 #[derive(Debug, thiserror::Error)]
@@ -99,30 +94,34 @@ pub struct Aulario {
     /// The folder of its data: its own, or that of the aulario in `shared_comedor_from`.
     folder: PathBuf,
     is_shared: bool,
+    setting: Option<String>,
 }
 
 impl Aulario {
     /// The aulario `id` of `centro`, if it has a configuration file.
     pub fn find(data_dir: &Path, centro: &Id, id: &Id) -> Result<Option<Aulario>, Error> {
-        let aularios = folder_of(data_dir, centro);
-        let configuration = |id: &Id| aularios.join([id.as_str(), ".json"].concat());
-        let Some(source) = shared_with(&configuration(id))? else {
+        let aularios = layout::aularios(&layout::centres(data_dir).join(centro.as_str()));
+        let Some(setting) = shared_comedor_from(&layout::configuration(&aularios, id))? else {
             // If the data folder is missing, this is an error of the server, not an unknown aulario.
             fs::metadata(data_dir).map_err(Error::io("stat the data folder", data_dir))?;
             return Ok(None);
         };
-        let source = source
-            .filter(|source| source != "none")
-            .and_then(|source| Id::parse(&source).ok())
-            .filter(|source| source != id);
-        let source = match source {
-            Some(source) if is_file(&configuration(&source))? => Some(source),
+        let source = setting.as_deref().and_then(|source| Id::parse(source).ok());
+        let source = match source.filter(|source| source != id) {
+            Some(source) if is_file(&layout::configuration(&aularios, &source))? => Some(source),
             _ => None,
         };
         Ok(Some(Aulario {
             folder: aularios.join(source.as_ref().unwrap_or(id).as_str()),
             is_shared: source.is_some(),
+            setting,
         }))
+    }
+
+    /// The value of `shared_comedor_from`, if it is set. It has no effect if it names the aulario
+    /// itself or an unknown one.
+    pub fn shared_comedor_from(&self) -> Option<&str> {
+        self.setting.as_deref()
     }
 
     /// Whether it shows the data of another aulario.
@@ -218,16 +217,6 @@ impl Aulario {
     }
 }
 
-/// The folder of the aularios of `centro`.
-fn folder_of(data_dir: &Path, centro: &Id) -> PathBuf {
-    [data_dir, "Centros".as_ref(), centro.as_str().as_ref(), "Aularios".as_ref()].iter().collect()
-}
-
-/// The folders between an aulario's folder and the file of a day.
-fn day_folders(date: &Date) -> [&str; 3] {
-    ["Comedor", date.month(), date.day()]
-}
-
 /// Reads a document for a change. Busy if PHP may be writing it.
 fn read_to_change<D: Document>(path: &Path) -> Result<(D, Option<Snapshot>), Error> {
     let (value, snapshot) = data_file::read(path)?;
@@ -250,9 +239,9 @@ fn is_file(path: &Path) -> Result<bool, Error> {
     }
 }
 
-/// The value of `shared_comedor_from` in the configuration at `path`; the outer `None` means that
-/// there is no configuration.
-pub(crate) fn shared_with(path: &Path) -> Result<Option<Option<String>>, Error> {
+/// The value of `shared_comedor_from` in the configuration at `path`, if it is set; the outer `None`
+/// means that there is no configuration.
+fn shared_comedor_from(path: &Path) -> Result<Option<Option<String>>, Error> {
     let (value, snapshot) = data_file::read(path)?;
     if snapshot.is_none() {
         return Ok(None);
@@ -262,5 +251,7 @@ pub(crate) fn shared_with(path: &Path) -> Result<Option<Option<String>>, Error> 
     };
     let settings =
         value.as_php_map().ok_or_else(|| Error::unusable(path, "the document is not a map"))?;
-    Ok(Some(settings.get("shared_comedor_from").and_then(Value::as_str).map(str::to_owned)))
+    let setting = settings.get("shared_comedor_from").and_then(Value::as_str);
+    let setting = setting.filter(|setting| !["", "none"].contains(setting));
+    Ok(Some(setting.map(str::to_owned)))
 }
