@@ -109,7 +109,7 @@ fn ids_that_only_phpredis_accepts_are_never_sent() {
 fn the_login_to_redis_is_taken_from_the_save_path_and_never_logged() {
     let (school, redis) = (School::new(), Redis::new());
     redis.command(&["SET", &key("teacher"), &session(TEACHER), "EX", "1440"]);
-    // What docs/php.md says a user needs.
+    // What docs/redis.md says a user needs.
     let rights = ["~PHPREDIS_SESSION:*", "+get", "+expire", "+select"];
     redis.command(&[&["ACL", "SETUSER", "comedor", "on", ">s3cret&#"], rights.as_slice()].concat());
     redis.command(&["ACL", "SETUSER", "reader", "on", ">s3cret&#", "~*", "+get"]);
