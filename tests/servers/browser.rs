@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::support::free_port;
 use crate::support::site::{
-    Php, Settings, Site, apache, caddy, caddy_on, lighttpd, nginx_with_fastcgi,
+    CADDIES, Php, Settings, Site, apache, caddy, caddy_on, lighttpd, nginx_with_fastcgi,
     nginx_with_fcgiwrap, wait_until,
 };
 use crate::support::{Value, json, output};
@@ -93,7 +93,7 @@ impl School {
             origins.join(" "),
             pages.display()
         );
-        let site = caddy_on(site, &application, CADDY, &pages);
+        let site = caddy_on(CADDIES[1], site, &application, CADDY, &pages);
         trust(&site, &origins[..2]);
         let resolve = format!("school.example:{}:127.0.0.1", site.port);
         let login = format!("{application}/login.php");
@@ -176,7 +176,8 @@ fn preflight_reaches_the_program_under_every_server() {
         lighttpd("enable", Settings::File),
         nginx_with_fcgiwrap(Settings::File),
         nginx_with_fastcgi(),
-        caddy(CADDY),
+        caddy(CADDIES[0], CADDY),
+        caddy(CADDIES[1], CADDY),
     ] {
         trust(&site, &["https://menus.example".to_owned()]);
         let url = site.api("action=save_menu&aulario=aula1");

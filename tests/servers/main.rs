@@ -13,7 +13,7 @@ mod routing;
 mod support;
 
 use support::site::{
-    NOBODY, Php, Settings, Site, apache, apache_in_container, apache_with_fastcgi,
+    CADDIES, NOBODY, Php, Settings, Site, apache, apache_in_container, apache_with_fastcgi,
     apache_with_suexec, caddy, files_in, htaccess, lighttpd, lighttpd_with_fastcgi,
     nginx_with_fastcgi, nginx_with_fcgiwrap, wait_until,
 };
@@ -176,22 +176,26 @@ fn lighttpd_starts_the_program_again_after_it_was_stopped() {
 
 #[test]
 fn caddy_with_php_fpm_and_a_socket_of_the_program() {
-    let site = caddy("import comedor.caddyfile\n php_fastcgi FPM");
-    site.exercise();
-    site.stop_responder();
-    let read = site.api("action=get_menu_types&aulario=aula1");
-    assert_eq!(site.curl(&[&read]).0, 502);
-    site.start_responder_with_a_path();
-    let (status, answer) = site.curl(&[&read]);
-    assert!(status == 400 && answer.contains("INVALID_SESSION"), "{status} {answer}");
+    for program in CADDIES {
+        let site = caddy(program, "import comedor.caddyfile\n php_fastcgi FPM");
+        site.exercise();
+        site.stop_responder();
+        let read = site.api("action=get_menu_types&aulario=aula1");
+        assert_eq!(site.curl(&[&read]).0, 502);
+        site.start_responder_with_a_path();
+        let (status, answer) = site.curl(&[&read]);
+        assert!(status == 400 && answer.contains("INVALID_SESSION"), "{status} {answer}");
+    }
 }
 
 /// In `route` the order of the lines counts.
 #[test]
 fn caddy_with_its_pages_in_a_route() {
-    let site = caddy("route {\n import comedor.caddyfile\n php_fastcgi FPM\n }");
-    let (status, answer) = site.curl(&[&site.api("action=get_menu_types&aulario=aula1")]);
-    assert!(status == 400 && answer.contains("INVALID_SESSION"), "{status} {answer}");
+    for program in CADDIES {
+        let site = caddy(program, "route {\n import comedor.caddyfile\n php_fastcgi FPM\n }");
+        let (status, answer) = site.curl(&[&site.api("action=get_menu_types&aulario=aula1")]);
+        assert!(status == 400 && answer.contains("INVALID_SESSION"), "{status} {answer}");
+    }
 }
 
 impl Site {

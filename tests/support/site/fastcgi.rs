@@ -5,11 +5,13 @@ use std::fs::{self, Permissions};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
+use std::path::Path;
 use std::process::{Child, Command};
 
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::{Php, Settings, Site, WWW_DATA, lighttpd_with, module, wait_until};
+use crate::support::output;
 
 /// The running program.
 pub(super) struct Responder {
@@ -65,18 +67,28 @@ pub fn nginx_with_fcgiwrap(settings: Settings) -> Site {
     site
 }
 
-/// Caddy with these lines in its site, in which `FPM` is the socket of PHP-FPM, and the program with a
-/// socket that it creates itself, as in a container.
-pub fn caddy(lines: &str) -> Site {
+/// Debian's Caddy and the current one.
+pub const CADDIES: [&str; 2] =
+    ["/usr/bin/caddy", concat!(env!("CARGO_MANIFEST_DIR"), "/target/venv/bin/caddy")];
+
+/// This Caddy with these lines in its site, in which `FPM` is the socket of PHP-FPM, and the program
+/// with a socket that it creates itself, as in a container.
+#[track_caller]
+pub fn caddy(program: &str, lines: &str) -> Site {
     let site = Site::new();
     let address = format!("http://127.0.0.1:{}", site.port);
-    let site = caddy_on(site, &address, lines, "");
+    let site = caddy_on(program, site, &address, lines, "");
     site.wait();
     site
 }
 
 /// The same for an existing site at this address, with the sites `more`.
-pub fn caddy_on(mut site: Site, address: &str, lines: &str, more: &str) -> Site {
+#[track_caller]
+pub fn caddy_on(program: &str, mut site: Site, address: &str, lines: &str, more: &str) -> Site {
+    assert!(Path::new(program).exists(), "{program} is missing; tests/run installs it");
+    // Its own folder may be closed to the user of the web server.
+    let copy = site.path().join("caddy");
+    output(Command::new("install").arg(program).arg(&copy), "coreutils");
     let example = site.fill("examples/Caddyfile.example", Settings::File);
     site.write("comedor.caddyfile", &example);
     site.start_fpm("fpm.sock");
@@ -101,7 +113,7 @@ pub fn caddy_on(mut site: Site, address: &str, lines: &str, more: &str) -> Site 
     site.write("Caddyfile", &configuration);
     site.start(
         "caddy",
-        "/usr/bin/caddy",
+        copy.to_str().unwrap(),
         &["run", "--config", "Caddyfile", "--adapter", "caddyfile"],
     );
     site
