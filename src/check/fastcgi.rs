@@ -73,10 +73,12 @@ fn missing(report: &mut Report) {
 /// its user had when it was started.
 fn web_servers(path: &Path, socket: &Metadata, report: &mut Report) {
     let may_connect = |user: &User| {
-        let needed = match user.uid == socket.uid() {
-            true => 0o200,
-            false if user.is_member(socket.gid()) => 0o020,
-            false => 0o002,
+        let needed = if user.uid == socket.uid() {
+            0o200
+        } else if user.is_member(socket.gid()) {
+            0o020
+        } else {
+            0o002
         };
         socket.mode() & needed != 0
     };

@@ -83,7 +83,9 @@ fn assignment(line: &str) -> Option<(&str, &str)> {
 
 fn with_text(file: &PathBuf) -> Option<(&PathBuf, String)> {
     let is_configuration = file.extension().is_some_and(|e| e == "ini" || e == "conf");
-    Some((file, fs::read_to_string(file).ok().filter(|_| is_configuration)?))
+    // A comment may have another encoding.
+    let bytes = fs::read(file).ok().filter(|_| is_configuration)?;
+    Some((file, String::from_utf8_lossy(&bytes).into_owned()))
 }
 
 /// The entries of `folder` in the order in which PHP reads them; none if it does not exist.
@@ -103,7 +105,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         for (file, text) in [
             ("8.2/cli/php.ini", "session.name = CLI\n"),
-            ("8.2/apache2/php.ini", "session.name = A ; the name\n;session.save_path = /x\n"),
+            ("8.2/apache2/php.ini", "session.name = A ; \u{f1}\n;session.save_path = /x\n"),
             ("8.2/apache2/conf.d/20-b.ini", "session.save_path = \"2;/b\" ; twice\n"),
             ("8.2/apache2/conf.d/10-a.ini", "session.save_path = /a\n[x]\ndate.timezone='UTC'\n"),
             ("8.2/apache2/conf.d/30-c.ini.bak", "session.name = bak\n"),
@@ -116,7 +118,8 @@ mod tests {
         ] {
             let path = root.path().join(file);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, text).unwrap();
+            // As ISO 8859-1.
+            fs::write(path, text.chars().map(|c| c as u8).collect::<Vec<_>>()).unwrap();
         }
         let found = Php::configurations(root.path());
         let value = |php: &Php, name| {

@@ -36,7 +36,7 @@ pub fn check(config: &Config, settings: &Settings, report: &mut Report) {
         };
         report.add(Level::Ok, ABOUT, text);
     }
-    report.add(Level::Ok, ABOUT, "the others have their defaults");
+    report.add(Level::Ok, ABOUT, "any other setting has its default");
     match clock::today(config.zone.as_deref()) {
         Ok(today) => report.add(Level::Ok, ABOUT, format!("today is {}", today.as_str())),
         Err(error) => {

@@ -39,6 +39,12 @@ answers() {
     until gives "$@" > /tmp/answer || [ $SECONDS -gt $end ]; do sleep 0.02; done
     gives "$@"
 }
+# finds TEXT: the check, which then fails, prints it.
+finds() {
+    local findings
+    findings=$(sudo -u www-data comedor check) || true
+    [[ $findings == *"$1"* ]] || { echo "$findings; expected: $1" && return 1; }
+}
 # application FOLDER SERVICE: the PHP application, with one aulario.
 application() {
     local docroot=/var/www/html$1 aularios=/DATA/$2/Centros/colegio/Aularios
@@ -58,7 +64,6 @@ remains > /tmp/before
 systemctl start apache2
 log_in ''
 run 'What you need to know.1' | grep '^service:docente'
-run 'What you need to know.2' | tee /dev/stderr | grep '^date.timezone'
 { inline "sudo find / -type d -name Centros -not -path '/proc/*'" || true; } | grep /DATA/service/Centros
 inline "ps -eo user,comm \\| grep -E 'apache2\\|caddy\\|lighttpd\\|nginx\\|php-fpm'" | grep www-data
 { inline "sudo find / -path '*/api/comedor.php' -not -path '/proc/*'" || true; } | grep /var/www/html/api/comedor.php
@@ -155,6 +160,7 @@ run 'nginx.2'
 answers /api/comedor.php '"success":true'
 systemctl stop nginx
 inline 'sudo systemctl disable --now comedor.socket comedor.service'
+finds 'does not exist, and /etc/nginx/snippets/comedor.conf names it, so every request fails'
 run 'nginx with fcgiwrap.1'
 # The package is there already; its installation starts this.
 systemctl start nginx fcgiwrap.socket
@@ -162,7 +168,11 @@ again 'nginx.2'
 answers /api/comedor.php '"success":true'
 systemctl stop nginx
 again 'The socket.1'
+gpasswd -d caddy www-data || true
+systemctl start caddy
+finds 'caddy runs as caddy without the group www-data and cannot connect, so every request fails'
 run 'Caddy.1'
+finds 'caddy runs as caddy without the group www-data and cannot connect, so every request fails'
 printf ':80 {\n\timport comedor.caddyfile\n}\n' > /etc/caddy/Caddyfile
 run 'Caddy.2'
 answers /api/comedor.php '"success":true'

@@ -91,7 +91,7 @@ fn correct_installation_has_only_hints() {
     assert_eq!(bad, expected[..1 + usize::from(is_in_tmp)], "{findings:#?}");
     let data_dir = format!("COMEDOR_DATA_DIR={} (the environment)", school.data().display());
     found(&findings, "ok", "settings", &data_dir);
-    found(&findings, "ok", "settings", "the others have their defaults");
+    found(&findings, "ok", "settings", "any other setting has its default");
     found(&findings, "ok", "settings", "today is 20");
     found(&findings, "ok", "/Centros", "3 aularios and 1 saved day checked");
     assert_eq!(school.files(), files, "the check changes nothing");
