@@ -84,5 +84,6 @@ fn names(file: &File) -> io::Result<Vec<Vec<u8>>> {
 fn value(file: &File, name: &[u8]) -> Result<Vec<u8>, Errno> {
     let mut value = Vec::with_capacity(MAX_SIZE);
     fgetxattr(file, name, spare_capacity(&mut value))?;
+    value.shrink_to_fit();
     Ok(value)
 }

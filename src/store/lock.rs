@@ -12,7 +12,7 @@ use crate::lock;
 use crate::shared_file::{self, Fault};
 
 /// The timeout of a writer that waits for other writers of the same aulario.
-const TIMEOUT: Duration = Duration::from_secs(10);
+pub const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The maximum number of retries if the lock file was deleted or replaced during the wait.
 const RETRIES: usize = 3;
@@ -57,17 +57,6 @@ impl WriteLock {
     /// Whether other writers still lock the same file. `false` if it was deleted or replaced.
     pub fn is_held(&self) -> bool {
         is_at(&self.path, &self.metadata).unwrap_or(false)
-    }
-}
-
-/// Opens and locks a folder, in which then only this writer touches temporary files. The lock of the
-/// aulario is not enough: if its file is deleted, two writers hold a lock each.
-pub fn lock_folder(folder: &Path) -> Result<File, Error> {
-    let file = File::open(folder).map_err(Error::io("open folder", folder))?;
-    let is_locked = lock::take(&file, lock::Kind::Exclusive, TIMEOUT);
-    match is_locked.map_err(Error::io("lock folder", folder))? {
-        true => Ok(file),
-        false => Err(Error::Busy),
     }
 }
 

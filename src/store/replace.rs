@@ -1,8 +1,8 @@
 //! Replacing a data file atomically, while other processes of this program, and PHP, which takes no
 //! lock, write the same file.
 //!
-//! The new content is written to `.<name>.tmp` in the same folder, which is locked too, and flushed.
-//! Then, holding the aulario's lock:
+//! The new content is written to `.<name>.tmp` in the same folder and flushed. Then, holding the
+//! aulario's lock:
 //!
 //! 1. A read lease keeps PHP from opening the old file for writing ([`Lease`]).
 //! 2. The file must still be the one that was read, with the same content.
@@ -22,6 +22,7 @@ use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
@@ -31,7 +32,12 @@ use super::access::{self, Access, User};
 use super::attributes::Attributes;
 use super::data_file::{Snapshot, is_same, parent};
 use super::lease::Lease;
-use super::lock::{WriteLock, lock_folder};
+use super::lock::{TIMEOUT, WriteLock};
+use crate::lock;
+
+/// The timeout for the lock of a folder if there is no temporary file. Other writers hold it for
+/// microseconds then, but any user who can read the folder can take it and keep it.
+const SHORT_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// The result of an attempt to replace a file.
 #[derive(Debug, PartialEq)]
@@ -139,38 +145,46 @@ struct Temporary {
     path: PathBuf,
     file: File,
     created: Metadata,
-    /// Locked until the name is free
+    /// Locked as long as the name is in use. If the aulario's lock file is deleted, two writers have
+    /// one each, and this lock keeps the second from removing the file of the first.
     folder: File,
 }
 
 impl Temporary {
-    /// Creates it with the owner, group, mode and attributes of the file of `snapshot`. As the folder is
-    /// locked, an existing temporary file is from a writer that was killed.
+    /// Creates it with the owner, group, mode and attributes of the file of `snapshot`. An existing
+    /// temporary file is from a writer that was killed, once the lock of the folder is taken.
     fn create(path: &Path, snapshot: Option<&Snapshot>) -> Result<Temporary, Error> {
-        let folder = lock_folder(parent(path))?;
+        let folder = File::open(parent(path)).map_err(Error::io("open the folder of", path))?;
+        let lock_folder = |timeout| {
+            let taken = lock::take(&folder, lock::Kind::Exclusive, timeout);
+            taken.map_err(Error::io("lock the folder of", path))
+        };
+        let is_locked = lock_folder(SHORT_TIMEOUT)?;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let temporary = path.with_file_name(format!(".{name}.tmp"));
         // The mode of the old file is set after the owner.
         let mode = if snapshot.is_some() { 0o600 } else { 0o666 };
         let create = || OpenOptions::new().write(true).create_new(true).mode(mode).open(&temporary);
-        let created = match create() {
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                match fs::remove_file(&temporary).and_then(|()| create()) {
-                    // Another writer was faster: on a network file system, where the lock of the folder
-                    // does not reach other servers, the lock file was deleted.
-                    Err(error)
-                        if matches!(
-                            error.kind(),
-                            ErrorKind::NotFound | ErrorKind::AlreadyExists
-                        ) =>
-                    {
-                        return Err(Error::Busy);
-                    }
-                    created => created,
-                }
-            }
-            created => created,
+        let is_existing = |created: &io::Result<File>| {
+            created.as_ref().is_err_and(|error| error.kind() == ErrorKind::AlreadyExists)
         };
+        let mut created = create();
+        if is_existing(&created) {
+            if !is_locked && !lock_folder(TIMEOUT)? {
+                return Err(Error::Busy);
+            }
+            match fs::remove_file(&temporary) {
+                Err(error) if error.kind() != ErrorKind::NotFound => {
+                    return Err(Error::io("remove", &temporary)(error));
+                }
+                _ => created = create(),
+            }
+            // Another writer was faster: on a network file system, where the lock of the folder does
+            // not reach other servers.
+            if is_existing(&created) {
+                return Err(Error::Busy);
+            }
+        }
         let file = created.map_err(Error::io("create", &temporary))?;
         let created = file.metadata().map_err(Error::io("stat", &temporary))?;
         let temporary = Temporary { path: temporary, file, created, folder };

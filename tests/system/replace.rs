@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use crate::support::*;
 
@@ -295,6 +295,19 @@ fn file_is_complete_after_a_kill_even_if_the_lock_file_was_deleted() {
     second.answer().0.ok();
 }
 
+/// As any user can who may read the folder.
+#[test]
+fn lock_on_the_folder_of_a_file_stops_no_writer() {
+    let school = School::new();
+    school.save(save("old"));
+    let folders = [DAY, TYPES].map(|path| File::open(school.path(path).parent().unwrap()).unwrap());
+    folders.iter().for_each(|folder| folder.lock().unwrap());
+    let started = Instant::now();
+    school.save(save("new"));
+    school.post("rename_menu_type").json(&json!({"id": "basal", "label": "B"})).run().ok();
+    assert!(started.elapsed() < Duration::from_secs(5), "no timeout is waited out");
+}
+
 #[test]
 fn writer_that_waited_for_a_moved_lock_file_disturbs_no_other() {
     let school = School::new();
@@ -323,7 +336,7 @@ fn writer_that_waited_for_a_moved_lock_file_disturbs_no_other() {
 }
 
 #[test]
-fn temporary_file_that_another_writer_removes_is_busy() {
+fn temporary_file_may_be_removed_or_created_by_another_program() {
     let school = School::new();
     school.save(save("old"));
     let write = school.post("save_menu").json(&save("new"));
@@ -334,7 +347,13 @@ fn temporary_file_that_another_writer_removes_is_busy() {
     let found = 1 + opened.iter().position(|line| line.contains("EEXIST")).expect("a leftover");
     school.write(TEMPORARY, "half");
     let remove = |_: &str| fs::remove_file(school.path(TEMPORARY)).unwrap();
-    write.stopped(&format!("openat:when={found}"), remove).fails("BUSY");
+    write.stopped(&format!("openat:when={found}"), remove).ok();
+    let removals = trace.lines().take_while(|line| !line.contains("renameat2("));
+    let removed = removals.filter(|line| line.starts_with("unlink")).count();
+    assert_eq!(removed, 1, "the leftover");
+    school.write(TEMPORARY, "half");
+    let create = |_: &str| school.write(TEMPORARY, "other");
+    write.stopped("unlink:when=1", create).fails("BUSY");
 }
 
 #[test]
