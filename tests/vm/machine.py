@@ -70,7 +70,9 @@ class Debian:
         """The command that starts a program of the packages with the packages' libraries."""
         libraries = [str(self.root / folder / "x86_64-linux-gnu") for folder in ("lib", "usr/lib")]
         loader = f"{libraries[0]}/ld-linux-x86-64.so.2"
-        found = next(self.root.glob(f"*bin/{name}"), None) or self.root / f"usr/bin/{name}"
+        # PHP has its version in its name.
+        patterns = [f"*bin/{name}", f"usr/bin/{name}", f"usr/bin/{name}[0-9]*"]
+        found = next(path for pattern in patterns for path in self.root.glob(pattern))
         return [loader, "--library-path", ":".join(libraries), str(found)]
 
     def module_files(self):

@@ -9,13 +9,13 @@ import subprocess
 from machine import Debian, Machine, file_node
 from workload import SHELLS, Mount
 
-PACKAGES, MODULES, PROGRAMS = ["iproute2", "php8.2-cli"], ["nfsd", "nfsv4", "veth"], ["ip", "php8.2"]
+PACKAGES, MODULES, PROGRAMS = ["iproute2", "php-cli"], ["nfsd", "nfsv4", "veth"], ["ip", "php"]
 DISK_SIZE = 512 << 20
 
 # The caches in /proc/net/rpc are those that rpc.mountd fills: who the clients are, and what the file
 # system with the number 0 is. 9218 (0x2402): fsid, no_subtree_check, insecure; root is not mapped.
 SERVER = r"""
-ln -s php8.2 /bin/php && mkdir -p /tmp /export /one /two /run/netns /var/lib/nfs/v4recovery &&
+mkdir -p /tmp /export /one /two /run/netns /var/lib/nfs/v4recovery &&
 mount -t ext4 /dev/vda /export && mount -t nfsd nfsd /proc/fs/nfsd &&
 echo 10 > /proc/fs/nfsd/nfsv4gracetime && cd /proc/net/rpc &&
 echo 'nfsd 10.0.1.2 2147483647 clients' > auth.unix.ip/channel &&
