@@ -95,6 +95,6 @@ fn help() -> String {
 
 /// Ignores that standard output is closed.
 fn print(text: &str) -> u8 {
-    _ = io::stdout().write_all(text.as_bytes());
+    _ = io::stdout().write_all(text.as_bytes()).and_then(|()| io::stdout().flush());
     0
 }

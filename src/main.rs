@@ -19,9 +19,8 @@ use comedor::responder::Responder;
 use rustix::io::{retry_on_intr, write};
 use rustix::stdio::stdout;
 
-/// musl's allocator takes a system call for many allocations (docs/decisions.md, "Why dlmalloc?").
 #[global_allocator]
-static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
+static ALLOCATOR: comedor::Allocator = comedor::Allocator::new();
 
 comedor::main!(run);
 

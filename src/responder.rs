@@ -7,7 +7,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::cgi::{Output, Variables, input};
-use crate::config::{Config, SETTINGS};
+use crate::config::{Config, Setting};
 use crate::error::Error;
 use crate::fastcgi::{Handler, Outcome, Params, Refusal};
 use crate::log;
@@ -49,7 +49,7 @@ impl Responder {
     /// Logs once per process that a parameter with the name of a setting has no effect: the web
     /// server's configuration may have been written for CGI.
     fn report_settings(&self, params: &Params, output: &mut Output) {
-        let setting = SETTINGS.iter().find(|setting| params.get(setting.name).is_some());
+        let setting = params.iter().find_map(|(name, _)| Setting::find(name));
         if let Some(setting) = setting
             && !self.has_reported.swap(true, Ordering::Relaxed)
         {

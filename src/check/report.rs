@@ -184,5 +184,5 @@ pub fn counted(count: usize, noun: &str) -> String {
 
 /// Ignores that standard output is closed.
 fn print(text: &str) {
-    _ = io::stdout().write_all(text.as_bytes());
+    _ = io::stdout().write_all(text.as_bytes()).and_then(|()| io::stdout().flush());
 }
