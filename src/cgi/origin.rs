@@ -47,31 +47,28 @@ pub fn of_setting(text: &str) -> Option<String> {
     let (host, port) = host_and_port(site);
     let host = match host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
         Some(address) => serialized(address.parse().ok()?),
-        None => host.to_owned(),
+        None if is_name(host) => host.to_owned(),
+        None => return None,
     };
-    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-');
-    let is_valid = host.starts_with('[')
-        || host.bytes().all(is_name) && (!ends_in_number(&host) || is_ipv4(&host));
-    // Without leading zeros; a default port in another spelling has them.
+    // A browser drops leading zeros, and then a default port.
     let port = match port {
         Some(port) if port.starts_with('0') || port.parse::<u16>().is_err() => return None,
         Some(port) => format!(":{port}"),
         None => String::new(),
     };
-    (is_valid && matches!(scheme, "http" | "https")).then(|| format!("{scheme}://{host}{port}"))
+    matches!(scheme, "http" | "https").then(|| format!("{scheme}://{host}{port}"))
 }
 
-/// Whether a browser takes the name for an IPv4 address, which it may spell in another way (URL
-/// standard, "ends in a number").
-fn ends_in_number(host: &str) -> bool {
+/// Whether a browser sends `host` as it is. One that "ends in a number" (URL standard) is an IPv4
+/// address, which browsers write with four decimal numbers.
+fn is_name(host: &str) -> bool {
+    let is_valid = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-');
     let last = host.strip_suffix('.').unwrap_or(host).rsplit('.').next().unwrap_or_default();
-    let is_hexadecimal = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_hexdigit());
-    last.strip_prefix("0x").is_some_and(is_hexadecimal)
-        || !last.is_empty() && last.bytes().all(|byte| byte.is_ascii_digit())
-}
-
-fn is_ipv4(host: &str) -> bool {
-    host.parse::<Ipv4Addr>().is_ok()
+    let is_decimal = !last.is_empty() && last.bytes().all(|byte| byte.is_ascii_digit());
+    let digits = last.strip_prefix("0x");
+    let is_hexadecimal = digits.is_some_and(|d| d.bytes().all(|byte| byte.is_ascii_hexdigit()));
+    host.bytes().all(is_valid)
+        && (!(is_decimal || is_hexadecimal) || host.parse::<Ipv4Addr>().is_ok())
 }
 
 /// An address in brackets. Browsers write an IPv4-mapped one with hexadecimal digits.
@@ -177,6 +174,8 @@ mod tests {
             "http://[::1%25eth0]",
             "http://[1.2.3.4]",
             "http://[]",
+            "http://[menus",
+            "http://menus]",
         ] {
             assert_eq!(of_setting(text), None, "{text}");
         }
