@@ -98,6 +98,17 @@ fn a_request_beyond_64_concurrent_ones_is_busy_and_troubleshooting_md_says_so() 
 }
 
 #[test]
+fn refusals_differ_by_origin_as_other_answers_do() {
+    let (school, socket) = (School::new(), Held::new());
+    let request = school.get("get_menu_types");
+    let request = request.set("COMEDOR_TRUSTED_ORIGINS", "https://menus.example");
+    let process = socket.spawn(request.responder());
+    let answer = request.set("HTTP_COOKIE", "x".repeat(300_000)).ask(&socket.path);
+    assert_eq!(answer.fails("TOO_LARGE").header("Vary"), Some("Origin"));
+    process.stop();
+}
+
+#[test]
 fn restarts_lose_no_acknowledged_write_if_the_socket_stays_open() {
     const RESTARTS: usize = 8;
     let (school, socket) = (School::new(), Held::new());
