@@ -5,6 +5,7 @@ use std::io::ErrorKind;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+use super::process::running;
 use super::report::{Level, Report};
 use super::user::{group_name, quoted, user_name};
 use crate::fastcgi::probe;
@@ -20,6 +21,8 @@ const CONFIGURATIONS: [&str; 4] = [
     "/etc/caddy/comedor.caddyfile",
     "/etc/nginx/snippets/comedor.conf",
 ];
+
+const SERVERS: [&str; 5] = ["apache2", "caddy", "frankenphp", "lighttpd", "nginx"];
 
 /// Checks the socket at `path`, else [`SOCKET`] if it exists or a web server is configured for it.
 pub fn check(path: Option<PathBuf>, report: &mut Report) {
@@ -82,7 +85,7 @@ fn web_servers(path: &Path, socket: &Metadata, report: &mut Report) {
         };
         socket.mode() & needed != 0
     };
-    let servers = running();
+    let servers = running(|name| SERVERS.contains(&name));
     let Some((server, user)) = servers.first() else { return };
     if servers.iter().any(|(_, user)| may_connect(user)) {
         return;
@@ -94,23 +97,4 @@ fn web_servers(path: &Path, socket: &Metadata, report: &mut Report) {
     let fix = format!("sudo usermod -aG {group} {user} && sudo systemctl restart {server}");
     let fix = (socket.gid() != 0 && socket.mode() & 0o020 != 0).then_some(fix);
     report.add_with_fix(Level::Error, path.display(), text, fix);
-}
-
-/// The processes of web servers that do not run as root, from `/proc/PID/status` (proc(5)).
-fn running() -> Vec<(String, User)> {
-    const SERVERS: [&str; 5] = ["apache2", "caddy", "frankenphp", "lighttpd", "nginx"];
-    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let servers = processes.filter_map(|process| {
-        let status = fs::read_to_string(process.path().join("status")).ok()?;
-        let field = |name| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
-        let numbers = |name| {
-            let words = field(name)?.split_whitespace();
-            words.map(|word| word.parse().ok()).collect::<Option<Vec<u32>>>()
-        };
-        let name = field("Name:").filter(|name| SERVERS.contains(name))?;
-        // Real, effective, saved and file system id
-        let (uid, gid) = (*numbers("Uid:")?.get(1)?, *numbers("Gid:")?.get(1)?);
-        Some((name.to_owned(), User { uid, gid, groups: numbers("Groups:")? }))
-    });
-    servers.filter(|(_, user)| !user.is_root()).collect()
 }

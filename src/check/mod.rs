@@ -10,6 +10,7 @@ mod file_system;
 mod folders;
 mod mount;
 mod php;
+mod process;
 mod reach;
 mod redis;
 mod report;

@@ -1,10 +1,12 @@
-//! Whether the right user runs the check: PHP's, found by looking at what its pages write.
+//! Whether the right user runs the check: PHP's, found by looking at what its pages write, and at its
+//! processes.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::iter::once;
 use std::path::{Path, PathBuf};
 
+use super::process::running;
 use super::reach::limited;
 use super::report::{Level, Report};
 use super::user::{User, group_name, user_name};
@@ -23,24 +25,29 @@ pub fn check(config: &Config, is_session: bool, report: &mut Report) -> Option<U
     let (sessions, data) = written_by_php(config);
     let shared = data.as_ref().map(|(_, access)| access).filter(|access| shares(access));
     let group = group_name(shared.map_or(ids.gid, |access| access.gid));
+    let processes = if sessions.is_empty() { php_processes() } else { Vec::new() };
+    let is_member = shared.is_some() && sessions.is_empty();
     let (what, owners) = match data {
-        Some((path, access)) if sessions.is_empty() => (path.display().to_string(), vec![access]),
-        _ => ("PHP's session files".to_owned(), sessions),
+        _ if !sessions.is_empty() => ("its session files".to_owned(), sessions),
+        _ if !processes.is_empty() => ("its processes".to_owned(), processes),
+        Some((path, access)) => (path.display().to_string(), vec![access]),
+        None => (String::new(), Vec::new()),
     };
     let names: BTreeSet<String> = owners.iter().map(named).collect();
+    let is_one = names.len() == 1 && owners.iter().all(|owner| owner.uid != 0);
     let names = names.into_iter().collect::<Vec<_>>().join(" or ");
     if ids.is_root() {
         let text = "the check runs as root, which can access everything; run it as PHP's user";
         let option = if is_session { " --session" } else { "" };
-        let fix = owners.len() == 1 && owners[0].uid != 0;
-        let fix = fix.then(|| format!("sudo -u {names} comedor check{option}"));
+        let fix = is_one.then(|| format!("sudo -u {names} comedor check{option}"));
         report.add_with_fix(Level::Warning, ABOUT, text, fix);
-    } else if owners.is_empty() || owners.iter().any(|owner| owner.uid == ids.uid || shares(owner))
+    } else if owners.is_empty()
+        || is_member
+        || owners.iter().any(|owner| owner.uid == ids.uid || shares(owner))
     {
         report.add(Level::Ok, ABOUT, &name);
     } else {
-        let text =
-            format!("{name} is not PHP's user; run the check as {names}, who can write {what}");
+        let text = format!("{name} is not PHP's user; run the check as {names} (see {what})");
         report.add(Level::Error, ABOUT, text);
         return None;
     }
@@ -53,6 +60,17 @@ fn named(access: &Access) -> String {
         0 => format!("a member of the group {}", group_name(access.gid)),
         uid => user_name(uid),
     }
+}
+
+/// The users of the processes that run PHP: FPM or CGI, else Apache with its module
+fn php_processes() -> Vec<Access> {
+    let is_php = |name: &str| name.starts_with("php-fpm") || name.starts_with("php-cgi");
+    let mut processes = running(is_php);
+    if processes.is_empty() {
+        processes = running(|name| name == "apache2");
+    }
+    let users = processes.into_iter();
+    users.map(|(_, user)| Access { uid: user.uid, gid: user.gid, mode: 0 }).collect()
 }
 
 /// The owners of the session files, one of each, and the first folder of the data that a page has to

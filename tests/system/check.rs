@@ -10,9 +10,12 @@ use std::time::{Duration, SystemTime};
 use crate::check_machine::check_with;
 use crate::support::*;
 
+/// Hides the web servers and PHP's processes of this machine.
+pub const ALONE: &[&str] = &["unshare", "--pid", "--fork", "--mount-proc"];
+
 /// Runs `comedor check` under the command `wrapper`, with `input` on standard input.
 fn run(school: &School, wrapper: &[&str], options: &[&str], input: &str) -> Output {
-    let words = [wrapper, &[program(), "check"], options].concat();
+    let words = [ALONE, wrapper, &[program(), "check"], options].concat();
     let mut child = Command::new(words[0])
         .args(&words[1..])
         .env_clear()

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
+use std::path::Path;
 
 use crate::check::{check, fix, found};
 use crate::support::fastcgi::Held;
@@ -28,23 +29,39 @@ fn a_user_that_is_not_phps_gets_one_error_and_no_command() {
     // Only root and nobody: nothing says who PHP is.
     right();
     own(&school.aularios(), 33, 33);
-    wrong(&format!("www-data, who can write {}", school.aularios().display()));
+    wrong(&format!("www-data (see {})", school.aularios().display()));
     own(&centros, 1, 65534);
-    wrong(&format!("daemon, who can write {}", centros.display()));
+    wrong(&format!("daemon (see {})", centros.display()));
     fs::set_permissions(&centros, fs::Permissions::from_mode(0o775)).unwrap();
     right();
     own(&teacher, 33, 33);
-    let (_, findings) = wrong("www-data, who can write PHP's session files");
+    let (_, findings) = wrong("www-data (see its session files)");
     assert_eq!(findings.len(), 1, "{findings:#?}");
     own(&school.sessions().join("sess_admin"), 65534, 65534);
     right();
     // A folder that cannot be listed, as Debian's: the data says it.
     fs::set_permissions(school.sessions(), fs::Permissions::from_mode(0o1733)).unwrap();
     fs::set_permissions(&centros, fs::Permissions::from_mode(0o755)).unwrap();
-    wrong("daemon, who can write ");
+    wrong("daemon (see ");
     own(&centros, 0, 33);
     fs::set_permissions(&centros, fs::Permissions::from_mode(0o2775)).unwrap();
-    wrong("a member of the group www-data, who can write ");
+    wrong("a member of the group www-data (see ");
+}
+
+/// What a person copied to the data folder belongs to that person.
+#[test]
+fn user_of_phps_processes_is_right_whoever_owns_the_data() {
+    let (school, folder) = (School::new(), tempfile::tempdir().unwrap());
+    let parent = school.data().parent().unwrap().to_owned();
+    fs::set_permissions(&parent, fs::Permissions::from_mode(0o755)).unwrap();
+    chown(school.data().join("Centros"), Some(65534), Some(65534)).unwrap();
+    let fpm = start(folder.path(), "php-fpm8.2", 33, "--clear-groups");
+    let findings = check_with(&school, AS_NOBODY, &[], &fpm);
+    let text = "caddy is not PHP's user; run the check as 33 (see its processes)";
+    found(&findings, "error", "user", text);
+    let www_data = ["setpriv", "--reuid=33", "--regid=33", "--clear-groups"];
+    let findings = check_with(&school, &www_data, &[], &fpm);
+    found(&findings, "error", "/Aularios", "33 cannot write here");
 }
 
 #[test]
@@ -154,9 +171,19 @@ pub fn check_with(
         "export PATH=/usr/sbin:/usr/bin; mount --bind {} /etc; {more}; \"$@\"",
         etc.path().display()
     );
-    let namespace =
-        ["unshare", "--mount", "--pid", "--fork", "--mount-proc", "sh", "-c", &script, "sh"];
-    check(school, &[&namespace, wrapper].concat(), &[], "").1
+    check(school, &[&["sh", "-c", &script, "sh"], wrapper].concat(), &[], "").1
+}
+
+/// Starts a process of that name, in a script for [`check_with`].
+fn start(folder: &Path, name: &str, uid: u32, groups: &str) -> String {
+    fs::set_permissions(folder, fs::Permissions::from_mode(0o755)).unwrap();
+    let program = folder.join(name);
+    fs::copy("/usr/bin/sleep", &program).unwrap();
+    let program = program.display();
+    format!(
+        "setpriv --reuid={uid} --regid={uid} {groups} {program} 60 & \
+         until grep -q {name} /proc/$!/comm; do :; done"
+    )
 }
 
 #[test]
@@ -243,20 +270,14 @@ fn web_server_that_cannot_connect_is_an_error() {
     fs::set_permissions(path, fs::Permissions::from_mode(0o660)).unwrap();
     chown(path, Some(1), Some(33)).unwrap();
     let folder = tempfile::tempdir().unwrap();
-    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
-    let caddy = folder.path().join("caddy");
-    fs::copy("/usr/bin/sleep", &caddy).unwrap();
-    let place = format!(
-        "mount -t tmpfs none /run; mkdir /run/comedor; touch /run/comedor/comedor.sock; mount --bind {path} /run/comedor/comedor.sock"
-    );
     let text = "caddy runs as caddy without the group web and cannot connect";
     for (groups, is_found) in [("--clear-groups", true), ("--groups=33", false)] {
-        let server = format!(
-            "{place}; setpriv --reuid=65534 --regid=65534 {groups} {} 60 & \
-             until grep -q caddy /proc/$!/comm; do :; done",
-            caddy.display()
+        let script = format!(
+            "mount -t tmpfs none /run; mkdir /run/comedor; touch /run/comedor/comedor.sock; \
+             mount --bind {path} /run/comedor/comedor.sock; {}",
+            start(folder.path(), "caddy", 65534, groups)
         );
-        let findings = check_with(&school, &[], &[], &server);
+        let findings = check_with(&school, &[], &[], &script);
         assert_eq!(format!("{findings:?}").contains(text), is_found, "{findings:#?}");
     }
     process.stop();

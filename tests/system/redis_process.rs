@@ -201,7 +201,8 @@ fn check(
     fs::set_permissions(folder, PermissionsExt::from_mode(0o755)).unwrap();
     let settings = format!("COMEDOR_SESSION_DIR={save_path}\nTZ=UTC\n");
     let program = program_in(folder, &settings);
-    let words = [wrapper, &[program.to_str().unwrap(), "check"], options].concat();
+    let words =
+        [crate::check::ALONE, wrapper, &[program.to_str().unwrap(), "check"], options].concat();
     let mut command = Command::new(words[0]);
     command.args(&words[1..]).env_clear().env("PATH", "/usr/bin:/bin");
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
