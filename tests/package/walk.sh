@@ -6,55 +6,14 @@ unset CARGO_TARGET_DIR
 # This machine may start no service of a package, and know of newer packages, which it can't download.
 rm -rf /usr/sbin/policy-rc.d /var/lib/apt/lists/*
 
-# Each block of commands as a file, named by its heading and its place below that.
-mkdir /tmp/blocks /tmp/done
-awk -v folder=/tmp/blocks '
-    /^#/ && !inside { sub(/^#+ /, ""); heading = $0; gsub("/", "", heading); count = 0 }
-    inside && /^ *```$/ { inside = 0 }
-    inside { sub("^" indent, ""); print > file }
-    /^ *```(sh|ini|text)$/ { inside = 1; indent = $0; sub(/`.*/, "", indent); file = folder "/" heading "." ++count }
-' docs/install.md docs/troubleshooting.md
-
-# run HEADING.N: prints and runs that block.
-run() {
-    echo "== $1" && cat "/tmp/blocks/$1"
-    bash -euo pipefail "/tmp/blocks/$1"
-    mv "/tmp/blocks/$1" /tmp/done/
-}
-again() { cp "/tmp/done/$1" /tmp/blocks/ && run "$1"; }
-# Runs a command that is in the text of a document, where a table has \| for |.
-inline() {
-    grep -qF "\`$1\`" docs/*.md || { echo "not in docs/: $1" >&2; exit 1; }
-    echo "== $1"
-    bash -euo pipefail -c "${1//\\|/|}"
-}
-# gives PATH TEXT: the answer must contain the text.
-gives() {
-    answer=$(curl -s -b "PHPSESSID=${id:-}" "http://localhost$1?action=get_menu_types&aulario=aula1")
-    [[ $answer == *"$2"* ]] || { echo "$1: $answer; expected: $2" && return 1; }
-}
-# The same within ten seconds: `systemctl` does not wait until lighttpd listens or nginx has new workers.
-answers() {
-    local end=$((SECONDS + 10))
-    until gives "$@" > /tmp/answer || [ $SECONDS -gt $end ]; do sleep 0.02; done
-    gives "$@"
-}
+. tests/package/guide.sh
+blocks docs/install.md docs/troubleshooting.md
 # finds TEXT: the check, which then fails, prints it.
 finds() {
     local findings
     findings=$(sudo -u www-data comedor check) || true
     [[ $findings == *"$1"* ]] || { echo "$findings; expected: $1" && return 1; }
 }
-# application FOLDER SERVICE: the PHP application, with one aulario.
-application() {
-    local docroot=/var/www/html$1 aularios=/DATA/$2/Centros/colegio/Aularios
-    mkdir -p "$docroot/api" "$aularios"
-    cp tests/fixtures/site/api/comedor.php "$docroot/api/"
-    sed "s/'service/'$2/; s/centro1/colegio/" tests/fixtures/site/login.php > "$docroot/login.php"
-    echo '{"name":"Aula 1"}' > "$aularios/aula1.json"
-    chown -R www-data: "/DATA/$2"
-}
-log_in() { id=$(curl -si "http://localhost$1/login.php" | sed -n 's/^Set-Cookie: PHPSESSID=\([^;]*\).*/\1/p' | tail -n 1); }
 # Everything of comedor on this machine, but for the repository and the PHP script.
 remains() { find /DATA /etc /opt /usr /var -xdev -name '*comedor*' ! -path '/var/www/*'; }
 

@@ -1,0 +1,19 @@
+# On the fresh machine, booted, without a network: the package as the README installs it, by CGI, then by FastCGI.
+set -euo pipefail
+export CARGO_NET_OFFLINE=true
+cd /home/teacher/comedor
+. tests/package/guide.sh
+blocks README.md docs/install.md
+
+as=(runuser -u teacher -- env HOME=/home/teacher)
+application '' service
+answers /api/comedor.php 'OLD PHP SCRIPT'
+log_in ''
+run 'Install.1'
+answers /api/comedor.php '"success":true'
+inline 'sudo a2disconf comedor'
+run 'The socket.1'
+for block in /tmp/blocks/'Apache with FastCGI'.*; do run "${block##*/}"; done
+answers /api/comedor.php '"success":true'
+curl -sf -b "PHPSESSID=$id" 'http://localhost/api/comedor.php?action=save_menu&aulario=aula1' \
+    -d '{"date":"2026-11-20","menu_type":"basal","plates":{"primero":{"name":"Lentejas"}}}'

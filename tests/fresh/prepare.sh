@@ -1,0 +1,13 @@
+# On the fresh machine, with a network: what a newcomer does with Debian's Rust. Then the machine becomes a school's server.
+set -euo pipefail
+cd /home/teacher/comedor
+. tests/package/guide.sh
+
+chown -R teacher: /home/teacher/.cargo
+apt-get update -q
+as=(runuser -u teacher -- env HOME=/home/teacher)
+inline 'sudo apt-get install cargo-web gcc libc6-dev'
+"${as[@]}" cgi-bin/demo
+inline 'cargo test'
+inline 'cargo install cargo-deb'
+apt-get install -q apache2 libapache2-mod-php curl

@@ -1,0 +1,17 @@
+# On the fresh machine, booted again: the service answers, has the saved menu, and can be removed.
+set -euo pipefail
+cd /home/teacher/comedor
+. tests/package/guide.sh
+blocks docs/install.md
+
+as=(runuser -u teacher -- env HOME=/home/teacher)
+answers /login.php ''
+log_in ''
+answers /api/comedor.php '"success":true'
+curl -sf -b "PHPSESSID=$id" 'http://localhost/api/comedor.php?action=get_menu&aulario=aula1&date=2026-11-20&menu=basal' |
+    grep Lentejas
+inline 'sudo journalctl -u comedor' | grep Started
+inline 'sudo systemctl disable --now comedor.socket comedor.service'
+inline 'sudo a2disconf --purge comedor-fastcgi && sudo systemctl restart apache2'
+run 'Undo.1'
+answers /api/comedor.php 'OLD PHP SCRIPT'

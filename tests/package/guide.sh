@@ -1,0 +1,48 @@
+# Sourced by scripts in a machine that tests/boot has booted: commands of the documents, requests, and the application.
+
+# blocks DOCUMENT...: writes each block of commands to a file, named by its heading and its place below that.
+blocks() {
+    mkdir -p /tmp/blocks /tmp/done
+    awk -v folder=/tmp/blocks '
+        /^#/ && !inside { sub(/^#+ /, ""); heading = $0; gsub("/", "", heading); count = 0 }
+        inside && /^ *```$/ { inside = 0 }
+        inside { sub("^" indent, ""); print > file }
+        /^ *```(sh|ini|text)$/ { inside = 1; indent = $0; sub(/`.*/, "", indent); file = folder "/" heading "." ++count }
+    ' "$@"
+}
+# The user who runs the commands: root, or `as=(runuser -u …)`.
+as=()
+# run HEADING.N: prints and runs that block.
+run() {
+    echo "== $1" && cat "/tmp/blocks/$1"
+    "${as[@]}" bash -euo pipefail "/tmp/blocks/$1"
+    mv "/tmp/blocks/$1" /tmp/done/
+}
+again() { cp "/tmp/done/$1" /tmp/blocks/ && run "$1"; }
+# Runs a command that is in the text of a document, where a table has \| for |.
+inline() {
+    grep -qF "\`$1\`" README.md docs/*.md || { echo "not in the documents: $1" >&2; exit 1; }
+    echo "== $1"
+    "${as[@]}" bash -euo pipefail -c "${1//\\|/|}"
+}
+# gives PATH TEXT: the answer must contain the text.
+gives() {
+    answer=$(curl -s -b "PHPSESSID=${id:-}" "http://localhost$1?action=get_menu_types&aulario=aula1")
+    [[ $answer == *"$2"* ]] || { echo "$1: $answer; expected: $2" && return 1; }
+}
+# The same within ten seconds: `systemctl` does not wait until lighttpd listens or nginx has new workers.
+answers() {
+    local end=$((SECONDS + 10))
+    until gives "$@" > /tmp/answer || [ $SECONDS -gt $end ]; do sleep 0.02; done
+    gives "$@"
+}
+# application FOLDER SERVICE: the PHP application, with one aulario.
+application() {
+    local docroot=/var/www/html$1 aularios=/DATA/$2/Centros/colegio/Aularios
+    mkdir -p "$docroot/api" "$aularios"
+    cp tests/fixtures/site/api/comedor.php "$docroot/api/"
+    sed "s/'service/'$2/; s/centro1/colegio/" tests/fixtures/site/login.php > "$docroot/login.php"
+    echo '{"name":"Aula 1"}' > "$aularios/aula1.json"
+    chown -R www-data: "/DATA/$2"
+}
+log_in() { id=$(curl -si "http://localhost$1/login.php" | sed -n 's/^Set-Cookie: PHPSESSID=\([^;]*\).*/\1/p' | tail -n 1); }
