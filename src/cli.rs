@@ -3,14 +3,11 @@
 use std::ffi::OsStr;
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use comedor::check::{self, Report, Subject};
 use comedor::config::SETTINGS;
-use comedor::fastcgi::Socket;
 use comedor::log::log;
-
-use super::{fail, serve_fastcgi};
 
 const USAGE: &str = "\
 comedor: the dining-hall menu API of a PHP school application, for CGI and FastCGI
@@ -37,25 +34,31 @@ Settings are lines NAME=value in comedor.conf in the folder of the program, else
 
 ";
 
+/// What a command leaves to do.
+#[derive(Debug)]
+pub enum Rest {
+    /// Exit with this status
+    Exit(u8),
+    /// Serve FastCGI on a new socket at this path
+    Serve(PathBuf),
+}
+
 /// Runs the command that the arguments name.
 #[cold]
-pub fn run(arguments: impl Iterator<Item = &'static [u8]>) -> u8 {
+pub fn run(arguments: impl Iterator<Item = &'static [u8]>) -> Rest {
     let arguments: Vec<_> = arguments.skip(1).map(OsStr::from_bytes).collect();
     let words: Vec<_> = arguments.iter().map(|word| word.to_string_lossy()).collect();
     let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
-    match words.as_slice() {
+    Rest::Exit(match words.as_slice() {
         ["--help"] | ["check", "--help"] => print(&help()),
         ["--version"] => print(concat!("comedor ", env!("CARGO_PKG_VERSION"), "\n")),
         ["check", options @ ..] => check(options),
-        ["fastcgi", path] => match Socket::bind(Path::new(arguments[1])) {
-            Ok(socket) => serve_fastcgi(socket),
-            Err(error) => fail(&format!("{path}: {error}")),
-        },
+        ["fastcgi", _] => return Rest::Serve(PathBuf::from(arguments[1])),
         ["fastcgi", ..] => misused("`fastcgi` needs one argument: SOCKET"),
         [option, ..] if option.starts_with('-') => misused(&format!("unknown option `{option}`")),
         [command, ..] => misused(&format!("unknown command `{command}`")),
         [] => misused("missing command"),
-    }
+    })
 }
 
 fn check(options: &[&str]) -> u8 {

@@ -7,6 +7,7 @@ mod cli;
 use std::panic;
 use std::process::exit;
 
+use cli::Rest;
 use comedor::Strings;
 use comedor::cgi::input::{self, StandardInput};
 use comedor::cgi::{Output, Variables};
@@ -31,7 +32,13 @@ fn run(arguments: Strings) -> u8 {
     }
     match Socket::inherited() {
         Ok(Some(socket)) => serve_fastcgi(socket),
-        Ok(None) => cli::run(arguments),
+        Ok(None) => match cli::run(arguments) {
+            Rest::Exit(status) => status,
+            Rest::Serve(path) => match Socket::bind(&path) {
+                Ok(socket) => serve_fastcgi(socket),
+                Err(error) => fail(&format!("{}: {error}", path.display())),
+            },
+        },
         Err(error) => fail(&format!("standard input: {error}")),
     }
 }
