@@ -3,7 +3,7 @@
 use super::refused;
 use crate::error::Error;
 use crate::json::{Map, Value};
-use crate::model::{Color, Label, MAX_PLATES, PlateKey, PlateName, Refusal, trim};
+use crate::model::{Color, Invalid, Label, MAX_PLATES, PlateKey, PlateName, trim};
 
 /// Fields by name. Null counts as absent, and so does a string that is blank once trimmed.
 #[derive(Debug, Default)]
@@ -66,7 +66,7 @@ impl Fields {
             Some(_) => return Err(Error::invalid_format("plates must be an object.")),
         };
         if plates.len() > MAX_PLATES {
-            return Err(refused("plates")(Refusal::TooManyPlates));
+            return Err(refused("plates")(Invalid::TooManyPlates));
         }
         let mut named = Vec::with_capacity(plates.len());
         for (key, plate) in plates.iter() {

@@ -8,7 +8,7 @@ use crate::cgi::{Method, Request};
 use crate::clock;
 use crate::error::Error;
 use crate::json::{Map, Value};
-use crate::model::{Color, Date, Id, MAX_PLATES, Refusal, TypeId};
+use crate::model::{Color, Date, Id, Invalid, MAX_PLATES, TypeId};
 use crate::store::Aulario;
 
 /// An action of the API.
@@ -174,19 +174,19 @@ impl Call<'_> {
 }
 
 /// The error for a refusal of the parameter or field `name`.
-fn refused(name: &str) -> impl Fn(Refusal) -> Error {
+fn refused(name: &str) -> impl Fn(Invalid) -> Error {
     move |refusal| match refusal {
-        Refusal::Format(expected) => Error::invalid_format(format!("{name} must be {expected}.")),
-        Refusal::EmptyId => Error::missing_param(name),
-        Refusal::UnknownType => Error::invalid_menu_type(),
-        Refusal::DuplicateType => Error::duplicate(),
-        Refusal::TooManyPlates => {
+        Invalid::Format(expected) => Error::invalid_format(format!("{name} must be {expected}.")),
+        Invalid::EmptyId => Error::missing_param(name),
+        Invalid::UnknownType => Error::invalid_menu_type(),
+        Invalid::DuplicateType => Error::duplicate(),
+        Invalid::TooManyPlates => {
             Error::invalid_format(format!("A menu must have at most {MAX_PLATES} plates."))
         }
     }
 }
 
 /// An unknown menu type, for the actions that work on the type itself.
-fn type_not_found(_: Refusal) -> Error {
+fn type_not_found(_: Invalid) -> Error {
     Error::not_found("Menu type")
 }

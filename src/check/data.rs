@@ -14,7 +14,7 @@ use super::skew::Skew;
 use super::user::{User, is_within, quoted};
 use crate::model::{Day, Document, Id, MenuTypes};
 use crate::shared_file::Fault;
-use crate::store::access::{self, Access as FileAccess};
+use crate::store::access::{self, Ownership};
 use crate::store::{self, Aulario, layout};
 
 /// A writer may still use a temporary file younger than this: it waits at most 10 s for a lock.
@@ -262,10 +262,10 @@ impl Survey<'_> {
             }
             let folder = path.parent().and_then(|folder| fs::metadata(folder).ok());
             let may_replace = folder.is_some_and(|folder| {
-                let (old, folder) = (snapshot.access(), FileAccess::from(&folder));
+                let (old, folder) = (snapshot.access(), Ownership::from(&folder));
                 let acl = snapshot.attributes().ok().and_then(|known| known.acl(old.mode));
                 acl.is_some_and(|acl| {
-                    access::of_replacement(old, &acl, folder, &self.user.ids).is_some()
+                    access::of_replacement(old, &acl, folder, &self.user.credentials).is_some()
                 })
             });
             if !may_replace {

@@ -9,7 +9,7 @@ use super::process::running;
 use super::report::{Level, Report};
 use super::user::{group_name, quoted, user_name};
 use crate::fastcgi::probe;
-use crate::store::access::User;
+use crate::store::access::Credentials;
 
 /// The socket of the unit `comedor.socket`.
 const SOCKET: &str = "/run/comedor/comedor.sock";
@@ -75,7 +75,7 @@ fn missing(report: &mut Report) {
 /// Reports if web servers run here and none of them can connect. A process keeps the groups that
 /// its user had when it was started.
 fn web_servers(path: &Path, socket: &Metadata, report: &mut Report) {
-    let may_connect = |user: &User| {
+    let may_connect = |user: &Credentials| {
         let needed = if user.uid == socket.uid() {
             0o200
         } else if user.is_member(socket.gid()) {

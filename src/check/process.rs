@@ -2,11 +2,11 @@
 
 use std::fs;
 
-use crate::store::access::User;
+use crate::store::access::Credentials;
 
 /// The processes of programs whose name `is_wanted`, with the user and groups that each has. Without
 /// those of root.
-pub fn running(is_wanted: impl Fn(&str) -> bool) -> Vec<(String, User)> {
+pub fn running(is_wanted: impl Fn(&str) -> bool) -> Vec<(String, Credentials)> {
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
     let users = processes.filter_map(|process| {
         let status = fs::read_to_string(process.path().join("status")).ok()?;
@@ -18,7 +18,7 @@ pub fn running(is_wanted: impl Fn(&str) -> bool) -> Vec<(String, User)> {
         let name = field("Name:").filter(|name| is_wanted(name))?;
         // Real, effective, saved and file system id
         let (uid, gid) = (*numbers("Uid:")?.get(1)?, *numbers("Gid:")?.get(1)?);
-        Some((name.to_owned(), User { uid, gid, groups: numbers("Groups:")? }))
+        Some((name.to_owned(), Credentials { uid, gid, groups: numbers("Groups:")? }))
     });
     users.filter(|(_, user)| !user.is_root()).collect()
 }

@@ -107,7 +107,7 @@ fn check_settings_file(settings: &Settings, user: &User, report: &mut Report) {
         let text = "every user of this machine can read the password of Redis in this file";
         let (group, file) = (&user.group, quoted(&path));
         // The group of root is not that of the web server.
-        let fix = (!user.ids.is_root())
+        let fix = (!user.credentials.is_root())
             .then(|| format!("sudo chgrp {group} {file} && sudo chmod 640 {file}"));
         report.add_with_fix(Level::Warning, path.display(), text, fix);
     }

@@ -12,19 +12,19 @@ use super::report::{Level, Report};
 use super::user::{User, group_name, user_name};
 use crate::config::Config;
 use crate::session::{self, SavePath};
-use crate::store::access::{self, Access};
+use crate::store::access::{Credentials, Ownership};
 use crate::store::layout;
 
 /// Reports the user of this process. Returns it if PHP runs as the same, or shares the files with its
 /// group. For any other the permissions are right as they are, and a command would break them.
 pub fn check(config: &Config, is_session: bool, report: &mut Report) -> Option<User> {
     const ABOUT: &str = "user";
-    let ids = access::User::of_process();
-    let name = user_name(ids.uid);
-    let shares = |access: &Access| access.mode & 0o020 != 0 && ids.is_member(access.gid);
+    let credentials = Credentials::of_process();
+    let name = user_name(credentials.uid);
+    let shares = |access: &Ownership| access.mode & 0o020 != 0 && credentials.is_member(access.gid);
     let (sessions, data) = written_by_php(config);
     let shared = data.as_ref().map(|(_, access)| access).filter(|access| shares(access));
-    let group = group_name(shared.map_or(ids.gid, |access| access.gid));
+    let group = group_name(shared.map_or(credentials.gid, |access| access.gid));
     let processes = if sessions.is_empty() { php_processes() } else { Vec::new() };
     let is_member = shared.is_some() && sessions.is_empty();
     let (what, owners) = match data {
@@ -36,14 +36,14 @@ pub fn check(config: &Config, is_session: bool, report: &mut Report) -> Option<U
     let names: BTreeSet<String> = owners.iter().map(named).collect();
     let is_one = names.len() == 1 && owners.iter().all(|owner| owner.uid != 0);
     let names = names.into_iter().collect::<Vec<_>>().join(" or ");
-    if ids.is_root() {
+    if credentials.is_root() {
         let text = "the check runs as root, which can access everything; run it as PHP's user";
         let option = if is_session { " --session" } else { "" };
         let fix = is_one.then(|| format!("sudo -u {names} comedor check{option}"));
         report.add_with_fix(Level::Warning, ABOUT, text, fix);
     } else if owners.is_empty()
         || is_member
-        || owners.iter().any(|owner| owner.uid == ids.uid || shares(owner))
+        || owners.iter().any(|owner| owner.uid == credentials.uid || shares(owner))
     {
         report.add(Level::Ok, ABOUT, &name);
     } else {
@@ -51,11 +51,11 @@ pub fn check(config: &Config, is_session: bool, report: &mut Report) -> Option<U
         report.add(Level::Error, ABOUT, text);
         return None;
     }
-    Some(User { ids, name, group })
+    Some(User { credentials, name, group })
 }
 
 /// The owner, or the group if the owner is root
-fn named(access: &Access) -> String {
+fn named(access: &Ownership) -> String {
     match access.uid {
         0 => format!("a member of the group {}", group_name(access.gid)),
         uid => user_name(uid),
@@ -63,19 +63,19 @@ fn named(access: &Access) -> String {
 }
 
 /// The users of the processes that run PHP: FPM or CGI, else Apache with its module
-fn php_processes() -> Vec<Access> {
+fn php_processes() -> Vec<Ownership> {
     let is_php = |name: &str| name.starts_with("php-fpm") || name.starts_with("php-cgi");
     let mut processes = running(is_php);
     if processes.is_empty() {
         processes = running(|name| name == "apache2");
     }
     let users = processes.into_iter();
-    users.map(|(_, user)| Access { uid: user.uid, gid: user.gid, mode: 0 }).collect()
+    users.map(|(_, user)| Ownership { uid: user.uid, gid: user.gid, mode: 0 }).collect()
 }
 
 /// The owners of the session files, one of each, and the first folder of the data that a page has to
 /// write. What belongs to root alone says nothing about PHP.
-fn written_by_php(config: &Config) -> (Vec<Access>, Option<(PathBuf, Access)>) {
+fn written_by_php(config: &Config) -> (Vec<Ownership>, Option<(PathBuf, Ownership)>) {
     let save_path = match &config.session.save_path {
         SavePath::Files(folder) => Some(folder.clone()),
         SavePath::Redis(_) => None,
@@ -96,7 +96,7 @@ fn written_by_php(config: &Config) -> (Vec<Access>, Option<(PathBuf, Access)>) {
 }
 
 /// The access to `path` if another user than root may write it.
-fn of_php(path: &Path) -> Option<Access> {
-    let access = Access::from(&fs::symlink_metadata(path).ok()?);
+fn of_php(path: &Path) -> Option<Ownership> {
+    let access = Ownership::from(&fs::symlink_metadata(path).ok()?);
     (access.uid != 0 || access.gid != 0 && access.mode & 0o020 != 0).then_some(access)
 }

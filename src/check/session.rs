@@ -111,7 +111,7 @@ fn reason(error: &Error, config: &Config, user: &User) -> String {
     let text = error.to_string();
     match error {
         Error::Unusable(_) | Error::Unreachable(_) => {
-            text.replace(&format!("user {}", user.ids.uid), &format!("user {}", user.name))
+            text.replace(&format!("user {}", user.credentials.uid), &format!("user {}", user.name))
         }
         Error::Unknown if config.session.max_age.is_some() => {
             format!("{text}, or it is older than COMEDOR_SESSION_MAX_AGE")

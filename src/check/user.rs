@@ -4,12 +4,12 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use crate::store::access;
+use crate::store::access::Credentials;
 
 /// The user that this process runs as.
 #[derive(Debug)]
 pub struct User {
-    pub ids: access::User,
+    pub credentials: Credentials,
     /// The name in `/etc/passwd`, else the number
     pub name: String,
     /// The group that commands give access to: the one that shares the data, else the primary one

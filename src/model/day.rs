@@ -2,7 +2,7 @@
 
 use std::mem;
 
-use super::{Date, Document, Malformed, PlateKey, PlateName, Refusal, with_strings_first};
+use super::{Date, Document, Invalid, Malformed, PlateKey, PlateName, with_strings_first};
 use crate::json::{Map, Value};
 
 /// The maximum number of plates in a menu.
@@ -72,7 +72,7 @@ impl Day {
         date: &Date,
         id: &str,
         plates: &[(PlateKey, PlateName)],
-    ) -> Result<Value, Refusal> {
+    ) -> Result<Value, Invalid> {
         if self.0.get("date").is_none() {
             *self.0.move_to(0, "date") = Value::from(date.as_str());
         }
@@ -92,7 +92,7 @@ impl Day {
             }
         }
         if stored.len() > MAX_PLATES.max(known) {
-            return Err(Refusal::TooManyPlates);
+            return Err(Invalid::TooManyPlates);
         }
         Ok(shown_menu(Value::Map(menu.clone())))
     }

@@ -1,6 +1,6 @@
 //! The menu types of an aulario.
 
-use super::{Color, Document, Label, Malformed, Refusal, TypeId, with_strings_first};
+use super::{Color, Document, Invalid, Label, Malformed, TypeId, with_strings_first};
 use crate::json::{Map, Value};
 
 /// The types of an aulario without stored types.
@@ -65,20 +65,20 @@ impl MenuTypes {
     }
 
     /// The id of the first type.
-    pub fn first(&self) -> Result<&str, Refusal> {
-        self.ids().next().ok_or(Refusal::UnknownType)
+    pub fn first(&self) -> Result<&str, Invalid> {
+        self.ids().next().ok_or(Invalid::UnknownType)
     }
 
     /// The id of the type `text`: looked up as sent, else cleaned.
-    pub fn find(&self, text: &str) -> Result<&str, Refusal> {
+    pub fn find(&self, text: &str) -> Result<&str, Invalid> {
         let exact = |id: &str| self.ids().find(|known| *known == id);
-        exact(text).or_else(|| exact(&TypeId::clean(text))).ok_or(Refusal::UnknownType)
+        exact(text).or_else(|| exact(&TypeId::clean(text))).ok_or(Invalid::UnknownType)
     }
 
     /// Appends a type; returns it as a response shows it.
-    pub fn add(&mut self, id: &TypeId, label: Label, color: Color) -> Result<Value, Refusal> {
+    pub fn add(&mut self, id: &TypeId, label: Label, color: Color) -> Result<Value, Invalid> {
         if self.ids().any(|known| known == id.as_str()) {
-            return Err(Refusal::DuplicateType);
+            return Err(Invalid::DuplicateType);
         }
         let added = menu_type(id.as_str(), label.as_str(), color.as_str());
         self.0.push(added.clone());
@@ -91,10 +91,10 @@ impl MenuTypes {
         text: &str,
         label: Option<Label>,
         color: Option<Color>,
-    ) -> Result<Value, Refusal> {
+    ) -> Result<Value, Invalid> {
         let id = self.find(text)?.to_owned();
         let entry = self.0.iter_mut().find(|entry| id_of(entry) == Some(&id));
-        let entry = entry.ok_or(Refusal::UnknownType)?;
+        let entry = entry.ok_or(Invalid::UnknownType)?;
         let map = entry.coerce_to_map();
         if let Some(label) = label {
             map.set("label", Value::from(label.as_str()));
@@ -102,11 +102,11 @@ impl MenuTypes {
         if let Some(color) = color {
             map.set("color", Value::from(color.as_str()));
         }
-        shown_type(entry.clone()).ok_or(Refusal::UnknownType)
+        shown_type(entry.clone()).ok_or(Invalid::UnknownType)
     }
 
     /// Removes all entries of the type `text`.
-    pub fn delete(&mut self, text: &str) -> Result<(), Refusal> {
+    pub fn delete(&mut self, text: &str) -> Result<(), Invalid> {
         let id = self.find(text)?.to_owned();
         self.0.retain(|entry| id_of(entry) != Some(&id));
         Ok(())

@@ -15,7 +15,7 @@ use crate::json::{Map, Value};
 
 /// Why a value or a change is refused.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Refusal {
+pub enum Invalid {
     /// The value does not have the expected form, which the text describes.
     Format(&'static str),
     /// A new id is empty after cleaning.

@@ -3,7 +3,7 @@
 
 use chrono::NaiveDate;
 
-use super::Refusal;
+use super::Invalid;
 
 /// The maximum length of an id of a centre, an aulario or a menu type.
 pub const MAX_ID: usize = 64;
@@ -17,11 +17,11 @@ pub struct Id(String);
 impl Id {
     pub const EXPECTED: &str = "1 to 64 characters A-Z a-z 0-9 . _ - and must not start with a dot";
 
-    pub fn parse(text: &str) -> Result<Id, Refusal> {
+    pub fn parse(text: &str) -> Result<Id, Invalid> {
         let is_id = (1..=MAX_ID).contains(&text.len())
             && !text.starts_with('.')
             && text.chars().all(is_id_char);
-        is_id.then(|| Id(text.to_owned())).ok_or(Refusal::Format(Id::EXPECTED))
+        is_id.then(|| Id(text.to_owned())).ok_or(Invalid::Format(Id::EXPECTED))
     }
 
     pub fn as_str(&self) -> &str {
@@ -39,12 +39,12 @@ fn is_id_char(c: char) -> bool {
 pub struct TypeId(String);
 
 impl TypeId {
-    pub fn parse(text: &str) -> Result<TypeId, Refusal> {
+    pub fn parse(text: &str) -> Result<TypeId, Invalid> {
         let id = TypeId::clean(&text.to_ascii_lowercase());
         match id.len() {
-            0 => Err(Refusal::EmptyId),
+            0 => Err(Invalid::EmptyId),
             1..=MAX_ID => Ok(TypeId(id)),
-            _ => Err(Refusal::Format("at most 64 characters long")),
+            _ => Err(Invalid::Format("at most 64 characters long")),
         }
     }
 
@@ -65,8 +65,8 @@ impl TypeId {
 pub struct Date(String);
 
 impl Date {
-    pub fn parse(text: &str) -> Result<Date, Refusal> {
-        const EXPECTED: Refusal = Refusal::Format("a calendar day in the form YYYY-MM-DD");
+    pub fn parse(text: &str) -> Result<Date, Invalid> {
+        const EXPECTED: Invalid = Invalid::Format("a calendar day in the form YYYY-MM-DD");
         let [a, b, c, d, b'-', e, f, b'-', g, h] = *text.as_bytes() else {
             return Err(EXPECTED);
         };
@@ -112,10 +112,10 @@ impl<'t> Color<'t> {
     /// The colour of a type without a colour.
     pub const DEFAULT: Color<'static> = Color("#0d6efd");
 
-    pub fn parse(text: &'t str) -> Result<Color<'t>, Refusal> {
+    pub fn parse(text: &'t str) -> Result<Color<'t>, Invalid> {
         let digits = text.strip_prefix('#').unwrap_or_default();
         let is_color = digits.len() == 6 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
-        is_color.then_some(Color(text)).ok_or(Refusal::Format("# and six hexadecimal digits"))
+        is_color.then_some(Color(text)).ok_or(Invalid::Format("# and six hexadecimal digits"))
     }
 
     pub fn as_str(self) -> &'t str {
@@ -128,9 +128,9 @@ impl<'t> Color<'t> {
 pub struct Label<'t>(&'t str);
 
 impl<'t> Label<'t> {
-    pub fn parse(text: &'t str) -> Result<Label<'t>, Refusal> {
+    pub fn parse(text: &'t str) -> Result<Label<'t>, Invalid> {
         let is_short = text.chars().count() <= MAX_LABEL;
-        is_short.then_some(Label(text)).ok_or(Refusal::Format("at most 200 characters long"))
+        is_short.then_some(Label(text)).ok_or(Invalid::Format("at most 200 characters long"))
     }
 
     pub fn as_str(self) -> &'t str {
@@ -143,12 +143,12 @@ impl<'t> Label<'t> {
 pub struct PlateKey<'t>(&'t str);
 
 impl<'t> PlateKey<'t> {
-    pub fn parse(text: &'t str) -> Result<PlateKey<'t>, Refusal> {
+    pub fn parse(text: &'t str) -> Result<PlateKey<'t>, Invalid> {
         let is_key = (1..=64).contains(&text.len())
             && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
         is_key
             .then_some(PlateKey(text))
-            .ok_or(Refusal::Format("1 to 64 characters A-Z a-z 0-9 _ -"))
+            .ok_or(Invalid::Format("1 to 64 characters A-Z a-z 0-9 _ -"))
     }
 
     pub fn as_str(self) -> &'t str {
@@ -161,10 +161,10 @@ impl<'t> PlateKey<'t> {
 pub struct PlateName<'t>(&'t str);
 
 impl<'t> PlateName<'t> {
-    pub fn parse(text: &'t str) -> Result<PlateName<'t>, Refusal> {
+    pub fn parse(text: &'t str) -> Result<PlateName<'t>, Invalid> {
         let name = trim(text);
         let is_short = name.chars().count() <= MAX_PLATE_NAME;
-        is_short.then_some(PlateName(name)).ok_or(Refusal::Format("at most 2000 characters long"))
+        is_short.then_some(PlateName(name)).ok_or(Invalid::Format("at most 2000 characters long"))
     }
 
     pub fn as_str(self) -> &'t str {

@@ -7,20 +7,20 @@ use rustix::process::{getegid, geteuid, getgroups};
 
 use super::acl::Acl;
 
-/// The user that a process runs as.
+/// The user and groups of a process (credentials(7)).
 #[derive(Debug)]
-pub struct User {
+pub struct Credentials {
     pub uid: u32,
     pub gid: u32,
     /// Supplementary groups
     pub groups: Vec<u32>,
 }
 
-impl User {
+impl Credentials {
     /// The effective user of this process.
-    pub fn of_process() -> User {
+    pub fn of_process() -> Credentials {
         let groups = getgroups().unwrap_or_default();
-        User {
+        Credentials {
             uid: geteuid().as_raw(),
             gid: getegid().as_raw(),
             groups: groups.into_iter().map(|gid| gid.as_raw()).collect(),
@@ -39,16 +39,16 @@ impl User {
 
 /// The owner, group and mode of a file or folder.
 #[derive(Clone, Copy, Debug)]
-pub struct Access {
+pub struct Ownership {
     pub uid: u32,
     pub gid: u32,
     pub mode: u32,
 }
 
-impl From<&Metadata> for Access {
-    fn from(metadata: &Metadata) -> Access {
+impl From<&Metadata> for Ownership {
+    fn from(metadata: &Metadata) -> Ownership {
         let mode = metadata.mode() & 0o7777;
-        Access { uid: metadata.uid(), gid: metadata.gid(), mode }
+        Ownership { uid: metadata.uid(), gid: metadata.gid(), mode }
     }
 }
 
@@ -59,7 +59,12 @@ impl From<&Metadata> for Access {
 /// the owner, and others can set only a group that they are members of, or that a new file in `folder`
 /// gets (a setgid folder, inode(7)). Otherwise a named entry of the list must grant them what they had;
 /// an owner without an entry, usually PHP, must be able to write as a member of the group.
-pub fn of_replacement(old: Access, acl: &Acl, folder: Access, user: &User) -> Option<Access> {
+pub fn of_replacement(
+    old: Ownership,
+    acl: &Acl,
+    folder: Ownership,
+    user: &Credentials,
+) -> Option<Ownership> {
     const SETGID: u32 = 0o2000;
     const READ_AND_WRITE: u32 = 6;
     const WRITE: u32 = 2;
@@ -81,7 +86,7 @@ pub fn of_replacement(old: Access, acl: &Acl, folder: Access, user: &User) -> Op
         None => group_had & WRITE != 0,
     };
     let gid = if keeps_group { old.gid } else { created_gid };
-    (group_keeps_access && owner_keeps_access).then_some(Access { uid: user.uid, gid, ..old })
+    (group_keeps_access && owner_keeps_access).then_some(Ownership { uid: user.uid, gid, ..old })
 }
 
 #[cfg(test)]
@@ -93,10 +98,10 @@ mod tests {
         const PHP: u32 = 33;
         const US: u32 = 1000;
         const SHARED: u32 = 50;
-        let user = |uid, groups: &[u32]| User { uid, gid: uid, groups: groups.to_vec() };
-        let plain = Access { uid: PHP, gid: PHP, mode: 0o755 };
-        let setgid = |gid| Access { uid: PHP, gid, mode: 0o2775 };
-        let file = |uid, gid, mode| Access { uid, gid, mode };
+        let user = |uid, groups: &[u32]| Credentials { uid, gid: uid, groups: groups.to_vec() };
+        let plain = Ownership { uid: PHP, gid: PHP, mode: 0o755 };
+        let setgid = |gid| Ownership { uid: PHP, gid, mode: 0o2775 };
+        let file = |uid, gid, mode| Ownership { uid, gid, mode };
         for (case, old, folder, user, owner) in [
             ("root", file(PHP, PHP, 0o600), plain, user(0, &[]), Some(PHP)),
             ("own file", file(US, US, 0o600), plain, user(US, &[]), Some(US)),
@@ -130,8 +135,8 @@ mod tests {
     /// A file of the owner 33 and the group 33, replaced by the user 1000, who is a member of group 50.
     #[test]
     fn named_entries_give_owner_and_group_the_access_that_they_had() {
-        let user = User { uid: 1000, gid: 1000, groups: vec![50] };
-        let folder = Access { uid: 33, gid: 33, mode: 0o755 };
+        let user = Credentials { uid: 1000, gid: 1000, groups: vec![50] };
+        let folder = Ownership { uid: 33, gid: 33, mode: 0o755 };
         for (case, mode, gid, users, groups, group, mask, replaced) in [
             ("no entries", 0o660, 33, &[][..], &[][..], 6, 6, None),
             ("both named", 0o660, 33, &[(33, 6)], &[(33, 6)], 6, 6, Some(1000)),
@@ -150,7 +155,7 @@ mod tests {
             ("owner had less", 0o460, 50, &[(33, 4)], &[], 6, 6, None),
             ("group gets less", 0o660, 33, &[(33, 6)], &[(33, 4)], 6, 6, None),
         ] {
-            let old = Access { uid: 33, gid, mode };
+            let old = Ownership { uid: 33, gid, mode };
             let acl = Acl { users: users.to_vec(), groups: groups.to_vec(), group, mask };
             let access = of_replacement(old, &acl, folder, &user);
             assert_eq!(access.map(|access| access.uid), replaced, "{case}");

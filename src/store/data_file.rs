@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 use rustix::fs::OFlags;
 
 use super::Error;
-use super::access::Access;
+use super::access::Ownership;
 use super::attributes::Attributes;
 use crate::json::Value;
 use crate::shared_file;
@@ -55,7 +55,7 @@ impl Snapshot {
             })
     }
 
-    pub fn access(&self) -> Access {
+    pub fn access(&self) -> Ownership {
         (&self.metadata).into()
     }
 

@@ -32,7 +32,7 @@ use crate::shared_file::{self, Fault};
 use data_file::Snapshot;
 use layout::{DAY, LOCK, TYPES, day_folders};
 use lock::WriteLock;
-use replace::Outcome;
+use replace::Attempt;
 
 /// The maximum number of retries of a change if the file was modified in the meantime, or if another
 /// client of a network file system deleted it or its folder.
@@ -213,7 +213,7 @@ impl Aulario {
             data_file::make_folders(&self.folder, folders)?;
         }
         let replaced = replace::replace(path, &bytes, snapshot, &lock)?;
-        Ok((replaced == Outcome::Replaced).then_some(outcome))
+        Ok((replaced == Attempt::Replaced).then_some(outcome))
     }
 }
 

@@ -28,7 +28,7 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 
 use super::Error;
-use super::access::{self, Access, User};
+use super::access::{self, Credentials, Ownership};
 use super::attributes::Attributes;
 use super::data_file::{Snapshot, is_same, parent};
 use super::lease::Lease;
@@ -41,7 +41,7 @@ const SHORT_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// The result of an attempt to replace a file.
 #[derive(Debug, PartialEq)]
-pub enum Outcome {
+pub enum Attempt {
     /// The file is replaced, and the change is on disk.
     Replaced,
     /// The file was modified in the meantime; it was not replaced.
@@ -55,7 +55,7 @@ pub fn replace(
     content: &[u8],
     snapshot: Option<Snapshot>,
     lock: &WriteLock,
-) -> Result<Outcome, Error> {
+) -> Result<Attempt, Error> {
     let mut temporary = Temporary::create(path, snapshot.as_ref())?;
     temporary.fill(content)?;
     match snapshot {
@@ -69,14 +69,14 @@ fn exchange(
     temporary: &Temporary,
     snapshot: Snapshot,
     lock: &WriteLock,
-) -> Result<Outcome, Error> {
+) -> Result<Attempt, Error> {
     let Some(lease) = Lease::take(&snapshot.file) else {
         return Err(Error::Busy);
     };
     let is_unmodified =
         snapshot.is_at(path)? && snapshot.is_unmodified().map_err(Error::io("read again", path))?;
     if !lock.is_held() || !is_unmodified || lease.is_breaking() {
-        return Ok(Outcome::Conflict);
+        return Ok(Attempt::Conflict);
     }
     match renameat_with(CWD, &temporary.path, CWD, path, RenameFlags::EXCHANGE) {
         Ok(()) => {}
@@ -89,7 +89,7 @@ fn exchange(
             return settle(fs::rename(&temporary.path, path), path, temporary);
         }
         // The file was deleted, or its folder.
-        Err(Errno::NOENT) => return Ok(Outcome::Conflict),
+        Err(Errno::NOENT) => return Ok(Attempt::Conflict),
         Err(error) => return Err(Error::io("exchange with the new file", path)(error.into())),
     }
     // At once, before the flush: until the names are exchanged back, another page may save to the new
@@ -110,12 +110,12 @@ fn exchange(
         renameat_with(CWD, &temporary.path, CWD, path, RenameFlags::EXCHANGE)
             .map_err(|error| Error::unflushed("exchange back", path)(error.into()))?;
     }
-    Ok(Outcome::Conflict)
+    Ok(Attempt::Conflict)
 }
 
-fn put_new(path: &Path, temporary: &Temporary, lock: &WriteLock) -> Result<Outcome, Error> {
+fn put_new(path: &Path, temporary: &Temporary, lock: &WriteLock) -> Result<Attempt, Error> {
     if !lock.is_held() {
-        return Ok(Outcome::Conflict);
+        return Ok(Attempt::Conflict);
     }
     let moved = match renameat_with(CWD, &temporary.path, CWD, path, RenameFlags::NOREPLACE) {
         // A file system without it, such as NFS.
@@ -127,11 +127,11 @@ fn put_new(path: &Path, temporary: &Temporary, lock: &WriteLock) -> Result<Outco
 
 /// The outcome of a rename or link to `path`. It may fail although the new file exists: an NFS client
 /// repeats a request that was not answered.
-fn settle(moved: io::Result<()>, path: &Path, temporary: &Temporary) -> Result<Outcome, Error> {
+fn settle(moved: io::Result<()>, path: &Path, temporary: &Temporary) -> Result<Attempt, Error> {
     match moved {
         Err(error) if !temporary.is_at(path) => match error.kind() {
             // The folder, or the temporary file, was deleted; or another writer created the file.
-            ErrorKind::NotFound | ErrorKind::AlreadyExists => Ok(Outcome::Conflict),
+            ErrorKind::NotFound | ErrorKind::AlreadyExists => Ok(Attempt::Conflict),
             _ => Err(Error::io("rename to", path)(error)),
         },
         _ => temporary.flush_folder(path),
@@ -210,9 +210,14 @@ impl Temporary {
     }
 
     /// See [`access::of_replacement`].
-    fn judge(&self, old: Access, attributes: &Attributes, path: &Path) -> Result<Access, Error> {
+    fn judge(
+        &self,
+        old: Ownership,
+        attributes: &Attributes,
+        path: &Path,
+    ) -> Result<Ownership, Error> {
         let folder = self.folder.metadata().map_err(Error::io("stat the folder of", path))?;
-        let user = User::of_process();
+        let user = Credentials::of_process();
         let acl = attributes.acl(old.mode);
         let access = acl.and_then(|acl| access::of_replacement(old, &acl, (&folder).into(), &user));
         access.ok_or_else(|| {
@@ -237,9 +242,9 @@ impl Temporary {
     }
 
     /// Flushes the folder, so that the replacement of `path` survives a power cut.
-    fn flush_folder(&self, path: &Path) -> Result<Outcome, Error> {
+    fn flush_folder(&self, path: &Path) -> Result<Attempt, Error> {
         self.folder.sync_all().map_err(Error::unflushed("flush the folder", path))?;
-        Ok(Outcome::Replaced)
+        Ok(Attempt::Replaced)
     }
 }
 
