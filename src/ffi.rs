@@ -190,7 +190,7 @@ pub struct Interruptions(libc::timer_t);
 const INTERVAL: Duration = Duration::from_millis(10);
 
 impl Interruptions {
-    /// Starts them after `time`, which must not be zero.
+    /// Starts them after `time`.
     ///
     /// The signal is the first real-time signal that the C library leaves to programs. Its handler
     /// stays and does nothing. The timer sends it to this thread only.
@@ -200,13 +200,16 @@ impl Interruptions {
             tv_sec: time.as_secs() as _,
             tv_nsec: time.subsec_nanos().into(),
         };
-        let times = libc::itimerspec { it_interval: timespec(INTERVAL), it_value: timespec(time) };
+        let times = libc::itimerspec {
+            it_interval: timespec(INTERVAL),
+            it_value: timespec(time.max(INTERVAL)),
+        };
         let signal = libc::SIGRTMIN();
         // SAFETY: the structures may be zero, and no call keeps a pointer to one. The handler runs no
         // code. The timer is used before it is deleted, and deleted once.
         unsafe {
             let mut action: libc::sigaction = MaybeUninit::zeroed().assume_init();
-            // Without SA_RESTART, so that a call is not started again.
+            // Without SA_RESTART, so that a call is not started again. A time of zero would disarm the timer.
             action.sa_sigaction = nothing as *const () as usize;
             check(libc::sigaction(signal, &action, null_mut()))?;
             // The parent of this process may have blocked it.

@@ -3,9 +3,14 @@
 //! The first attempt does not block. Only if it fails does the thread wait, in the kernel's queue, as
 //! PHP's pages do: a program that polls gets its turn after all of them. `flock` has no timeout, so a
 //! timer interrupts it.
+//!
+//! A process that answers many requests limits how many of them wait: [`counted_by`].
 
+use std::any::Any;
+use std::cell::RefCell;
 use std::fs::File;
 use std::io::{self, ErrorKind};
+use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
 
 use crate::ffi::Interruptions;
@@ -17,8 +22,27 @@ pub enum Kind {
     Exclusive,
 }
 
+/// Called before a thread waits for the lock of a file, which is named by device and inode. The thread
+/// waits until it drops the result. `None`: it may not wait.
+type Counter = dyn Fn((u64, u64)) -> Option<Box<dyn Any>>;
+
+thread_local! {
+    static COUNTER: RefCell<Option<Box<Counter>>> = const { RefCell::new(None) };
+}
+
+/// Runs `run`, whose waits on this thread are counted by `counter`.
+pub fn counted_by<T>(
+    counter: impl Fn((u64, u64)) -> Option<Box<dyn Any>> + 'static,
+    run: impl FnOnce() -> T,
+) -> T {
+    COUNTER.set(Some(Box::new(counter)));
+    let result = run();
+    COUNTER.set(None);
+    result
+}
+
 /// Waits up to `timeout` for a lock on `file`, which holds until the file is closed or unlocked.
-/// Returns whether it was taken.
+/// Returns whether it was taken; `false` at once if it may not wait.
 ///
 /// fs2 is called by its full path, here and in [`release`]: `File` has methods of the same names.
 pub fn take(file: &File, kind: Kind, timeout: Duration) -> io::Result<bool> {
@@ -33,6 +57,12 @@ pub fn take(file: &File, kind: Kind, timeout: Duration) -> io::Result<bool> {
             Err(error) if error.kind() == ErrorKind::WouldBlock => break,
             Err(error) => return Err(error),
         }
+    }
+    let metadata = file.metadata()?;
+    let id = (metadata.dev(), metadata.ino());
+    let counted = COUNTER.with_borrow(|counter| counter.as_ref().map(|counter| counter(id)));
+    if matches!(counted, Some(None)) {
+        return Ok(false);
     }
     let deadline = Instant::now() + timeout;
     let _interruptions = Interruptions::after(timeout)?;

@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::Shutdown;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::event::epoll::EventFlags;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -15,6 +15,10 @@ use super::protocol::{Protocol, Request};
 /// The maximum size of unsent replies to management records, in bytes. A web server sends at most one
 /// such record.
 const MAX_UNSENT_REPLIES: usize = 64 * 1024;
+
+/// A new connection without a byte counts as one whose request is arriving for this time: else it would
+/// give way before those that hold places with the beginning of a request.
+const SILENCE: Duration = Duration::from_secs(1);
 
 /// What to do with a connection next.
 #[derive(Debug, PartialEq)]
@@ -37,6 +41,15 @@ enum Phase {
     Draining,
 }
 
+/// What a waiting connection does, and since when. The first in this order gives way to a new one.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Standing {
+    Idle(Instant),
+    /// A request is arriving, or the rest of one that is already answered
+    Arriving(Instant),
+    Sending(Instant),
+}
+
 /// A connection that was accepted.
 #[derive(Debug)]
 pub struct Connection<'l> {
@@ -49,6 +62,8 @@ pub struct Connection<'l> {
     sent: usize,
     /// The phase to which `deadline` applies
     phase: Option<Phase>,
+    /// When that phase began
+    since: Instant,
     /// A request was answered on it
     is_kept: bool,
     /// The peer has ended sending
@@ -59,14 +74,16 @@ pub struct Connection<'l> {
 impl<'l> Connection<'l> {
     /// `stream` must be non-blocking.
     pub fn new(stream: OwnedFd, limits: &'l Limits) -> Connection<'l> {
+        let now = Instant::now();
         Connection {
             stream: stream.into(),
-            deadline: Instant::now(),
+            deadline: now,
             is_watched: false,
             protocol: Protocol::new(limits),
             out: Vec::new(),
             sent: 0,
             phase: None,
+            since: now,
             is_kept: false,
             is_at_end: false,
             is_shut_down: false,
@@ -154,8 +171,8 @@ impl<'l> Connection<'l> {
     pub fn set_deadline(&mut self, limits: &Limits) {
         let phase = self.phase_now();
         if self.phase != Some(phase) {
-            self.phase = Some(phase);
-            self.deadline = Instant::now()
+            (self.phase, self.since) = (Some(phase), Instant::now());
+            self.deadline = self.since
                 + match phase {
                     Phase::Idle => limits.idle,
                     Phase::Receiving => limits.receive,
@@ -173,6 +190,28 @@ impl<'l> Connection<'l> {
             Phase::Idle
         } else {
             Phase::Receiving
+        }
+    }
+
+    /// Which of several connections gives way to a new one.
+    pub fn standing(&self, now: Instant) -> Standing {
+        match self.phase_now() {
+            Phase::Idle if self.is_kept || now - self.since >= SILENCE => {
+                Standing::Idle(self.since)
+            }
+            Phase::Idle | Phase::Receiving | Phase::Draining => Standing::Arriving(self.since),
+            Phase::Sending => Standing::Sending(self.since),
+        }
+    }
+
+    /// Closes it for a new connection. `refuse` returns the records that answer a request whose
+    /// parameters are complete.
+    pub fn give_way(mut self, refuse: impl FnOnce(&Request) -> Option<Vec<u8>>) {
+        if self.out.is_empty()
+            && let Some(request) = self.protocol.give_up()
+        {
+            self.out = refuse(&request).unwrap_or_default();
+            _ = self.send();
         }
     }
 

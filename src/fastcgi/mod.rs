@@ -7,7 +7,11 @@
 //! | `record` | records and name-value pairs | |
 //! | `protocol` | the protocol on one connection, a state machine | |
 //! | `connection` | one connection: reading, sending, deadlines, closing | a socket |
-//! | `server` | threads, connections, timeouts, stopping | epoll |
+//! | `connections` | all connections, and which of them gives way to a new one | |
+//! | `places` | the handlers that run, and those that wait | |
+//! | `limits` | the limits of a process, and the file descriptors for them | RLIMIT_NOFILE |
+//! | `panics` | a panic of a handler as an error | |
+//! | `server` | threads, accepting, timeouts, stopping | epoll |
 //! | `probe` | whether a process answers on a socket | a socket |
 //! | `socket` | the listening socket: inherited, or bound to a path | file system |
 //!
@@ -16,8 +20,19 @@
 //! it again. It reads once without blocking and, if a request is complete, runs the handler itself,
 //! without a queue. So only a running handler occupies a thread; a connection that is idle,
 //! receives a partial request or has a slow reader does not. The maximum number of threads is one
-//! more than the maximum number of concurrent handlers, so that one thread can always accept,
-//! receive and refuse. A thread is started when the last idle one gets work. Threads are reused.
+//! more than the maximum number of handlers, so that one thread can always accept, receive and
+//! refuse. A thread is started when the last idle one gets work. Threads are reused; those that only
+//! a burst of waiting handlers needed end after it.
+//!
+//! Handlers: a handler that waits for a lock ([`Places::wait`]) does not count as running, so that
+//! requests that wait for one user do not refuse those of others. The number of waiting handlers is
+//! limited too, in all and for one lock. A handler that got its lock runs on, even without a free place.
+//!
+//! Connections: if all are taken, one of them gives way to a new one, so that slow clients and idle
+//! connections keep no others out: the one that has been idle longest, else the one whose request has
+//! been arriving longest (a useful one arrives at once), else the one that has been reading its answer
+//! longest. A request with complete parameters is answered as [`Refusal::Overloaded`]. Only if all
+//! connections have running handlers does a new one wait.
 //!
 //! Web servers differ from the specification, and from each other:
 //!
@@ -33,14 +48,20 @@
 //!   the handler must accept this.
 
 mod connection;
+mod connections;
+mod limits;
+mod panics;
+mod places;
 mod probe;
 pub(crate) mod protocol;
 mod record;
 mod server;
 mod socket;
 
-use std::time::Duration;
+use std::sync::Arc;
 
+pub use limits::Limits;
+pub use places::{Places, Waiting};
 pub use probe::probe;
 pub use record::Params;
 pub use server::serve;
@@ -49,8 +70,8 @@ pub use socket::Socket;
 /// Answers requests.
 pub trait Handler: Sync {
     /// Answers one request. `body` is complete, or longer than [`Limits::body`] and then possibly
-    /// truncated. A panic becomes [`Refusal::Panicked`].
-    fn handle(&self, params: &Params, body: &[u8]) -> Outcome;
+    /// truncated. Before it waits, it calls [`Places::wait`]. A panic becomes [`Refusal::Panicked`].
+    fn handle(&self, params: &Params, body: &[u8], places: &Arc<Places>) -> Outcome;
 
     /// The answer to a request that [`handle`](Self::handle) did not answer. `params` is empty if the
     /// parameters cannot be used.
@@ -72,7 +93,7 @@ pub struct Outcome {
 /// Why a request is not handled.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Refusal {
-    /// [`Limits::requests`] handlers are running
+    /// [`Limits::requests`] handlers are running, or its connection gave way to a new one
     Overloaded,
     /// The parameters are longer in total than [`Limits::params`]
     ParamsTooLarge,
@@ -80,46 +101,4 @@ pub enum Refusal {
     ParamsMalformed,
     /// The handler panicked: the message with the source location
     Panicked(String),
-}
-
-/// The limits of one process.
-#[derive(Clone, Debug)]
-pub struct Limits {
-    /// Concurrent handlers. Further requests are refused as [`Refusal::Overloaded`]
-    pub requests: usize,
-    /// Open connections. At the limit, the connection that has been idle longest is closed for a new
-    /// one; if no connection is idle, new ones wait
-    pub connections: usize,
-    /// Size of all parameters of a request, in bytes. Web servers have a lower limit for the header
-    /// fields, from which most parameters come
-    pub params: usize,
-    /// Size of a body that the handler accepts, in bytes. The rest of a longer body is discarded
-    pub body: usize,
-    /// Stack size of each thread except the first, in bytes
-    pub stack: usize,
-    /// Timeout of a connection without a request. Longer than the keep-alive timeout of web servers
-    pub idle: Duration,
-    /// Timeout of a request, from its first byte to its last
-    pub receive: Duration,
-    /// Timeout of sending without progress, and of reading the rest of the input before closing
-    pub send: Duration,
-    /// Timeout of the open connections after the signal to stop. Running handlers always finish
-    pub stop: Duration,
-}
-
-impl Default for Limits {
-    /// 1024 file descriptors, the usual soft limit, are enough for these values.
-    fn default() -> Limits {
-        Limits {
-            requests: 64,
-            connections: 512,
-            params: 256 * 1024,
-            body: 1024 * 1024,
-            stack: 2 * 1024 * 1024,
-            idle: Duration::from_secs(180),
-            receive: Duration::from_secs(300),
-            send: Duration::from_secs(60),
-            stop: Duration::from_secs(10),
-        }
-    }
 }

@@ -249,19 +249,29 @@ impl<'l> Protocol<'l> {
             let unusable = incoming.params.len() > limits.params;
             incoming.params_ended && (enough || unusable)
         };
-        let Some(incoming) = self.incoming.take_if(answerable) else { return };
+        self.ready = self.incoming.take_if(answerable).map(|incoming| self.request(incoming));
+    }
+
+    /// The request that is being received, if its parameters are complete. It ends the connection.
+    pub fn give_up(&mut self) -> Option<Request> {
+        let incoming = self.incoming.take().filter(|incoming| incoming.params_ended);
+        self.end();
+        incoming.map(|incoming| self.request(incoming))
+    }
+
+    fn request(&self, incoming: Incoming) -> Request {
         let params = if incoming.params.len() > self.limits.params {
             Err(Refusal::ParamsTooLarge)
         } else {
             Params::parse(incoming.params).ok_or(Refusal::ParamsMalformed)
         };
-        self.ready = Some(Request {
+        Request {
             id: incoming.id,
             keep: incoming.keep,
             params,
             body: incoming.body,
             is_whole: incoming.body_ended,
-        });
+        }
     }
 
     fn reply_end(&mut self, id: u16, status: Status, keep: bool) {

@@ -1,13 +1,9 @@
 //! The server: threads, connections, timeouts and stopping.
 
-use std::any::Any;
-use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Scope};
 use std::time::{Duration, Instant};
 
@@ -20,16 +16,17 @@ use rustix::time::{
 };
 
 use super::connection::{Connection, Next};
+use super::connections::Connections;
+use super::panics::{guarded, keep_messages};
 use super::protocol::Request;
 use super::record::Params;
-use super::{Handler, Limits, Outcome, Refusal, Socket};
+use super::{Handler, Limits, Outcome, Places, Refusal, Socket};
 
-/// The tokens of epoll events. Connections are numbered from `FIRST_CONNECTION`.
+/// The tokens of epoll events. Those of connections begin at `FIRST_TOKEN`.
 const LISTENER: u64 = 0;
 const STOP: u64 = 1;
 const TIMER: u64 = 2;
 const DONE: u64 = 3;
-const FIRST_CONNECTION: u64 = 4;
 
 /// The size of a read. A request without a large body is shorter, so that one read is enough.
 const READ_SIZE: usize = 64 * 1024;
@@ -48,25 +45,10 @@ pub fn serve(
     limits: &Limits,
     stop: impl AsFd,
 ) -> io::Result<()> {
-    keep_panic_messages();
-    ioctl_fionbio(&socket.listener, true)?;
-    let server = Server {
-        socket,
-        handler,
-        limits,
-        epoll: epoll::create(CreateFlags::CLOEXEC)?,
-        timer: timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC)?,
-        done: eventfd(0, EventfdFlags::CLOEXEC)?,
-        state: Mutex::default(),
-        running: AtomicUsize::new(0),
-        idle: AtomicUsize::new(1),
-        threads: AtomicUsize::new(1),
-    };
-    server.watch(&server.socket.listener, LISTENER, EventFlags::IN | EventFlags::ONESHOT)?;
-    server.watch(&stop, STOP, EventFlags::IN | EventFlags::ONESHOT)?;
-    // Edge-triggered: one thread gets the event, and the timer need not be read.
-    server.watch(&server.timer, TIMER, EventFlags::IN | EventFlags::ET)?;
-    server.watch(&server.done, DONE, EventFlags::IN)?;
+    keep_messages();
+    let (limits, lowered) = limits.within_resources();
+    lowered.inspect(|line| handler.log(line));
+    let server = Server::new(socket, handler, &limits, &stop)?;
     thread::scope(|scope| server.work(scope))
 }
 
@@ -79,8 +61,7 @@ struct Server<'s, H> {
     /// Readable after the last connection is closed: all threads exit
     done: OwnedFd,
     state: Mutex<State<'s>>,
-    /// The number of running handlers
-    running: AtomicUsize,
+    places: Arc<Places>,
     /// The number of threads that wait for an event
     idle: AtomicUsize,
     threads: AtomicUsize,
@@ -88,14 +69,10 @@ struct Server<'s, H> {
 
 #[derive(Default)]
 struct State<'s> {
-    /// Connections that wait for an event. The others are owned by the threads that serve them
-    waiting: BTreeMap<u64, Connection<'s>>,
-    /// The number of all connections
-    open: usize,
-    accepted: u64,
-    /// The listener is not armed
+    connections: Connections<'s>,
+    /// The listener is not armed, because all connections have running handlers
     is_full: bool,
-    /// When to arm it again, even if no connection is closed
+    /// The listener is not armed until then, because accepting failed
     accept_at: Option<Instant>,
     /// The time for which the timer is set
     timer_at: Option<Instant>,
@@ -105,6 +82,33 @@ struct State<'s> {
 }
 
 impl<'s, H: Handler> Server<'s, H> {
+    fn new(
+        socket: Socket,
+        handler: &'s H,
+        limits: &'s Limits,
+        stop: &impl AsFd,
+    ) -> io::Result<Server<'s, H>> {
+        ioctl_fionbio(&socket.listener, true)?;
+        let server = Server {
+            socket,
+            handler,
+            limits,
+            epoll: epoll::create(CreateFlags::CLOEXEC)?,
+            timer: timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC)?,
+            done: eventfd(0, EventfdFlags::CLOEXEC)?,
+            state: Mutex::default(),
+            places: Places::new(limits),
+            idle: AtomicUsize::new(1),
+            threads: AtomicUsize::new(1),
+        };
+        server.watch(&server.socket.listener, LISTENER, EventFlags::IN | EventFlags::ONESHOT)?;
+        server.watch(stop, STOP, EventFlags::IN | EventFlags::ONESHOT)?;
+        // Edge-triggered: one thread gets the event, and the timer need not be read.
+        server.watch(&server.timer, TIMER, EventFlags::IN | EventFlags::ET)?;
+        server.watch(&server.done, DONE, EventFlags::IN)?;
+        Ok(server)
+    }
+
     /// The main loop of a thread.
     fn work<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) -> io::Result<()> {
         let mut buffer = vec![0; READ_SIZE];
@@ -121,19 +125,24 @@ impl<'s, H: Handler> Server<'s, H> {
                 TIMER => self.close_expired(),
                 DONE => return Ok(()),
                 token => {
-                    let connection = self.state().waiting.remove(&token);
+                    let connection = self.state().connections.waiting.remove(&token);
                     if let Some(connection) = connection {
                         self.turn(token, connection, &mut buffer);
                     }
                 }
             }
-            self.idle.fetch_add(1, Ordering::SeqCst);
+            // More idle threads than running handlers need are left over from waiting ones.
+            let one_more = |idle| (idle <= self.limits.requests).then_some(idle + 1);
+            if self.idle.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_more).is_err() {
+                self.threads.fetch_sub(1, Ordering::SeqCst);
+                return Ok(());
+            }
         }
     }
 
     /// Starts another thread, up to one more than the maximum number of handlers.
     fn start_thread<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) {
-        if self.threads.fetch_add(1, Ordering::SeqCst) <= self.limits.requests {
+        if self.threads.fetch_add(1, Ordering::SeqCst) < self.limits.threads() {
             self.idle.fetch_add(1, Ordering::SeqCst);
             let builder = thread::Builder::new().stack_size(self.limits.stack);
             let Err(error) = builder.spawn_scoped(scope, || self.work(scope)) else { return };
@@ -145,34 +154,48 @@ impl<'s, H: Handler> Server<'s, H> {
     }
 
     fn accept(&self, buffer: &mut [u8]) {
-        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-        match accept_with(&self.socket.listener, flags) {
-            Ok(stream) => {
-                let mut state = self.state();
-                let token = state.open_one();
-                if state.open < self.limits.connections || state.close_idle() {
-                    self.accept_more(&mut state);
-                } else {
-                    state.is_full = true;
-                }
+        let mut state = self.state();
+        // The event came before the stop, which takes the rest of the queue itself.
+        if state.stop_at.is_some() {
+            return;
+        }
+        let mut first = None;
+        if state.connections.open >= self.limits.connections {
+            first = state.connections.first_to_give_way();
+            if first.is_none() {
+                state.is_full = true;
+                return;
+            }
+        }
+        match self.accept_one(&mut state) {
+            Ok((token, connection)) => {
+                let first = first.and_then(|token| state.connections.remove(token));
+                self.accept_more(&mut state);
                 drop(state);
-                self.turn(token, Connection::new(stream, self.limits), buffer);
+                if let Some(first) = first {
+                    first.give_way(|request| self.refuse(request, Refusal::Overloaded));
+                }
+                self.turn(token, connection, buffer);
             }
             // The peer has closed the connection, or another process has accepted it.
-            Err(Errno::AGAIN | Errno::CONNABORTED | Errno::INTR) => {
-                self.accept_more(&mut self.state());
-            }
+            Err(Errno::AGAIN | Errno::CONNABORTED | Errno::INTR) => self.accept_more(&mut state),
             Err(error) => {
-                let mut state = self.state();
-                if state.close_idle() {
+                if let Some(idle) = state.connections.longest_idle() {
+                    state.connections.remove(idle);
                     return self.accept_more(&mut state);
                 }
                 self.log(&mut state, || format!("cannot accept a connection: {error}"));
                 let at = Instant::now() + ACCEPT_PAUSE;
-                (state.is_full, state.accept_at) = (true, Some(at));
+                state.accept_at = Some(at);
                 self.set_timer(&mut state, at);
             }
         }
+    }
+
+    fn accept_one(&self, state: &mut State) -> Result<(u64, Connection<'s>), Errno> {
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        let stream = accept_with(&self.socket.listener, flags)?;
+        Ok((state.connections.open_one(), Connection::new(stream, self.limits)))
     }
 
     /// Arms the listener, unless the server is stopping.
@@ -207,7 +230,7 @@ impl<'s, H: Handler> Server<'s, H> {
             connection.deadline = connection.deadline.min(at);
         }
         let (interest, deadline) = (connection.interest(), connection.deadline);
-        let connection = state.waiting.entry(token).or_insert(connection);
+        let connection = state.connections.waiting.entry(token).or_insert(connection);
         let armed = if connection.is_watched {
             self.arm(&connection.stream, token, interest)
         } else {
@@ -215,19 +238,22 @@ impl<'s, H: Handler> Server<'s, H> {
             self.watch(&connection.stream, token, interest)
         };
         if armed.is_err() {
-            state.waiting.remove(&token);
+            state.connections.waiting.remove(&token);
             return self.close(state);
+        }
+        if state.is_full {
+            self.accept_more(state);
         }
         self.set_timer(state, deadline);
     }
 
     /// Updates the state after a connection was closed.
     fn close(&self, state: &mut State) {
-        state.open -= 1;
-        if state.is_full {
+        state.connections.open -= 1;
+        if state.is_full || state.accept_at.is_some() {
             self.accept_more(state);
         }
-        if state.stop_at.is_some() && state.open == 0 {
+        if state.stop_at.is_some() && state.connections.open == 0 {
             _ = write(&self.done, &1_u64.to_ne_bytes());
         }
     }
@@ -241,14 +267,14 @@ impl<'s, H: Handler> Server<'s, H> {
         let expired = |_: &u64, connection: &mut Connection| {
             connection.deadline <= now && (is_stopping || connection.may_be_closed())
         };
-        for expired in state.waiting.extract_if(.., expired).collect::<Vec<_>>() {
+        for expired in state.connections.waiting.extract_if(.., expired).collect::<Vec<_>>() {
             drop(expired);
             self.close(state);
         }
         if state.accept_at.is_some_and(|at| at <= now) {
             self.accept_more(state);
         }
-        let deadlines = state.waiting.values().map(|connection| connection.deadline);
+        let deadlines = state.connections.waiting.values().map(|connection| connection.deadline);
         if let Some(next) = deadlines.chain(state.accept_at).filter(|&at| at > now).min() {
             self.set_timer(state, next);
         }
@@ -261,42 +287,55 @@ impl<'s, H: Handler> Server<'s, H> {
             let at = Instant::now() + self.limits.stop;
             state.stop_at = Some(at);
             // Counts as a connection, so that the server does not end before this function returns.
-            state.open += 1;
+            state.connections.open += 1;
             _ = epoll::delete(&self.epoll, &self.socket.listener);
-            for connection in state.waiting.values_mut() {
+            for connection in state.connections.waiting.values_mut() {
                 connection.deadline = connection.deadline.min(at);
             }
             self.set_timer(&mut state, at);
         }
         self.socket.withdraw();
-        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-        for _ in 0..self.limits.connections {
-            let Ok(stream) = accept_with(&self.socket.listener, flags) else { break };
-            let token = self.state().open_one();
-            self.wait(token, Connection::new(stream, self.limits));
-        }
-        let state = &mut *self.state();
         let idle = |_: &u64, connection: &mut Connection| connection.is_idle_and_kept();
-        for idle in state.waiting.extract_if(.., idle).collect::<Vec<_>>() {
-            drop(idle);
-            self.close(state);
+        {
+            let state = &mut *self.state();
+            for idle in state.connections.waiting.extract_if(.., idle).collect::<Vec<_>>() {
+                drop(idle);
+                self.close(state);
+            }
         }
-        self.close(state);
+        while let Some((token, connection)) = self.accept_last() {
+            self.wait(token, connection);
+        }
+        self.close(&mut self.state());
+    }
+
+    /// A connection that is in the queue of the listener at the stop.
+    fn accept_last(&self) -> Option<(u64, Connection<'s>)> {
+        let state = &mut *self.state();
+        let is_full = state.connections.open > self.limits.connections;
+        if is_full { None } else { self.accept_one(state).ok() }
     }
 
     /// The records that answer a request; `None` if the handler panics for the refusal too.
     fn answer(&self, request: &Request) -> Option<Vec<u8>> {
-        let refuse = |params: &Params, why| guarded(|| self.handler.refuse(params, why)).ok();
-        let outcome = match &request.params {
-            Err(why) => refuse(&Params::default(), why.clone()),
-            Ok(params) => match Slot::take(&self.running, self.limits.requests) {
-                None => refuse(params, Refusal::Overloaded),
-                Some(_slot) => guarded(|| self.handler.handle(params, &request.body))
-                    .or_else(|panic| refuse(params, Refusal::Panicked(panic)).ok_or(()))
-                    .ok(),
-            },
+        let params = match &request.params {
+            Ok(params) => params,
+            Err(unusable) => return self.refuse(request, unusable.clone()),
         };
-        outcome.map(|Outcome { stdout, stderr }| request.answer(&stdout, &stderr))
+        let Some(_place) = self.places.run() else {
+            return self.refuse(request, Refusal::Overloaded);
+        };
+        match guarded(|| self.handler.handle(params, &request.body, &self.places)) {
+            Ok(Outcome { stdout, stderr }) => Some(request.answer(&stdout, &stderr)),
+            Err(panic) => self.refuse(request, Refusal::Panicked(panic)),
+        }
+    }
+
+    fn refuse(&self, request: &Request, why: Refusal) -> Option<Vec<u8>> {
+        let unusable = Params::default();
+        let params = request.params.as_ref().unwrap_or(&unusable);
+        let Outcome { stdout, stderr } = guarded(|| self.handler.refuse(params, why)).ok()?;
+        Some(request.answer(&stdout, &stderr))
     }
 
     fn log(&self, state: &mut State, line: impl FnOnce() -> String) {
@@ -334,67 +373,45 @@ impl<'s, H: Handler> Server<'s, H> {
     }
 }
 
-impl State<'_> {
-    /// Counts a new connection and returns its token.
-    fn open_one(&mut self) -> u64 {
-        self.open += 1;
-        self.accepted += 1;
-        FIRST_CONNECTION + self.accepted
+#[cfg(test)]
+mod tests {
+    use std::io::pipe;
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    struct Nothing;
+
+    impl Handler for Nothing {
+        fn handle(&self, _: &Params, _: &[u8], _: &Arc<Places>) -> Outcome {
+            Outcome::default()
+        }
+
+        fn refuse(&self, _: &Params, _: Refusal) -> Outcome {
+            Outcome::default()
+        }
+
+        fn log(&self, _: &str) {}
     }
 
-    /// Closes the connection that has been idle longest, if there is one.
-    fn close_idle(&mut self) -> bool {
-        let idle = self.waiting.iter().filter(|(_, connection)| connection.is_idle());
-        let oldest =
-            idle.min_by_key(|(_, connection)| connection.deadline).map(|(&token, _)| token);
-        let closed = oldest.and_then(|token| self.waiting.remove(&token));
-        self.open -= usize::from(closed.is_some());
-        closed.is_some()
+    /// A thread gets the event of the listener, and another one stops the server before the first
+    /// accepts.
+    #[test]
+    fn connection_after_the_stop_is_left_to_the_next_process() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("socket");
+        let (limits, (stop, _stopper)) = (Limits::default(), pipe().unwrap());
+        let server = Server::new(Socket::bind(&path).unwrap(), &Nothing, &limits, &stop).unwrap();
+        let next = server.socket.listener.try_clone().unwrap();
+        // Its own path is removed by the stop.
+        let other_path = folder.path().join("other");
+        std::fs::hard_link(&path, &other_path).unwrap();
+        let _first = UnixStream::connect(&path).unwrap();
+        server.stop();
+        assert_eq!(server.state().connections.open, 1);
+        let _second = UnixStream::connect(&other_path).unwrap();
+        server.accept(&mut [0; 1]);
+        assert_eq!(server.state().connections.open, 1);
+        assert!(next.accept().is_ok());
     }
-}
-
-/// A running handler, counted until it is dropped, even by a panic.
-struct Slot<'s>(&'s AtomicUsize);
-
-impl<'s> Slot<'s> {
-    fn take(running: &'s AtomicUsize, limit: usize) -> Option<Slot<'s>> {
-        let slot = Slot(running);
-        (running.fetch_add(1, Ordering::SeqCst) < limit).then_some(slot)
-    }
-}
-
-impl Drop for Slot<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::SeqCst);
-    }
-}
-
-thread_local! {
-    /// The panic message of the handler that runs on this thread. `None` if no handler runs
-    static PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
-}
-
-/// Runs the handler. The error is the message of a panic.
-fn guarded(run: impl FnOnce() -> Outcome) -> Result<Outcome, String> {
-    PANIC.set(Some(String::new()));
-    // After a panic, only state that the handler itself shares between requests is used again.
-    let result = catch_unwind(AssertUnwindSafe(run));
-    let message = PANIC.take().unwrap_or_default();
-    result.map_err(|_: Box<dyn Any + Send>| message)
-}
-
-/// Installs a panic hook that stores the message of a panic in a handler. Only the hook gets the
-/// source location.
-fn keep_panic_messages() {
-    static HOOK: Once = Once::new();
-    HOOK.call_once(|| {
-        let other = take_hook();
-        set_hook(Box::new(move |panic| {
-            if PANIC.with_borrow(Option::is_some) {
-                PANIC.set(Some(panic.to_string()));
-            } else {
-                other(panic);
-            }
-        }));
-    });
 }

@@ -10,6 +10,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::support::fastcgi::{Client, Held, Process, Reply, parameters};
 use crate::support::*;
@@ -66,30 +67,135 @@ fn requests_that_wait_for_a_session_do_not_delay_others() {
     process.stop();
 }
 
+/// A client that has sent this request.
+fn sent(socket: &Held, request: &Cgi) -> Client {
+    let mut client = Client::connect(&socket.path);
+    client.send(request.records());
+    client
+}
+
+#[track_caller]
+fn until_waiting(goal: usize, waiting: impl Fn() -> usize) {
+    let started = Instant::now();
+    while waiting() < goal {
+        assert!(started.elapsed() < Duration::from_secs(4), "{} of {goal} wait", waiting());
+        thread::yield_now();
+    }
+}
+
 #[test]
-fn a_request_beyond_64_concurrent_ones_is_busy_and_troubleshooting_md_says_so() {
+fn requests_that_wait_for_one_session_leave_the_places_to_others() {
     let (school, socket) = (School::new(), Held::new());
     let process = socket.serve(&school);
-    let page = File::options().write(true).open(school.sessions().join("sess_teacher")).unwrap();
+    let session = school.sessions().join("sess_teacher");
+    let page = File::open(&session).unwrap();
     page.lock().unwrap();
-    let request = school.get("get_menu_types").records();
-    let mut waiting: Vec<Client> = (0..64).map(|_| Client::connect(&socket.path)).collect();
-    for client in &mut waiting {
-        client.send(&request);
+    let mut clients = Vec::new();
+    for count in [32, 64] {
+        let request = school.get("get_menu_types");
+        clients.extend((0..32).map(|_| sent(&socket, &request)));
+        until_waiting(count, || waiting(&session).len());
     }
-    // Answered until all of them are running.
-    let other = school.get("get_menu_types").session("admin");
-    let refused = loop {
-        let answer = other.ask(&socket.path);
-        if answer.status != 200 {
-            break answer;
-        }
-    };
-    let sentence = refused.fails("BUSY").value()["error"].as_str().unwrap().to_owned();
+    for _ in 0..100 {
+        school.get("get_menu_types").session("admin").ask(&socket.path).ok();
+    }
+    school.get("get_menu_types").ask(&socket.path).fails("BUSY");
+    assert_eq!(waiting(&session).len(), 64);
     page.unlock().unwrap();
-    for client in &mut waiting {
-        assert_ok(&client.reply());
+    clients.iter_mut().for_each(|client| assert_ok(&client.reply()));
+    process.stop();
+}
+
+#[test]
+fn requests_that_wait_in_all_are_limited() {
+    let (school, socket) = (School::new(), Held::new());
+    let process = socket.serve(&school);
+    let pages: Vec<_> = (0..5)
+        .map(|user| {
+            let path = school.log_in(&format!("user{user}"), session(TEACHER));
+            let page = File::open(&path).unwrap();
+            page.lock().unwrap();
+            (page, path)
+        })
+        .collect();
+    let all = || pages.iter().map(|(_, path)| waiting(path).len()).sum::<usize>();
+    let mut clients = Vec::new();
+    for batch in 0..8 {
+        let request = school.get("get_menu_types").session(&format!("user{}", batch % 5));
+        clients.extend((0..32).map(|_| sent(&socket, &request)));
+        until_waiting(clients.len(), all);
     }
+    school.get("get_menu_types").session("user0").ask(&socket.path).fails("BUSY");
+    school.get("get_menu_types").session("admin").ask(&socket.path).ok();
+    assert_eq!(all(), 256);
+    pages.iter().for_each(|(page, _)| page.unlock().unwrap());
+    clients.iter_mut().for_each(|client| assert_ok(&client.reply()));
+    process.stop();
+}
+
+#[test]
+fn thirty_two_writers_of_one_aulario_succeed() {
+    let (school, socket) = (School::new(), Held::new());
+    school.save(save("first"));
+    let process = socket.serve(&school);
+    let lock = File::open(school.path(LOCK)).unwrap();
+    lock.lock().unwrap();
+    let body = |writer| json!({"id": format!("t{writer}"), "label": "T"});
+    let mut clients: Vec<Client> = (0..32)
+        .map(|writer| sent(&socket, &school.post("add_menu_type").json(&body(writer))))
+        .collect();
+    until_waiting(32, || waiting(&school.path(LOCK)).len());
+    lock.unlock().unwrap();
+    clients.iter_mut().for_each(|client| assert_ok(&client.reply()));
+    let types = school.get("get_menu_types").ask(&socket.path).ok();
+    assert_eq!(types["menu_types"].as_array().unwrap().len(), 3 + 32);
+    process.stop();
+}
+
+#[test]
+fn slow_clients_do_not_shut_out_others() {
+    let (school, socket) = (School::new(), Held::new());
+    let process = socket.serve(&school);
+    let body = json!({"id": "t", "label": "T".repeat(100)});
+    let records = school.post("add_menu_type").json(&body).records();
+    let mut slow: Vec<Client> = (0..600)
+        .map(|n| {
+            let mut client = Client::connect(&socket.path);
+            client.send(&records[..[1, 20, records.len() - 20][n % 3]]);
+            client
+        })
+        .collect();
+    for _ in 0..20 {
+        school.get("get_menu_types").ask(&socket.path).ok();
+    }
+    // Each that has sent its parameters gets an answer: the first ones gave way.
+    let reply = slow[2].reply();
+    assert!(reply.stdout.starts_with("Status: 503 "), "{reply:?}");
+    slow[2].is_at_end();
+    process.stop();
+}
+
+#[test]
+fn a_request_beyond_64_running_ones_is_busy_and_troubleshooting_md_says_so() {
+    let (school, socket, folder) = (School::new(), Held::new(), tempfile::tempdir().unwrap());
+    // A Redis server that does not answer.
+    let path = folder.path().join("redis.sock");
+    let redis = UnixListener::bind(&path).unwrap();
+    let mut command = Held::command(&[], &school);
+    command.env("COMEDOR_SESSION_DIR", format!("unix://{}", path.display()));
+    let process = socket.spawn(command);
+    let request = school.get("get_menu_types");
+    let mut running: Vec<Client> = (0..64).map(|_| Client::connect(&socket.path)).collect();
+    let accepted: Vec<_> = running
+        .iter_mut()
+        .map(|client| {
+            client.send(request.records());
+            redis.accept().unwrap()
+        })
+        .collect();
+    let refused = request.ask(&socket.path);
+    let sentence = refused.fails("BUSY").value()["error"].as_str().unwrap().to_owned();
+    drop((accepted, redis));
     process.stop();
     let documented = Path::new(REPOSITORY).join("docs/troubleshooting.md");
     let documented = fs::read_to_string(documented).unwrap();
@@ -106,6 +212,47 @@ fn refusals_differ_by_origin_as_other_answers_do() {
     let answer = request.set("HTTP_COOKIE", "x".repeat(300_000)).ask(&socket.path);
     assert_eq!(answer.fails("TOO_LARGE").header("Vary"), Some("Origin"));
     process.stop();
+}
+
+#[test]
+fn a_process_with_few_file_descriptors_lowers_its_limits_and_says_so() {
+    let (school, socket) = (School::new(), Held::new());
+    school.save(save("first"));
+    // A soft limit is raised.
+    for (limit, is_lowered) in [("256:", false), ("100:100", true)] {
+        let process = socket.serve_under(&["prlimit", &format!("--nofile={limit}")], &school);
+        let body = save("second");
+        let records = school.post("save_menu").json(&body).records();
+        let mut clients: Vec<Client> = (0..90).map(|_| Client::connect(&socket.path)).collect();
+        for client in &mut clients {
+            // Some give way.
+            _ = std::io::Write::write_all(&mut client.0, &records);
+        }
+        let whole = clients.iter_mut().filter_map(|client| {
+            let text = String::from_utf8_lossy(&client.received()).into_owned();
+            Some(text[text.find("Status: ")?..][..11].to_owned())
+        });
+        let statuses: Vec<String> = whole.collect();
+        let known = |status: &String| ["Status: 200", "Status: 503"].contains(&status.as_str());
+        assert!(statuses.iter().all(known), "{statuses:?}");
+        assert!(statuses.iter().any(|status| status == "Status: 200"));
+        let log = process.stop();
+        assert_eq!(log.contains("(RLIMIT_NOFILE) is 100 instead of"), is_lowered, "{log}");
+        assert_eq!(log.lines().count(), usize::from(is_lowered), "{log}");
+    }
+}
+
+#[test]
+fn the_unit_allows_what_the_limits_need() {
+    let unit = Path::new(REPOSITORY).join("systemd/comedor.service");
+    let unit = fs::read_to_string(unit).unwrap();
+    let limits = comedor::fastcgi::Limits::default();
+    for (name, needed) in
+        [("TasksMax=", limits.threads()), ("LimitNOFILE=", limits.file_descriptors())]
+    {
+        let allowed = unit.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+        assert!(allowed.parse::<usize>().unwrap() >= needed, "{name}: {needed}");
+    }
 }
 
 #[test]

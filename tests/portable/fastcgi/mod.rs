@@ -1,5 +1,6 @@
 //! The FastCGI responder over real sockets, with a handler of its own.
 
+mod full;
 mod process;
 mod requests;
 mod socket;
@@ -10,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::{self, JoinHandle};
 
-use comedor::fastcgi::{Handler, Limits, Outcome, Params, Refusal, Socket, serve};
+use comedor::fastcgi::{Handler, Limits, Outcome, Params, Places, Refusal, Socket, serve};
 use tempfile::TempDir;
 
 use crate::support::fastcgi::*;
@@ -43,13 +44,23 @@ impl Dummy {
 }
 
 impl Handler for Dummy {
-    fn handle(&self, params: &Params, body: &[u8]) -> Outcome {
+    fn handle(&self, params: &Params, body: &[u8], places: &Arc<Places>) -> Outcome {
         let mut gate = self.gate.lock().unwrap();
         gate.0 += 1;
         self.changed.notify_all();
         let (mut stdout, mut stderr) = (body.to_vec(), Vec::new());
         match params.get("DO") {
             Some(b"wait") => drop(self.changed.wait_while(gate, |(_, open)| !*open).unwrap()),
+            // Waits for the key that is the body.
+            Some(b"lock") => match places.wait((0, body.first().copied().unwrap_or(0).into())) {
+                Some(_waiting) => drop(self.changed.wait_while(gate, |(_, open)| !*open).unwrap()),
+                None => stdout = b"too many wait".to_vec(),
+            },
+            Some(b"lock and panic") => {
+                let _waiting = places.wait((0, 0));
+                drop(gate);
+                panic!("as asked")
+            }
             Some(b"panic") => {
                 drop(gate);
                 panic!("as asked")
@@ -138,4 +149,5 @@ fn answered(stdout: &str) -> Reply {
 }
 
 const WAIT: &[(&str, &str)] = &[("DO", "wait")];
+const LOCK: &[(&str, &str)] = &[("DO", "lock")];
 const EARLY: &[(&str, &str)] = &[("DO", "early")];

@@ -107,13 +107,18 @@ fn descriptors() -> usize {
     fs::read_dir("/proc/self/fd").unwrap().count()
 }
 
+/// The threads of the process.
+pub fn threads() -> usize {
+    fs::read_dir("/proc/self/task").unwrap().count()
+}
+
 /// Runs `scenario` in a process of its own: the test `name` of this binary, again.
-fn alone(name: &str, scenario: fn()) {
+pub fn alone(name: &str, scenario: impl FnOnce()) {
     if env::var_os("COMEDOR_TEST_ALONE").is_some() {
         return scenario();
     }
     let mut command = Command::new(env::current_exe().unwrap());
-    command.args([&format!("fastcgi::process::{name}"), "--exact", "--nocapture"]);
+    command.args([&format!("fastcgi::{name}"), "--exact", "--nocapture"]);
     let output = command.env("COMEDOR_TEST_ALONE", "1").output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && text.contains("1 passed"), "{text}");
@@ -121,7 +126,7 @@ fn alone(name: &str, scenario: fn()) {
 
 #[test]
 fn running_out_of_file_descriptors_causes_no_busy_loop() {
-    alone("running_out_of_file_descriptors_causes_no_busy_loop", || {
+    alone("process::running_out_of_file_descriptors_causes_no_busy_loop", || {
         let service = Service::start(Limits::default());
         let mut held = service.client();
         held.send(begin(true));
@@ -160,9 +165,8 @@ fn cpu_time() -> Duration {
 
 #[test]
 fn file_descriptors_and_threads_do_not_leak() {
-    alone("file_descriptors_and_threads_do_not_leak", || {
+    alone("process::file_descriptors_and_threads_do_not_leak", || {
         let service = Service::start(Limits { requests: 4, ..Limits::default() });
-        let threads = || fs::read_dir("/proc/self/task").unwrap().count();
         let mut client = service.client();
         client.ask(false, &[], b"");
         client.is_at_end();

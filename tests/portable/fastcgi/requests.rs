@@ -62,26 +62,6 @@ fn waiting_partial_and_idle_requests_do_not_delay_others() {
 }
 
 #[test]
-fn requests_over_the_limit_are_refused_immediately() {
-    let service = Service::start(Limits { requests: 3, ..Limits::default() });
-    let mut waiting = service.clients::<3>();
-    for client in &mut waiting {
-        client.send(request(true, WAIT, b""));
-    }
-    service.handler.wait_for(3);
-    let mut refused = service.client();
-    for _ in 0..20 {
-        assert_eq!(refused.ask(true, &[], b"x"), answered("Overloaded"));
-        assert_eq!(service.client().ask(false, &[], b"x"), answered("Overloaded"));
-    }
-    service.handler.open_gate();
-    for client in &mut waiting {
-        assert_eq!(client.reply(), answered(""));
-    }
-    assert_eq!(refused.ask(true, &[], b"x"), answered("x"));
-}
-
-#[test]
 fn a_panic_fails_only_its_own_request() {
     let service = Service::start(Limits { requests: 1, ..Limits::default() });
     let mut client = service.client();
@@ -229,35 +209,4 @@ fn idle_connections_and_partial_requests_time_out() {
     let mut hang_up = [PollFd::new(&unread.0, PollFlags::empty())];
     let patience = Timespec { tv_sec: 30, tv_nsec: 0 };
     assert_eq!(poll(&mut hang_up, Some(&patience)), Ok(1), "it is closed");
-}
-
-#[test]
-fn at_the_limit_a_new_connection_replaces_the_longest_idle_one() {
-    let service = Service::start(Limits { connections: 3, ..Limits::default() });
-    let mut kept = service.clients::<2>();
-    for client in &mut kept {
-        client.ask(true, &[], b"");
-    }
-    let mut half = service.client();
-    half.send(begin(true));
-    for _ in 0..5 {
-        assert_eq!(service.client().ask(false, &[], b"x"), answered("x"));
-    }
-    kept[0].is_at_end();
-    half.send([params(&[]), record(STDIN, b"")].concat());
-    assert_eq!(half.reply(), answered(""));
-}
-
-#[test]
-fn connections_over_the_limit_wait_until_one_is_closed() {
-    let service = Service::start(Limits { connections: 2, ..Limits::default() });
-    let mut half = service.clients::<2>();
-    for client in &mut half {
-        client.send(begin(true));
-    }
-    let mut next = service.client();
-    next.send(request(false, &[], b"x"));
-    let [_, second] = half;
-    drop(second);
-    assert_eq!(next.reply(), answered("x"));
 }

@@ -1,0 +1,130 @@
+//! The limits of one process.
+
+use std::time::Duration;
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// The limits of one process.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Concurrent handlers, without those that wait. Further requests are refused as
+    /// [`Refusal::Overloaded`](super::Refusal::Overloaded)
+    pub requests: usize,
+    /// Handlers that wait ([`Places::wait`](super::Places::wait))
+    pub waiting: usize,
+    /// Handlers that wait for the same key
+    pub waiting_for_one: usize,
+    /// Open connections. At the limit, one of them gives way to a new one: the one that has been idle
+    /// longest, else the one whose request has been arriving longest
+    pub connections: usize,
+    /// File descriptors that a handler has open at the same time
+    pub descriptors: usize,
+    /// Size of all parameters of a request, in bytes. Web servers have a lower limit for the header
+    /// fields, from which most parameters come
+    pub params: usize,
+    /// Size of a body that the handler accepts, in bytes. The rest of a longer body is discarded
+    pub body: usize,
+    /// Stack size of each thread except the first, in bytes
+    pub stack: usize,
+    /// Timeout of a connection without a request. Longer than the keep-alive timeout of web servers
+    pub idle: Duration,
+    /// Timeout of a request, from its first byte to its last
+    pub receive: Duration,
+    /// Timeout of sending without progress, and of reading the rest of the input before closing
+    pub send: Duration,
+    /// Timeout of the open connections after the signal to stop. Running handlers always finish
+    pub stop: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            requests: 64,
+            waiting: 256,
+            waiting_for_one: 64,
+            connections: 512,
+            // Of a write: the lock, the old file, the new one, its folder and a connection to Redis.
+            descriptors: 6,
+            params: 256 * 1024,
+            body: 1024 * 1024,
+            stack: 2 * 1024 * 1024,
+            idle: Duration::from_secs(180),
+            receive: Duration::from_secs(300),
+            send: Duration::from_secs(60),
+            stop: Duration::from_secs(10),
+        }
+    }
+}
+
+/// File descriptors of the process itself: standard streams, the listener and those of the server, and
+/// as many again that the program was started with.
+const OWN_DESCRIPTORS: usize = 32;
+
+impl Limits {
+    /// Threads of a process with these limits
+    pub fn threads(&self) -> usize {
+        self.requests + self.waiting + 1
+    }
+
+    /// File descriptors of a process with these limits
+    pub fn file_descriptors(&self) -> usize {
+        OWN_DESCRIPTORS + self.connections + (self.requests + self.waiting) * self.descriptors
+    }
+
+    /// These limits, as far as the process may open the file descriptors for them, and a line that says
+    /// so if they are lower. First raises its limit as far as it may.
+    pub(super) fn within_resources(&self) -> (Limits, Option<String>) {
+        let needed = self.file_descriptors();
+        let mut resource = getrlimit(Resource::Nofile);
+        if resource.current.is_some_and(|current| current < needed as u64) {
+            let most = resource.maximum.unwrap_or(u64::MAX).min(needed as u64);
+            _ = setrlimit(Resource::Nofile, Rlimit { current: Some(most), ..resource });
+            resource = getrlimit(Resource::Nofile);
+        }
+        match resource.current.and_then(|current| usize::try_from(current).ok()) {
+            Some(current) if current < needed => {
+                let limits = self.lowered(current);
+                let line = format!(
+                    "the limit of open files (RLIMIT_NOFILE) is {current} instead of {needed}: at most {} \
+                     connections, {} running and {} waiting requests",
+                    limits.connections, limits.requests, limits.waiting
+                );
+                (limits, Some(line))
+            }
+            _ => (self.clone(), None),
+        }
+    }
+
+    /// The same limits in proportion to `descriptors`.
+    fn lowered(&self, descriptors: usize) -> Limits {
+        let (part, whole) = (
+            descriptors.saturating_sub(OWN_DESCRIPTORS),
+            self.file_descriptors() - OWN_DESCRIPTORS,
+        );
+        let lower = |limit: usize| (limit * part / whole).max(1);
+        let waiting = lower(self.waiting);
+        Limits {
+            requests: lower(self.requests),
+            waiting,
+            waiting_for_one: self.waiting_for_one.min(waiting),
+            connections: lower(self.connections),
+            ..self.clone()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lowered_limits_need_at_most_the_existing_descriptors() {
+        let limits = Limits::default();
+        for descriptors in [64, 100, 256, 1024, limits.file_descriptors()] {
+            let lowered = limits.lowered(descriptors);
+            assert!(lowered.file_descriptors() <= descriptors, "{descriptors} {lowered:?}");
+        }
+        assert_eq!(limits.lowered(limits.file_descriptors()).connections, limits.connections);
+        assert_eq!(limits.lowered(0).connections, 1);
+    }
+}

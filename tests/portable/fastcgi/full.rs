@@ -1,0 +1,215 @@
+//! At the limits: of connections, of handlers that run, and of those that wait.
+
+use super::*;
+
+#[test]
+fn requests_over_the_limit_are_refused_immediately() {
+    let service = Service::start(Limits { requests: 3, ..Limits::default() });
+    let mut waiting = service.clients::<3>();
+    for client in &mut waiting {
+        client.send(request(true, WAIT, b""));
+    }
+    service.handler.wait_for(3);
+    let mut refused = service.client();
+    for _ in 0..20 {
+        assert_eq!(refused.ask(true, &[], b"x"), answered("Overloaded"));
+        assert_eq!(service.client().ask(false, &[], b"x"), answered("Overloaded"));
+    }
+    service.handler.open_gate();
+    for client in &mut waiting {
+        assert_eq!(client.reply(), answered(""));
+    }
+    assert_eq!(refused.ask(true, &[], b"x"), answered("x"));
+}
+
+#[test]
+fn handlers_that_wait_for_a_lock_leave_their_places_to_others() {
+    let limits = Limits {
+        requests: 1,
+        waiting: 5,
+        waiting_for_one: 3,
+        connections: 20,
+        ..Limits::default()
+    };
+    let service = Service::start(limits);
+    let mut waiting: Vec<Client> = b"aaabb"
+        .iter()
+        .enumerate()
+        .map(|(before, key)| {
+            let mut client = service.client();
+            client.send(request(true, LOCK, &[*key]));
+            service.handler.wait_for(before + 1);
+            client
+        })
+        .collect();
+    let full = answered("too many wait");
+    assert_eq!(service.client().ask(false, LOCK, b"a"), full, "for one lock");
+    assert_eq!(service.client().ask(false, LOCK, b"c"), full, "in all");
+    assert_eq!(service.client().ask(false, &[], b"x"), answered("x"));
+    service.handler.open_gate();
+    for (client, key) in waiting.iter_mut().zip(["a", "a", "a", "b", "b"]) {
+        assert_eq!(client.reply(), answered(key));
+    }
+    // All places are free again: to run, and to wait.
+    for client in &mut waiting {
+        assert_eq!(client.ask(true, LOCK, b"a"), answered("a"));
+    }
+}
+
+#[test]
+fn a_panic_frees_the_place_of_a_waiting_handler() {
+    let limits = Limits { requests: 1, waiting: 1, waiting_for_one: 1, ..Limits::default() };
+    let service = Service::start(limits);
+    service.handler.open_gate();
+    for _ in 0..5 {
+        let reply = service.client().ask(false, &[("DO", "lock and panic")], b"");
+        assert!(reply.stdout.starts_with("Panicked("), "{reply:?}");
+    }
+    assert_eq!(service.client().ask(false, LOCK, b"a"), answered("a"));
+}
+
+#[test]
+fn threads_of_waiting_handlers_end_after_the_burst() {
+    let limits = Limits { requests: 2, ..Limits::default() };
+    process::alone("full::threads_of_waiting_handlers_end_after_the_burst", move || {
+        let service = Service::start(limits);
+        let mut waiting = service.clients::<50>();
+        let most = process::threads() + 3;
+        for (before, client) in waiting.iter_mut().enumerate() {
+            client.send(request(true, LOCK, b"a"));
+            service.handler.wait_for(before + 1);
+        }
+        assert!(process::threads() > most);
+        service.handler.open_gate();
+        for client in &mut waiting {
+            client.reply();
+        }
+        // Ends when they have.
+        while process::threads() > most {
+            thread::yield_now();
+        }
+        assert_eq!(waiting[0].ask(true, &[], b"x"), answered("x"));
+    });
+}
+
+#[test]
+fn idle_connections_stay_open_if_no_other_client_comes() {
+    let service = Service::start(Limits { connections: 3, ..Limits::default() });
+    let mut kept = service.clients::<3>();
+    for _ in 0..2 {
+        for client in &mut kept {
+            assert_eq!(client.ask(true, &[], b"x"), answered("x"));
+        }
+    }
+}
+
+#[test]
+fn a_new_client_is_served_when_a_busy_connection_becomes_idle() {
+    let service = Service::start(Limits { connections: 2, ..Limits::default() });
+    let mut busy = service.clients::<2>();
+    for client in &mut busy {
+        client.send(request(true, WAIT, b""));
+    }
+    service.handler.wait_for(2);
+    let mut next = service.client();
+    next.send(request(false, &[], b"x"));
+    service.handler.open_gate();
+    assert_eq!(next.reply(), answered("x"));
+    for client in &mut busy {
+        assert_eq!(client.reply(), answered(""));
+    }
+}
+
+#[test]
+fn a_new_client_is_served_when_a_busy_connection_closes() {
+    let service = Service::start(Limits { connections: 2, ..Limits::default() });
+    let mut busy = service.clients::<2>();
+    for client in &mut busy {
+        client.send(request(false, WAIT, b""));
+    }
+    service.handler.wait_for(2);
+    let mut next = service.client();
+    next.send(request(false, &[], b"x"));
+    service.handler.open_gate();
+    assert_eq!(next.reply(), answered("x"));
+}
+
+#[test]
+fn at_the_limit_a_new_connection_replaces_the_longest_idle_one() {
+    let service = Service::start(Limits { connections: 3, ..Limits::default() });
+    let mut half = service.client();
+    half.send(begin(true));
+    let mut kept = service.clients::<2>();
+    for client in &mut kept {
+        client.ask(true, &[], b"");
+    }
+    let mut next = service.client();
+    assert_eq!(next.ask(true, &[], b"x"), answered("x"));
+    kept[0].is_at_end();
+    assert_eq!(kept[1].ask(true, &[], b"x"), answered("x"));
+    half.send([params(&[]), record(STDIN, b"")].concat());
+    assert_eq!(half.reply(), answered(""));
+}
+
+#[test]
+fn without_an_idle_one_it_replaces_the_one_whose_request_has_been_arriving_longest() {
+    let service = Service::start(Limits { connections: 4, ..Limits::default() });
+    let mut early = service.client();
+    // The rest of this request is arriving, after its answer.
+    let part = [begin(false), params(EARLY), stream(STDIN, &vec![b'x'; 1_100_000])].concat();
+    assert_eq!(early.send(&part).reply(), answered("early"));
+    let parts = [
+        [begin(true), params(&[]), record(STDIN, b"bo")].concat(),
+        [begin(false), record(PARAMS, b"\x01")].concat(),
+        Vec::new(),
+    ];
+    let mut arriving = parts.map(|part| {
+        let mut client = service.client();
+        // The answer to the management record shows that the part was received.
+        client.send([part, vec![1, 99, 0, 0, 0, 0, 0, 0]].concat()).record();
+        client
+    });
+    let mut busy: Vec<Client> = Vec::new();
+    for closed in 0..4 {
+        let mut client = service.client();
+        client.send(request(true, WAIT, b"x"));
+        service.handler.wait_for(closed + 2);
+        busy.push(client);
+        match closed {
+            0 => early.is_at_end(),
+            1 => assert_eq!(arriving[0].reply(), answered("Overloaded")),
+            _ => {}
+        }
+        if closed > 0 {
+            arriving[closed - 1].is_at_end();
+        }
+    }
+    service.handler.open_gate();
+    for client in &mut busy {
+        assert_eq!(client.reply(), answered("x"));
+    }
+}
+
+#[test]
+fn connections_that_do_not_read_their_answers_give_way_last() {
+    let service = Service::start(Limits { connections: 3, ..Limits::default() });
+    let mut unread = service.clients::<2>();
+    for client in &mut unread {
+        client.send(request(false, &[("DO", "large")], b""));
+    }
+    service.handler.wait_for(2);
+    let mut half = service.client();
+    half.send(begin(true));
+    let mut next = service.clients::<2>();
+    for client in &mut next {
+        client.send(request(true, WAIT, b"x"));
+    }
+    service.handler.wait_for(4);
+    half.is_at_end();
+    service.handler.open_gate();
+    for client in &mut next {
+        assert_eq!(client.reply(), answered("x"));
+    }
+    let whole = unread.map(|mut client| client.received().len() > LARGE);
+    assert_eq!(whole.iter().filter(|whole| **whole).count(), 1, "one gave way");
+}
