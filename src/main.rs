@@ -10,7 +10,7 @@ use std::process::exit;
 use cli::Rest;
 use comedor::Strings;
 use comedor::cgi::input::{self, StandardInput};
-use comedor::cgi::{Output, Variables};
+use comedor::cgi::{MAX_BODY, Output, Variables};
 use comedor::config::Config;
 use comedor::end_of_file;
 use comedor::error::Error;
@@ -47,8 +47,9 @@ fn run(arguments: Strings) -> u8 {
 #[cold]
 fn serve_fastcgi(socket: Socket) -> u8 {
     comedor::ignore_file_size_signal();
+    let limits = Limits { body: MAX_BODY, ..Limits::default() };
     let served = comedor::block_stop_signals()
-        .and_then(|stop| fastcgi::serve(socket, &Responder::default(), &Limits::default(), stop));
+        .and_then(|stop| fastcgi::serve(socket, &Responder::default(), &limits, stop));
     match served {
         Ok(()) => 0,
         Err(error) => fail(&format!("FastCGI: {error}")),

@@ -37,9 +37,10 @@ impl Handler for Responder {
     fn refuse(&self, params: &Params, why: Refusal) -> Outcome {
         let error = match why {
             Refusal::Overloaded => Error::overloaded(),
-            Refusal::ParamsTooLarge => Error::too_large(
-                "The header fields of the request are larger than 256 KiB in total.",
-            ),
+            Refusal::ParamsTooLarge(limit) => Error::too_large(format!(
+                "The header fields of the request are larger than {} KiB in total.",
+                limit >> 10
+            )),
             Refusal::ParamsMalformed => Error::internal("malformed FastCGI parameters"),
             Refusal::Panicked(message) => Error::perhaps_stored(message),
         };

@@ -11,6 +11,7 @@ mod response;
 mod variables;
 
 pub(crate) use cors::Cors;
+pub use request::MAX_BODY;
 pub(crate) use request::Request;
 pub use response::Output;
 pub(crate) use response::Response;

@@ -95,8 +95,8 @@ pub struct Outcome {
 pub enum Refusal {
     /// [`Limits::requests`] handlers are running, or its connection gave way to a new one
     Overloaded,
-    /// The parameters are longer in total than [`Limits::params`]
-    ParamsTooLarge,
+    /// The parameters are longer in total than this limit ([`Limits::params`])
+    ParamsTooLarge(usize),
     /// The length of a name or value exceeds the data
     ParamsMalformed,
     /// The handler panicked: the message with the source location

@@ -261,7 +261,7 @@ impl<'l> Protocol<'l> {
 
     fn request(&self, incoming: Incoming) -> Request {
         let params = if incoming.params.len() > self.limits.params {
-            Err(Refusal::ParamsTooLarge)
+            Err(Refusal::ParamsTooLarge(self.limits.params))
         } else {
             Params::parse(incoming.params).ok_or(Refusal::ParamsMalformed)
         };

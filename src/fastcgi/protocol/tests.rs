@@ -205,7 +205,7 @@ fn each_input_has_the_expected_result() {
         (
             "parameters over the limit are refused before the body",
             vec![begin(1, 1, 1), params(1, &[0; 90]), params(1, &[0; 90]), params(1, b"")],
-            vec![Request { is_whole: false, ..refused(Refusal::ParamsTooLarge) }],
+            vec![Request { is_whole: false, ..refused(Refusal::ParamsTooLarge(100)) }],
             none(),
             false,
         ),
