@@ -160,6 +160,6 @@ pub fn parent(path: &Path) -> &Path {
 }
 
 /// Flushes the entries of the folder of `path` to disk.
-fn flush_parent(path: &Path) -> io::Result<()> {
+pub fn flush_parent(path: &Path) -> io::Result<()> {
     File::open(parent(path))?.sync_all()
 }

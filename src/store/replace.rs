@@ -22,22 +22,17 @@ use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::fs::{CWD, OFlags, RenameFlags, renameat_with};
 use rustix::io::Errno;
 
-use super::Error;
 use super::access::{self, Credentials, Ownership};
 use super::attributes::Attributes;
-use super::data_file::{Snapshot, is_same, parent};
+use super::data_file::{Snapshot, flush_parent, is_at, is_same, parent};
 use super::lease::Lease;
 use super::lock::{TIMEOUT, WriteLock};
-use crate::lock;
-
-/// The timeout for the lock of a folder if there is no temporary file. Other writers hold it for
-/// microseconds then, but any user who can read the folder can take it and keep it.
-const SHORT_TIMEOUT: Duration = Duration::from_millis(200);
+use super::{Error, RETRIES};
+use crate::{lock, shared_file};
 
 /// The result of an attempt to replace a file.
 #[derive(Debug, PartialEq)]
@@ -75,7 +70,8 @@ fn exchange(
     };
     let is_unmodified =
         snapshot.is_at(path)? && snapshot.is_unmodified().map_err(Error::io("read again", path))?;
-    if !lock.is_held() || !is_unmodified || lease.is_breaking() {
+    let is_ours = lock.is_held() && temporary.is_at(&temporary.path);
+    if !is_ours || !is_unmodified || lease.is_breaking() {
         return Ok(Attempt::Conflict);
     }
     match renameat_with(CWD, &temporary.path, CWD, path, RenameFlags::EXCHANGE) {
@@ -100,8 +96,11 @@ fn exchange(
         && snapshot.is_at(&temporary.path).unwrap_or(false)
         && snapshot.is_unmodified().unwrap_or(false);
     if is_ours {
-        let flushed = temporary.flush_folder(path);
+        let flushed = flush(path);
         if !lease.is_breaking() {
+            drop(lease);
+            // If this fails, the next writer removes it.
+            _ = fs::remove_file(&temporary.path);
             return flushed;
         }
     }
@@ -114,7 +113,7 @@ fn exchange(
 }
 
 fn put_new(path: &Path, temporary: &Temporary, lock: &WriteLock) -> Result<Attempt, Error> {
-    if !lock.is_held() {
+    if !(lock.is_held() && temporary.is_at(&temporary.path)) {
         return Ok(Attempt::Conflict);
     }
     let moved = match renameat_with(CWD, &temporary.path, CWD, path, RenameFlags::NOREPLACE) {
@@ -134,32 +133,28 @@ fn settle(moved: io::Result<()>, path: &Path, temporary: &Temporary) -> Result<A
             ErrorKind::NotFound | ErrorKind::AlreadyExists => Ok(Attempt::Conflict),
             _ => Err(Error::io("rename to", path)(error)),
         },
-        _ => temporary.flush_folder(path),
+        _ => flush(path),
     }
 }
 
+/// Flushes the folder of `path`, so that a replacement survives a power cut.
+fn flush(path: &Path) -> Result<Attempt, Error> {
+    flush_parent(path).map_err(Error::unflushed("flush the folder", path))?;
+    Ok(Attempt::Replaced)
+}
+
 /// The new file under its temporary name. It is on the same file system as the file that it replaces.
-/// Every writer uses the same name, so that leftovers do not accumulate. When dropped, the file of this
-/// name is removed: the new one, or after an exchange the old one.
+/// Every writer uses the same name, so that leftovers do not accumulate. Removed when dropped.
 struct Temporary {
     path: PathBuf,
+    /// Locked, see [`remove_leftover`]
     file: File,
     created: Metadata,
-    /// Locked as long as the name is in use. If the aulario's lock file is deleted, two writers have
-    /// one each, and this lock keeps the second from removing the file of the first.
-    folder: File,
 }
 
 impl Temporary {
-    /// Creates it with the owner, group, mode and attributes of the file of `snapshot`. An existing
-    /// temporary file is from a writer that was killed, once the lock of the folder is taken.
+    /// Creates it with the owner, group, mode and attributes of the file of `snapshot`.
     fn create(path: &Path, snapshot: Option<&Snapshot>) -> Result<Temporary, Error> {
-        let folder = File::open(parent(path)).map_err(Error::io("open the folder of", path))?;
-        let lock_folder = |timeout| {
-            let taken = lock::take(&folder, lock::Kind::Exclusive, timeout);
-            taken.map_err(Error::io("lock the folder of", path))
-        };
-        let is_locked = lock_folder(SHORT_TIMEOUT)?;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let temporary = path.with_file_name(format!(".{name}.tmp"));
         // The mode of the old file is set after the owner.
@@ -169,25 +164,21 @@ impl Temporary {
             created.as_ref().is_err_and(|error| error.kind() == ErrorKind::AlreadyExists)
         };
         let mut created = create();
-        if is_existing(&created) {
-            if !is_locked && !lock_folder(TIMEOUT)? {
-                return Err(Error::Busy);
-            }
-            match fs::remove_file(&temporary) {
-                Err(error) if error.kind() != ErrorKind::NotFound => {
-                    return Err(Error::io("remove", &temporary)(error));
-                }
-                _ => created = create(),
-            }
-            // Another writer was faster: on a network file system, where the lock of the folder does
-            // not reach other servers.
+        for _ in 0..RETRIES {
             if is_existing(&created) {
-                return Err(Error::Busy);
+                remove_leftover(&temporary, path)?;
+                created = create();
             }
+        }
+        if is_existing(&created) {
+            return Err(Error::Busy);
         }
         let file = created.map_err(Error::io("create", &temporary))?;
         let created = file.metadata().map_err(Error::io("stat", &temporary))?;
-        let temporary = Temporary { path: temporary, file, created, folder };
+        let temporary = Temporary { path: temporary, file, created };
+        // If this fails, another writer takes the file for a leftover and removes it, which is noticed
+        // before the exchange.
+        _ = fs2::FileExt::try_lock_exclusive(&temporary.file);
         if let Some(snapshot) = snapshot {
             temporary.keep_access(snapshot, path)?;
         }
@@ -216,7 +207,7 @@ impl Temporary {
         attributes: &Attributes,
         path: &Path,
     ) -> Result<Ownership, Error> {
-        let folder = self.folder.metadata().map_err(Error::io("stat the folder of", path))?;
+        let folder = fs::metadata(parent(path)).map_err(Error::io("stat the folder of", path))?;
         let user = Credentials::of_process();
         let acl = attributes.acl(old.mode);
         let access = acl.and_then(|acl| access::of_replacement(old, &acl, (&folder).into(), &user));
@@ -240,17 +231,45 @@ impl Temporary {
     fn is_at(&self, path: &Path) -> bool {
         fs::symlink_metadata(path).is_ok_and(|found| is_same(&found, &self.created))
     }
-
-    /// Flushes the folder, so that the replacement of `path` survives a power cut.
-    fn flush_folder(&self, path: &Path) -> Result<Attempt, Error> {
-        self.folder.sync_all().map_err(Error::unflushed("flush the folder", path))?;
-        Ok(Attempt::Replaced)
-    }
 }
 
 impl Drop for Temporary {
     fn drop(&mut self) {
         // If this fails, the next writer removes it.
-        _ = fs::remove_file(&self.path);
+        if self.is_at(&self.path) {
+            _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Removes the temporary file of a writer that was killed.
+///
+/// If the lock file of the aulario was deleted, two writers have a lock each, and the temporary file may
+/// be in use. So a writer also locks its new file: it has the temporary name before the exchange, and
+/// the name of the data file after it. This waits for both locks.
+fn remove_leftover(temporary: &Path, path: &Path) -> Result<(), Error> {
+    let mut locked: Vec<(File, Metadata)> = Vec::new();
+    for name in [temporary, path] {
+        // What this user cannot read is the leftover of another user.
+        let Ok(file) = shared_file::open(OFlags::RDONLY, name) else { continue };
+        let metadata = file.metadata().map_err(Error::io("stat", name))?;
+        // On NFS a new file has both names for a moment.
+        if locked.iter().any(|(_, other)| is_same(other, &metadata)) {
+            continue;
+        }
+        if !lock::take(&file, lock::Kind::Exclusive, TIMEOUT).map_err(Error::io("lock", name))? {
+            return Err(Error::Busy);
+        }
+        if !is_at(name, &metadata)? {
+            // The other writer has finished, and a third one may have started.
+            return Ok(());
+        }
+        locked.push((file, metadata));
+    }
+    match fs::remove_file(temporary) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(Error::io("remove", temporary)(error))
+        }
+        _ => Ok(()),
     }
 }

@@ -239,7 +239,7 @@ fn deleted_or_replaced_lock_file_loses_no_acknowledged_write() {
     let stored: Vec<&str> =
         types["menu_types"].as_array().unwrap().iter().map(|t| t["id"].as_str().unwrap()).collect();
     let acknowledged = acknowledged.into_inner().unwrap();
-    assert!(acknowledged.len() > 50, "{}", acknowledged.len());
+    assert!(acknowledged.len() > 20, "{}", acknowledged.len());
     for id in &acknowledged {
         assert!(stored.contains(&id.as_str()), "{id} was acknowledged and is lost");
     }
@@ -257,7 +257,7 @@ fn writer_starts_over_if_its_lock_file_is_deleted() {
     let answer = first.stopped("fsync:when=1", |_| {
         fs::remove_file(school.path(LOCK)).unwrap();
         let other = other.insert(second.traced(&["flock"], &[]));
-        // It has a lock of its own, and now waits for that of the folder.
+        // It has a lock of its own, and now waits for that of the temporary file.
         other.wait_for(&["EAGAIN"]);
     });
     answer.ok();
@@ -295,13 +295,16 @@ fn file_is_complete_after_a_kill_even_if_the_lock_file_was_deleted() {
     second.answer().0.ok();
 }
 
-/// As any user can who may read the folder.
+/// As any user can who may read them.
 #[test]
-fn lock_on_the_folder_of_a_file_stops_no_writer() {
+fn lock_on_a_file_or_its_folder_stops_no_writer() {
     let school = School::new();
     school.save(save("old"));
-    let folders = [DAY, TYPES].map(|path| File::open(school.path(path).parent().unwrap()).unwrap());
-    folders.iter().for_each(|folder| folder.lock().unwrap());
+    school.post("rename_menu_type").json(&json!({"id": "basal", "label": "A"})).run().ok();
+    let files = [DAY, TYPES].map(|path| school.path(path));
+    let folders = files.clone().map(|path| path.parent().unwrap().to_owned());
+    let locked: Vec<File> = files.iter().chain(&folders).map(|p| File::open(p).unwrap()).collect();
+    locked.iter().for_each(|file| file.lock().unwrap());
     let started = Instant::now();
     school.save(save("new"));
     school.post("rename_menu_type").json(&json!({"id": "basal", "label": "B"})).run().ok();
@@ -353,7 +356,7 @@ fn temporary_file_may_be_removed_or_created_by_another_program() {
     assert_eq!(removed, 1, "the leftover");
     school.write(TEMPORARY, "half");
     let create = |_: &str| school.write(TEMPORARY, "other");
-    write.stopped("unlink:when=1", create).fails("BUSY");
+    write.stopped("unlink:when=1", create).ok();
 }
 
 #[test]
