@@ -143,6 +143,8 @@ class Workload:
             answers[answer.status] += 1
             if answer.status != 200 and not answer.is_busy:
                 self.fault(f"gap: {answer}")
+            if is_kept is None:
+                continue
             if at == LAST_LOOK or not was_first:
                 late[is_kept] += 1
                 continue
@@ -155,8 +157,9 @@ class Workload:
                  lost=late[False])
 
     def save_at(self, at, number):
-        """Stops the program at a system call, and saves. Whether PHP's plate is there in the end,
-        whether PHP had saved before the program continued, and the answer.
+        """Stops the program at a system call, and saves. Whether PHP's plate is there in the end (None
+        if the program did not get that far), whether PHP had saved before the program continued, and
+        the answer.
         """
         ours, theirs = self.mounts if number % 2 else reversed(self.mounts)
         date = "2026-10-01"
@@ -171,7 +174,7 @@ class Workload:
             if answer.status == 200:
                 raise RuntimeError(f"not stopped at {at}: {answer.text}")
             # It failed before that call.
-            return True, answer
+            return None, None, answer
         plates = {f"php{number}": {"name": "php"}}
         day = json.dumps({"date": date, "menus": {"basal": {"plates": plates}}})
         php = f"{PHP} {shlex.quote(SAVE)} {path} {shlex.quote(day)}"
@@ -312,7 +315,8 @@ class Together:
         """How many acknowledged writes are not in the files, on either mount."""
         lost = 0
         for mount in self.mounts:
-            command = f"cd {school.AULARIOS} && tar c . | base64; cd /"
+            # Its warnings (a file time changed) are not part of the archive.
+            command = f"tar c -C {school.AULARIOS} . 2> /tmp/tar | base64"
             _, archive = mount.shells[0].run(command)
             findings = school.Findings()
             school.judge(self.writes, 0, school.read_tar(base64.b64decode(archive)), findings)
