@@ -20,6 +20,8 @@ MODULES = "crc32c_generic virtio_pci virtio_blk virtio_console ext4".split()
 END = b"\n--end-of-output-- "
 # Seconds without any output after which a machine counts as dead.
 TIMEOUT = 300
+# Runs a command that ends with this program, however that ends.
+WITH_US = "setpriv --pdeathsig KILL".split()
 
 
 def release_build():
@@ -154,6 +156,12 @@ class Shell:
             if at >= 0 and output.endswith(b"\n"):
                 return int(output[at + len(END) :]), bytes(output[:at])
 
+    def must(self, command):
+        """Runs a command that must succeed."""
+        status, output = self.run(f"{{ {command}\n}} 2>&1")
+        if status != 0:
+            raise RuntimeError(f"{command}: {output.decode(errors='replace')}")
+
 
 def file_node(prefix, path):
     """QEMU's options for a block device in a file, which may stay in this machine's page cache."""
@@ -161,15 +169,21 @@ def file_node(prefix, path):
     return ",".join(prefix + option for option in options)
 
 
+NO_DISK = "driver=null-co"
+
+
 class Machine:
-    """A virtual machine with a number of shells, and one disk of the block device `drive`."""
+    """A virtual machine with a number of shells, and one disk of the block device `drive`.
+
+    `enter` is a command that starts it elsewhere; `cards` are network cards, each with a NAT to there.
+    """
 
     disk = "/dev/vda"
 
-    def __init__(self, debian, initramfs, drive, shells, console, shell="sh"):
+    def __init__(self, debian, initramfs, drive, shells, console, shell="sh", enter=(), cards=0):
         share = debian.root / "usr/share"
         ours, theirs = zip(*(socket.socketpair() for _ in range(shells)))
-        command = debian.program("qemu-system-x86_64")
+        command = [*WITH_US, *enter, *debian.program("qemu-system-x86_64")]
         command += ["-L", f"{share}/qemu", "-L", f"{share}/seabios"]
         command += "-nodefaults -no-user-config -display none -nic none -machine q35 -m 768".split()
         command += accelerator()
@@ -188,6 +202,9 @@ class Machine:
         for number, end in enumerate(theirs):
             command += ["-chardev", f"socket,id=port{number},fd={end.fileno()}"]
             command += ["-device", f"virtserialport,chardev=port{number}"]
+        for number in range(cards):
+            command += ["-netdev", f"user,id=card{number}"]
+            command += ["-device", f"virtio-net-pci,netdev=card{number},romfile="]
         self.process = subprocess.Popen(
             command,
             pass_fds=[end.fileno() for end in theirs],
@@ -196,7 +213,11 @@ class Machine:
         )
         for end in theirs:
             end.close()
-        self.shells = [Shell(end) for end in ours]
+        try:
+            self.shells = [Shell(end) for end in ours]
+        except BaseException:
+            self.__exit__()
+            raise
 
     def __enter__(self):
         return self

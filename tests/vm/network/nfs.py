@@ -12,10 +12,11 @@ from workload import SHELLS, Mount
 PACKAGES, MODULES, PROGRAMS = ["iproute2", "php-cli"], ["nfsd", "nfsv4", "veth"], ["ip", "php"]
 DISK_SIZE = 512 << 20
 
+FOLDERS = "mkdir -p /tmp /one /two /run/netns"
 # The caches in /proc/net/rpc are those that rpc.mountd fills: who the clients are, and what the file
 # system with the number 0 is. 9218 (0x2402): fsid, no_subtree_check, insecure; root is not mapped.
 SERVER = r"""
-mkdir -p /tmp /export /one /two /run/netns /var/lib/nfs/v4recovery &&
+mkdir -p /export /var/lib/nfs/v4recovery &&
 mount -t ext4 /dev/vda /export && mount -t nfsd nfsd /proc/fs/nfsd &&
 echo 10 > /proc/fs/nfsd/nfsv4gracetime && cd /proc/net/rpc &&
 echo 'nfsd 10.0.1.2 2147483647 clients' > auth.unix.ip/channel &&
@@ -35,11 +36,13 @@ CLIENT = """
 /bin/ip addr add 10.0.{number}.1/24 dev {name} && /bin/ip link set {name} up &&
 /bin/ip -n {name} addr add 10.0.{number}.2/24 dev eth0 && /bin/ip -n {name} link set eth0 up &&
 nsenter --net=/run/netns/{name} unshare --uts sh -c '
-    hostname {name} && mount -t nfs4 -o vers=4.2,{options} 10.0.{number}.1:/ /{name}'"""
+    hostname {name} && mount -t nfs4 -o {options} 10.0.{number}.1:/ /{name}'"""
 
 
-class Network:
-    """The machine; entered, it is the two mounts."""
+class NFS:
+    """Entered, it is the two mounts."""
+
+    victims = [None]
 
     def __init__(self, folder, program, options):
         debian = Debian(folder / "debian", PACKAGES, MODULES, PROGRAMS)
@@ -50,18 +53,26 @@ class Network:
         subprocess.run([*debian.program("mkfs.ext4"), "-q", disk], check=True)
         drive, console = file_node("", disk), folder / "console"
         self.machine = Machine(debian, initramfs, drive, 2 * SHELLS, console)
-        self.options = options
+        self.options = ",".join(["vers=4.2", *options])
 
     def __enter__(self):
         shells = self.machine.shells
         clients = [CLIENT.format(name=name, number=number, options=self.options)
                    for number, name in enumerate(("one", "two"), 1)]
-        for command in [SERVER, *clients, TRACE]:
-            status, output = shells[0].run(f"{{ {command}\n}} 2>&1")
-            if status != 0:
-                self.machine.__exit__()
-                raise RuntimeError(f"{command}: {output.decode(errors='replace')}")
+        try:
+            for command in [FOLDERS, SERVER, *clients, TRACE]:
+                shells[0].must(command)
+        except BaseException:
+            self.machine.__exit__()
+            raise
         return Mount("/one", shells[:SHELLS]), Mount("/two", shells[SHELLS:])
+
+    def crash(self):
+        """Unplugs the first client."""
+        self.machine.shells[-1].must("/bin/ip link set one down")
+
+    def reconnect(self):
+        self.machine.shells[-1].must("/bin/ip link set one up")
 
     def __exit__(self, error, *_):
         if error is None:

@@ -12,6 +12,7 @@ folders show the same files; `data` and `sessions` are made there.
   gap(count)               PHP saves on the one mount while the program on the other is between its
                            reading and its last look; a save that a lease delays, or that comes after
                            the last look, is only counted
+  speed(count)             `count` saves and reads on one mount, for their time
   sessions(count)          PHP replaces and deletes a session on the one mount that the program reads
                            on the other
 
@@ -190,6 +191,17 @@ class Workload:
         _, content = theirs.shells[0].run(f"cat {path}")
         return f'"php{number}"' in content.decode(errors="replace"), was_first, Answer(output)
 
+    def speed(self, count):
+        """One client without others, by CGI."""
+        shell, rates = self.mounts[0].shells[0], {}
+        save = school.save(self.random, "aula1", "2026-10-02", ["speed"], "speed").command()
+        read = "get 'action=get_menu&aulario=aula1&date=2026-10-02'"
+        for name, command in {"saves": save, "reads": read}.items():
+            started = time.monotonic()
+            shell.run(f"for n in $(seq {count}); do {command}\ndone > /tmp/answers")
+            rates[f"{name}_per_second"] = round(count / (time.monotonic() - started))
+        self.add("speed of one client by CGI", **rates)
+
     def sessions(self, count):
         one, two = self.mounts
         answers, stop = Counter(), f"{one.folder}/stop"
@@ -218,7 +230,8 @@ class Together:
         self.each = -(-count // (WRITERS * len(self.mounts)))
         self.count, self.done = self.each * WRITERS * len(self.mounts), 0
         self.lock, self.ended = threading.Lock(), threading.Event()
-        self.writes, self.counts, self.slowest = [], Counter(), 0
+        self.writes, self.counts = [], Counter()
+        self.slowest_write = self.slowest_read = 0
 
     def run(self):
         shells = [shell for mount in self.mounts for shell in mount.shells[:WRITERS]]
@@ -237,7 +250,8 @@ class Together:
         self.workload.add("together", writes=len(self.writes), acknowledged=counts["acknowledged"],
                           lost=lost, BUSY=counts["busy"], errors=counts["errors"], reads=counts["reads"],
                           old_or_failed_reads=counts["old"], ESTALE_in_a_third=self.workload.stale(),
-                          s_the_slowest_write=round(self.slowest, 1))
+                          s_the_slowest_write=round(self.slowest_write, 1),
+                          s_the_slowest_read=round(self.slowest_read, 1))
 
     def writes_of(self, writer):
         """Menu types and plates that no other write sets. A day is new to both mounts at once."""
@@ -277,7 +291,7 @@ class Together:
         while True:
             started = time.monotonic()
             answer = Answer(shell.run(write.command())[1])
-            self.slowest = max(self.slowest, time.monotonic() - started)
+            self.slowest_write = max(self.slowest_write, time.monotonic() - started)
             if not answer.is_busy:
                 return answer
             self.counts["busy"] += 1
@@ -298,7 +312,10 @@ class Together:
             query = f"action=get_menu_types&aulario={last.aulario}"
             if not last.file.endswith(school.TYPES):
                 query = f"action=get_menu&aulario={last.aulario}&date={last.body['date']}&menu=basal"
+            started = time.monotonic()
             answer = Answer(shell.run(f"under='{under}'; get '{query}'")[1])
+            with self.lock:
+                self.slowest_read = max(self.slowest_read, time.monotonic() - started)
             self.counts["reads"] += 1
             found = set()
             if answer.status == 200:
