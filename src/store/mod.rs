@@ -10,7 +10,7 @@
 //! | `<aulario>/.comedor.lock` | locked by a writer; never deleted or replaced |
 //!
 //! The PHP application writes the same files, truncating them in place, without a lock. So a read
-//! may see a partial write and is repeated ([`mod@file`]). A write replaces the file atomically,
+//! may see a partial write and is repeated ([`data_file`]). A write replaces the file atomically,
 //! unless the application modified it in the meantime ([`mod@replace`]).
 
 pub(crate) mod access;
