@@ -11,7 +11,7 @@ use crate::support::*;
 /// Every Markdown file of the repository, by its path in it.
 fn documents() -> BTreeMap<PathBuf, String> {
     let mut documents = BTreeMap::new();
-    for folder in ["", "docs", "benches"] {
+    for folder in ["", "docs", "benches", "tests"] {
         for entry in fs::read_dir(Path::new(REPOSITORY).join(folder)).unwrap() {
             let path = entry.unwrap().path();
             if path.extension().is_some_and(|extension| extension == "md") {
