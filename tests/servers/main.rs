@@ -2,6 +2,8 @@
 //! an administrator see it. Needs root, the web servers and PHP: `cargo test --test servers`.
 
 use std::fs::{self, File, Permissions};
+use std::io::Write;
+use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 use std::thread;
@@ -185,6 +187,31 @@ fn caddy_with_php_fpm_and_a_socket_of_the_program() {
         site.start_responder_with_a_path();
         let (status, answer) = site.curl(&[&read]);
         assert!(status == 400 && answer.contains("INVALID_SESSION"), "{status} {answer}");
+    }
+}
+
+#[test]
+fn caddy_with_slow_uploads_serves_others() {
+    for program in CADDIES {
+        let site = caddy(program, "import comedor.caddyfile\n php_fastcgi FPM");
+        let before = site.descriptors();
+        let (host, port) = ("127.0.0.1", site.port);
+        let part = format!(
+            "POST /api/comedor.php HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Length: 1000\r\n\r\n{{"
+        );
+        let slow: Vec<TcpStream> = (0..530)
+            .map(|_| {
+                let mut client = TcpStream::connect((host, port)).unwrap();
+                client.write_all(part.as_bytes()).unwrap();
+                client
+            })
+            .collect();
+        for _ in 0..10 {
+            let (status, answer) = site.curl(&[&site.api("action=get_menu_types&aulario=aula1")]);
+            assert!(status == 400 && answer.contains("INVALID_SESSION"), "{status} {answer}");
+        }
+        assert!(site.descriptors() < before + 50, "uploads wait in Caddy");
+        drop(slow);
     }
 }
 

@@ -89,7 +89,11 @@ pub fn caddy_on(program: &str, mut site: Site, address: &str, lines: &str, more:
     // Its own folder may be closed to the user of the web server.
     let copy = site.path().join("caddy");
     output(Command::new("install").arg(program).arg(&copy), "coreutils");
-    let example = site.fill("examples/Caddyfile.example", Settings::File);
+    let mut example = site.fill("examples/Caddyfile.example", Settings::File);
+    if program != CADDIES[0] {
+        example = example.replace("buffer_requests", "").replace("max_buffer_size 2MB", "");
+        example = example.replace("#request_buffers", "request_buffers");
+    }
     site.write("comedor.caddyfile", &example);
     site.start_fpm("fpm.sock");
     site.start_responder_with_a_path();
@@ -166,6 +170,13 @@ impl Site {
     fn program(&self, name: &str, arguments: &[&str]) -> Command {
         let path = self.path().join("cgi").join(name);
         self.command(*WWW_DATA, name, path.to_str().unwrap(), arguments)
+    }
+
+    /// The open file descriptors of the program.
+    pub fn descriptors(&self) -> usize {
+        let responder = self.responder.lock().unwrap();
+        let process = responder.as_ref().expect("a responder").process.id();
+        fs::read_dir(format!("/proc/{process}/fd")).unwrap().count()
     }
 
     /// Stops the program. It exits with status 0.
