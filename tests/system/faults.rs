@@ -186,7 +186,7 @@ fn a_kill_at_any_system_call_leaves_the_old_or_the_new_file() {
 #[test]
 fn the_answer_is_correct_after_an_error_of_any_system_call() {
     // Those on files. The tests of the responder cover the calls on its connections.
-    const CALLS: [&str; 26] = [
+    const CALLS: [&str; 28] = [
         "openat",
         "open",
         "read",
@@ -202,6 +202,8 @@ fn the_answer_is_correct_after_an_error_of_any_system_call() {
         "fcntl",
         "mkdir",
         "fstat",
+        "lstat",
+        "stat",
         "newfstatat",
         "statx",
         "ftruncate",
