@@ -11,6 +11,7 @@ use crate::support::site::{Php, Settings, Site, apache_on, files_in, lighttpd_on
 use crate::support::{ADMIN, REPOSITORY, Value, json, output, session};
 
 pub const FLOOR: &str = "floor, CGI";
+pub const FLOOR_MUSL: &str = "floor, CGI, musl";
 pub const FLOOR_NOT_EARLY: &str = "floor, LEAVE_EARLY=off";
 pub const FLOOR_FASTCGI: &str = "floor, FastCGI";
 pub const COMEDOR: &str = "comedor, CGI";
@@ -235,16 +236,17 @@ pub fn php_cgi() -> Result<PathBuf, String> {
     fs::canonicalize("/usr/bin/php-cgi").map_err(|error| format!("/usr/bin/php-cgi: {error}"))
 }
 
-/// Compiles the program that only answers with `size` bytes: `floor` or `floor-fastcgi`.
-pub fn floor(name: &str, size: usize, to: &Path) -> Result<(), String> {
+/// Compiles the program that only answers with `size` bytes, `floor` or `floor-fastcgi`, with `cc` or
+/// `musl-gcc`.
+pub fn floor(name: &str, compiler: &str, size: usize, to: &Path) -> Result<(), String> {
     attempt(|| {
         let source = format!("{REPOSITORY}/benches/{name}.c");
-        let mut compiler = Command::new("cc");
+        let mut compiler = Command::new(compiler);
         compiler.args(["-O2", "-static", &format!("-DSIZE={size}"), "-o"]).arg(to).arg(source);
         if name == "floor-fastcgi" {
             compiler.arg("-lfcgi");
         }
-        output(&mut compiler, "gcc libc6-dev libfcgi-dev");
+        output(&mut compiler, "gcc libc6-dev libfcgi-dev musl-tools");
     })
 }
 
@@ -263,7 +265,8 @@ impl Server {
 
         for program in ["floor", "floor-fastcgi"] {
             let is_fastcgi = program == "floor-fastcgi";
-            match floor(program, expected.len(), &self.site.path().join("cgi").join(program)) {
+            match floor(program, "cc", expected.len(), &self.site.path().join("cgi").join(program))
+            {
                 Ok(()) if is_fastcgi => self.site.start_with_socket(program),
                 Ok(()) => (),
                 Err(why) => {
@@ -311,6 +314,6 @@ impl Server {
     }
 }
 
-fn is_floor(name: &str) -> bool {
+pub fn is_floor(name: &str) -> bool {
     name.starts_with("floor")
 }

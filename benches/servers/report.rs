@@ -30,7 +30,7 @@ contender is measured in every round. Medians and p99 are those of the requests 
 
 - **comedor**: as shipped, with a settings file. With **FastCGI** it stays in memory; with **CGI** it is started for each request, and under Apache exits before end-of-file. With **LEAVE_EARLY=off** it does
   not; if Apache then finds the process alive, it waits 47 ms (mod_cgi) or 10 ms (mod_cgid).
-- **floor, CGI**: a static C program that reads the body and answers with as many bytes as comedor (`benches/floor.c`), and exits as comedor does. It is the cost of the server and of a new process.
+- **floor, CGI**: a static C program that reads the body and answers with as many bytes as comedor (`benches/floor.c`), and exits as comedor does. It is the cost of the server and of a new process. It has Debian's glibc; **musl**: the same with musl.
 - **floor, FastCGI**: the same answer by libfcgi (`benches/floor-fastcgi.c`). It is the cost of the server and of FastCGI.
 - **php-cgi**, **PHP-FPM**, **mod_php**: a script that does the same work (`benches/comedor.php`), with Debian's settings. php-cgi is started for each request, and Apache waits for it too. PHP-FPM and mod_php
   stay in memory and use opcache, which does not check the script's time of change (`opcache.validate_timestamps=0`). PHP logged nothing: a message per request would make it slower.
@@ -75,14 +75,15 @@ pub fn markdown(
             writeln!(text, "| {} | {}", row.name, cells.join(" ")).unwrap();
         }
     }
-    if let Some((_, floor)) = starts.first() {
-        let floor = floor.quantile(0.5);
+    if let [(_, floor), (_, musl), ..] = starts {
+        let floors = [floor, musl].map(|floor| floor.quantile(0.5));
         text += "\n## A process without a server\n\nA read, from the start of the process until it was reaped.\n\n";
-        text += "| ms | median | p99 | ÷ floor |\n|---|--:|--:|--:|\n";
+        text += "| ms | median | p99 | ÷ floor | ÷ floor, musl |\n|---|--:|--:|--:|--:|\n";
         for (name, figures) in starts {
             let (median, p99) = (figures.quantile(0.5), figures.quantile(0.99));
-            let (median, p99, ratio) = (digits(median), digits(p99), digits(median / floor));
-            writeln!(text, "| {name} | {median} | {p99} | {ratio} |").unwrap();
+            let [ratio, of_musl] = floors.map(|floor| digits(median / floor));
+            let (median, p99) = (digits(median), digits(p99));
+            writeln!(text, "| {name} | {median} | {p99} | {ratio} | {of_musl} |").unwrap();
         }
     }
     if !missing.is_empty() {
