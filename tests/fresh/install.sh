@@ -5,14 +5,20 @@ cd /home/teacher/comedor
 . tests/package/guide.sh
 blocks README.md docs/install.md
 
-as=(runuser -u teacher -- env HOME=/home/teacher)
+# The folder with what a reader downloads.
+downloads=/tmp/downloads
+mkdir $downloads
+cp "$(runuser -u teacher -- env HOME=/home/teacher cgi-bin/package | tail -n 1)" $downloads/
+(cd $downloads && sha256sum -- * > SHA256SUMS)
+
+as=(runuser -u teacher -- env --chdir=$downloads HOME=/home/teacher)
 application '' service
 answers /api/comedor.php 'OLD PHP SCRIPT'
 log_in ''
 run 'Install.1'
+run 'Install.2'
 answers /api/comedor.php '"success":true'
 inline 'sudo a2disconf comedor'
-run 'The socket.1'
 for block in /tmp/blocks/'Apache with FastCGI'.*; do run "${block##*/}"; done
 answers /api/comedor.php '"success":true'
 curl -sf -b "PHPSESSID=$id" 'http://localhost/api/comedor.php?action=save_menu&aulario=aula1' \

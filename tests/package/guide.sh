@@ -21,7 +21,7 @@ run() {
 again() { cp "/tmp/done/$1" /tmp/blocks/ && run "$1"; }
 # Runs a command that is in the text of a document, where a table has \| for |.
 inline() {
-    grep -qF "\`$1\`" README.md docs/*.md || { echo "not in the documents: $1" >&2; exit 1; }
+    grep -qF "\`$1\`" ./*.md docs/*.md || { echo "not in the documents: $1" >&2; exit 1; }
     echo "== $1"
     "${as[@]}" bash -euo pipefail -c "${1//\\|/|}"
 }

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Runs every command of docs/install.md and docs/troubleshooting.md. Run by walk.rs in a throw-away copy of this machine.
+# Runs every command of docs/install.md, docs/install-special.md and docs/troubleshooting.md. Run by walk.rs in a throw-away copy of this machine.
 set -euo pipefail
 export CARGO_NET_OFFLINE=true
 unset CARGO_TARGET_DIR
@@ -7,7 +7,7 @@ unset CARGO_TARGET_DIR
 rm -rf /usr/sbin/policy-rc.d /var/lib/apt/lists/*
 
 . tests/package/guide.sh
-blocks docs/install.md docs/troubleshooting.md
+blocks docs/install.md docs/install-special.md docs/troubleshooting.md
 # finds TEXT: the check, which then fails, prints it.
 finds() {
     local findings
@@ -17,7 +17,23 @@ finds() {
 # Everything of comedor on this machine, but for the repository and the PHP script.
 remains() { find /DATA /etc /opt /usr /var -xdev -name '*comedor*' ! -path '/var/www/*'; }
 
-rm -f target/debian/comedor_*.deb
+# A folder with what a reader downloads, for this machine.
+downloads=/tmp/downloads
+mkdir $downloads
+package=$(cgi-bin/package | tail -n 1)
+cp "$package" $downloads/
+archive=comedor-0-$(uname -m)-linux
+git archive --prefix="$archive/" HEAD | tar -x -C $downloads
+cp "$(cgi-bin/build)" cgi-bin/{install,uninstall} "$downloads/$archive/"
+tar -C $downloads -czf "$downloads/$archive.tar.gz" --remove-files "$archive"
+(cd $downloads && sha256sum -- * > SHA256SUMS)
+# run and again, in that folder.
+with_downloads() {
+    as=(env --chdir=$downloads)
+    "$@"
+    as=()
+}
+
 application '' service
 remains > /tmp/before
 systemctl start apache2
@@ -29,10 +45,10 @@ inline "ps -eo user,comm \\| grep -E 'apache2\\|caddy\\|lighttpd\\|nginx\\|php-f
 inline 'grep -r ProxyPassMatch /etc/apache2/sites-enabled/ /etc/apache2/conf-enabled/' && exit 1
 
 answers /api/comedor.php 'OLD PHP SCRIPT'
-run 'With the Debian package.1'
+with_downloads run '1. Install.1'
 run '3. Check.1'
 run '3. Check.2' <<< "$id"
-run 'Apache.2'
+run '4. Enable.1'
 run '5. Try.1'
 run 'Start here.1'
 run '500 with an HTML page.1'
@@ -40,14 +56,13 @@ inline 'apache2ctl -t -D DUMP_INCLUDES' | grep conf-enabled/comedor.conf
 inline 'sudo tail /var/log/apache2/error.log'
 answers /api/comedor.php '"success":true'
 
-run 'The socket.1'
 inline 'sudo a2disconf comedor'
 run 'Apache with FastCGI.1'
 run 'Apache with FastCGI.2'
 answers /api/comedor.php '"success":true'
 # As `systemctl edit` does.
 mkdir -p /etc/systemd/system/comedor.service.d /srv/school /srv/sessions
-mv '/tmp/blocks/The socket.2' /etc/systemd/system/comedor.service.d/override.conf
+mv '/tmp/blocks/The socket.1' /etc/systemd/system/comedor.service.d/override.conf
 systemctl daemon-reload
 inline 'sudo systemctl restart comedor.socket comedor.service'
 answers /api/comedor.php '"success":true'
@@ -56,8 +71,8 @@ inline 'sudo systemctl revert comedor.socket comedor.service'
 # "Requests that arrive during the restart wait in the socket; none is lost."
 touch /tmp/restarting
 while [ -e /tmp/restarting ]; do gives /api/comedor.php '"success":true'; done &
-mv '/tmp/blocks/Upgrade.2' /tmp/done
-for n in 1 2 3; do again 'Upgrade.2'; done
+mv '/tmp/blocks/Upgrade.1' /tmp/done
+for n in 1 2 3; do again 'Upgrade.1'; done
 rm /tmp/restarting
 wait $!
 inline 'sudo journalctl -u comedor' | grep -F 'Stopped comedor.service'
@@ -73,7 +88,7 @@ wait $!
 inline 'sudo a2disconf --purge comedor-fastcgi && sudo systemctl restart apache2'
 inline 'sudo rm /etc/apache2/conf-available/comedor-fastcgi.conf'
 answers /api/comedor.php 'OLD PHP SCRIPT'
-again 'Apache.2'
+again '4. Enable.1'
 answers /api/comedor.php '"success":true'
 
 day=/DATA/service/Centros/colegio/Aularios/aula1/Comedor/2026-11/20/_datos.json
@@ -90,28 +105,30 @@ for block in 'Restore.1' 'Restore.2'; do
 done
 
 echo '# mine' >> /etc/comedor/comedor.conf
-run 'Upgrade.1' < /dev/null
-dpkg-deb -R target/debian/comedor_*.deb /tmp/next
+dpkg-deb -R $downloads/comedor_*.deb /tmp/next
 echo '# new' >> /tmp/next/etc/comedor/comedor.conf
 sed -i 's/^Version: .*/&.1/' /tmp/next/DEBIAN/control
-dpkg-deb --root-owner-group -b /tmp/next /tmp/next.deb > /dev/null
-echo | dpkg -i /tmp/next.deb > /tmp/question 2>&1
-while read -r line; do grep -qF "$line" /tmp/question; done < '/tmp/blocks/dpkg asks about a changed settings file.1'
-mv '/tmp/blocks/dpkg asks about a changed settings file.1' /tmp/done
+mkdir /tmp/older
+mv $downloads/* /tmp/older/
+dpkg-deb --root-owner-group -b /tmp/next $downloads > /dev/null
+(cd $downloads && sha256sum -- * > SHA256SUMS)
+echo | with_downloads again '1. Install.1' > /tmp/question 2>&1
+grep -F 'What would you like to do about it ?' /tmp/question
 grep '# mine' /etc/comedor/comedor.conf
 grep '# new' /etc/comedor/comedor.conf.dpkg-dist
+rm $downloads/*
+mv /tmp/older/* $downloads/
 
 systemctl stop apache2
 run 'lighttpd.1'
-run 'lighttpd.2'
+run 'lighttpd.3'
 answers /api/comedor.php '"success":true'
 inline 'sudo lighty-disable-mod comedor && sudo systemctl restart lighttpd'
-run 'lighttpd with FastCGI.1'
-again 'lighttpd.2'
+run 'lighttpd.2'
+again 'lighttpd.3'
 answers /api/comedor.php '"success":true'
 inline 'sudo lighty-disable-mod comedor && sudo systemctl restart lighttpd'
 systemctl stop lighttpd
-again 'The socket.1'
 run 'nginx.1'
 systemctl start nginx
 sed -i 's#^\tserver_name _;#&\n\tinclude snippets/comedor.conf;#' /etc/nginx/sites-available/default
@@ -126,7 +143,7 @@ systemctl start nginx fcgiwrap.socket
 again 'nginx.2'
 answers /api/comedor.php '"success":true'
 systemctl stop nginx
-again 'The socket.1'
+systemctl start comedor.socket
 gpasswd -d caddy www-data || true
 systemctl start caddy
 finds 'caddy runs as caddy without the group www-data and cannot connect, so every request fails'
@@ -146,26 +163,28 @@ systemctl stop nginx
 inline 'sudo rm /etc/lighttpd/conf-available/90-comedor.conf'
 
 systemctl start apache2
-inline 'sudo a2disconf --purge comedor && sudo systemctl restart apache2'
-answers /api/comedor.php 'OLD PHP SCRIPT'
 run 'Undo.1'
+answers /api/comedor.php 'OLD PHP SCRIPT'
+run 'Undo.2' <<< y
 run 'Undo.3'
 rm /var/backups/comedor-*
 diff /tmp/before <(remains)
 
-run 'Without the package.1'
-run 'Apache.1'
-again 'Apache.2'
+with_downloads run 'Without the package.1'
+run 'Without the package.2'
+again '4. Enable.1'
 answers /api/comedor.php '"success":true'
-inline 'sudo a2disconf --purge comedor && sudo systemctl restart apache2'
-run 'Undo.2'
+again 'Undo.1'
+with_downloads run 'Without the package.3'
 find /DATA -name .comedor.lock -delete
 diff /tmp/before <(remains)
 
 application /aulas aulas
-again 'With the Debian package.1'
-mv '/tmp/blocks/Example: an application below aulas.1' /etc/comedor/comedor.conf
-run 'Example: an application below aulas.2'
+with_downloads again '1. Install.1'
+mv '/tmp/blocks/2. Settings.1' /etc/comedor/comedor.conf
+inline "sudo sed -i 's#/api/comedor#/aulas/api/comedor#g' /etc/apache2/conf-available/comedor.conf"
+again '3. Check.1'
+again '4. Enable.1'
 log_in /aulas
 answers /aulas/api/comedor.php '"success":true'
 answers /api/comedor.php 'OLD PHP SCRIPT'

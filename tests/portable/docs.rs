@@ -55,7 +55,9 @@ fn every_relative_link_and_anchor_of_the_documentation_resolves() {
     let documents = documents();
     let mut count = 0;
     for (path, text) in &documents {
-        for link in links(text).iter().filter(|link| !link.contains("://")) {
+        // The page of releases is beside the branches on the repository's site.
+        let is_file = |link: &&String| !link.contains("://") && !link.ends_with("releases/latest");
+        for link in links(text).iter().filter(is_file) {
             let (file, anchor) = link.split_once('#').unwrap_or((link, ""));
             let folder = path.parent().unwrap();
             let parts: Vec<&str> = file.split('/').collect();
@@ -78,14 +80,16 @@ fn every_relative_link_and_anchor_of_the_documentation_resolves() {
 
 /// The other commands of the README have a test of their own: they show their answers.
 #[test]
-fn readme_commands_are_programs_of_the_repository_or_those_of_the_installation_guide() {
+fn commands_of_both_readmes_are_those_of_the_installation_guide() {
     let documents = documents();
-    let install = &documents[Path::new("docs/install.md")];
-    let blocks = documents[Path::new("README.md")].split("```sh\n").skip(1);
-    let blocks = blocks.map(|rest| rest.split("```").next().unwrap());
-    for line in blocks.filter(|block| !block.contains("\n# {")).flat_map(str::lines) {
-        let program = Path::new(REPOSITORY).join(line.split(' ').next().unwrap());
-        assert!(program.is_file() || install.contains(&format!("\n{line}\n")), "{line}");
+    // The commands are in the same order.
+    for readme in ["README.md", "README.es.md"] {
+        let mut install = documents[Path::new("docs/install.md")].lines().map(str::trim);
+        let blocks = documents[Path::new(readme)].split("```sh\n").skip(1);
+        let blocks = blocks.map(|rest| rest.split("```").next().unwrap());
+        for command in blocks.filter(|block| !block.contains("\n# {")).flat_map(str::lines) {
+            assert!(install.any(|line| line == command), "{readme}: {command}");
+        }
     }
 }
 
@@ -115,7 +119,7 @@ fn troubleshooting_md_shows_log_lines_of_the_program() {
 fn the_example_settings_of_install_md_are_valid() {
     let documents = documents();
     let install = &documents[Path::new("docs/install.md")];
-    let (_, example) = install.split_once("every line:\n\n```ini\n").expect("the example");
+    let (_, example) = install.split_once("two lines:\n\n```ini\n").expect("the example");
     let school = School::new();
     let folder = tempfile::tempdir().unwrap();
     let program = program_in(folder.path(), example.split("```").next().unwrap());
@@ -206,8 +210,8 @@ fn every_error_code_is_documented() {
 /// The command that the guide gives for the path, applied to each configuration.
 #[test]
 fn install_md_changes_the_path_in_the_configuration_of_every_server() {
-    let documents = documents();
-    let install = &documents[Path::new("docs/install.md")];
+    let guides = ["docs/install.md", "docs/install-special.md"];
+    let guides = guides.map(|guide| documents().remove(Path::new(guide)).unwrap()).concat();
     let examples = fs::read_dir(Path::new(REPOSITORY).join("examples")).unwrap();
     let examples = examples.map(|entry| entry.unwrap().path());
     let apache = Path::new(REPOSITORY).join("apache.conf.example");
@@ -216,14 +220,16 @@ fn install_md_changes_the_path_in_the_configuration_of_every_server() {
         let text = fs::read_to_string(&example).unwrap();
         let name = example.file_name().unwrap().to_str().unwrap();
         // .htaccess applies to the folder of the script.
-        if !text.contains("/api/comedor") || name == "htaccess.example" {
+        if !text.contains("/api/comedor")
+            || ["htaccess.example", "client.js", "client.php"].contains(&name)
+        {
             continue;
         }
-        let copy = install.split_once(&format!("/examples/{name} ")).expect(name).1;
-        let copy = copy.lines().next().unwrap();
-        let rows = install.lines().filter(|row| row.ends_with(&format!("{copy}` |")));
-        let commands: Vec<_> = rows.filter_map(|row| row.split_once("`sudo sed -i ")).collect();
-        let [(_, command)] = commands[..] else { panic!("one command for {copy}") };
+        let copy = guides.split_once(&format!("/examples/{name} ")).expect(name).1;
+        let copy = format!(" {}", copy.lines().next().unwrap());
+        let spans = code_spans(&guides).into_iter().filter(|span| span.ends_with(&copy));
+        let commands: Vec<_> = spans.filter(|span| span.starts_with("sudo sed -i ")).collect();
+        let [command] = &commands[..] else { panic!("one command for{copy}") };
         let script = command.split('\'').nth(1).unwrap();
         let changed = output(Command::new("sed").arg(script).arg(&example), "sed");
         let changed = String::from_utf8(changed).unwrap();
