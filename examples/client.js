@@ -1,0 +1,24 @@
+// A page of the application reads, saves and deletes. The browser sends the cookie of the session.
+
+async function comedor(parameters, fields) {
+  const response = await fetch("/api/comedor.php?" + new URLSearchParams(parameters), fields && {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify(fields),
+  });
+  // The web server may reject a request itself, with an HTML page.
+  const answer = await response.json().catch(() => ({ error: `The server answered ${response.status}.` }));
+  if (!answer.success) throw Object.assign(new Error(answer.error), { code: answer.code });
+  return answer;
+}
+
+const aulario = "aula1", date = "2026-11-23";
+const { menu_types } = await comedor({ action: "get_menu_types", aulario });
+const { menu } = await comedor({ action: "get_menu", aulario, date, menu: menu_types[0].id });
+const plates = { primero: { name: "Lentejas" }, postre: { name: "Piña" } };
+await comedor({ action: "save_menu", aulario }, { date, menu_type: menu_types[0].id, plates });
+try {
+  await comedor({ action: "delete_menu_type", aulario }, { id: "sin-sal" });
+} catch (error) {
+  if (error.code !== "NOT_FOUND") throw error; // already deleted
+}

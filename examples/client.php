@@ -1,0 +1,38 @@
+<?php
+// A page of the application reads, saves and deletes with its own session, after session_start().
+
+class ComedorError extends \RuntimeException
+{
+    public string $name = '';
+}
+
+function comedor(array $parameters, ?array $fields = null): array
+{
+    // comedor waits for the session until it is released. Write to $_SESSION before this.
+    session_write_close();
+    $http = ['header' => 'Cookie: ' . session_name() . '=' . session_id(), 'ignore_errors' => true];
+    if ($fields !== null) {
+        $http['method'] = 'POST';
+        $http['header'] .= "\r\nContent-Type: application/json";
+        $http['content'] = json_encode($fields, JSON_THROW_ON_ERROR);
+    }
+    $url = 'https://school.example/api/comedor.php?' . http_build_query($parameters);
+    $answer = json_decode(file_get_contents($url, false, stream_context_create(['http' => $http])), true);
+    if (!($answer['success'] ?? false)) {
+        $error = new ComedorError($answer['error'] ?? 'The server did not answer in JSON.');
+        $error->name = $answer['code'] ?? '';
+        throw $error;
+    }
+    return $answer;
+}
+
+[$aulario, $date] = ['aula1', '2026-11-23'];
+$types = comedor(['action' => 'get_menu_types', 'aulario' => $aulario])['menu_types'];
+$menu = comedor(['action' => 'get_menu', 'aulario' => $aulario, 'date' => $date, 'menu' => $types[0]['id']])['menu'];
+$plates = ['primero' => ['name' => 'Lentejas'], 'postre' => ['name' => 'Piña']];
+comedor(['action' => 'save_menu', 'aulario' => $aulario], ['date' => $date, 'menu_type' => $types[0]['id'], 'plates' => $plates]);
+try {
+    comedor(['action' => 'delete_menu_type', 'aulario' => $aulario], ['id' => 'sin-sal']);
+} catch (ComedorError $error) {
+    if ($error->name !== 'NOT_FOUND') throw $error; // already deleted
+}
