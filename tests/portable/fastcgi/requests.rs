@@ -78,7 +78,7 @@ fn invalid_parameters_get_a_complete_error_answer() {
     let service = Service::start(Limits::default());
     let mut client = service.client();
     let long = "x".repeat(300 * 1024);
-    assert_eq!(client.ask(true, &[("LONG", &long)], b"x"), answered("ParamsTooLarge"));
+    assert_eq!(client.ask(true, &[("LONG", &long)], b"x"), answered("ParamsTooLarge(262144)"));
     let false_length = [begin(true), record(PARAMS, b"\x01\x7fN"), params(&[]), record(STDIN, b"")];
     assert_eq!(client.send(false_length.concat()).reply(), answered("ParamsMalformed"));
     assert_eq!(client.ask(true, &[], b"next"), answered("next"));
