@@ -155,7 +155,9 @@ impl Aulario {
     }
 
     fn path(&self, folders: &[&str], name: &str) -> PathBuf {
-        let mut path = self.folder.clone();
+        // The usual length, so that the buffer does not grow four times.
+        let mut path = PathBuf::with_capacity(256);
+        path.push(&self.folder);
         path.extend(folders);
         path.push(name);
         path

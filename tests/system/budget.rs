@@ -247,7 +247,8 @@ fn a_fastcgi_request_stays_within_its_budget() {
         total.trim().parse().unwrap()
     };
     // The calls on the connection belong to the protocol.
-    let connection = "trace=!epoll_wait,epoll_ctl,accept4,recvfrom,sendto,shutdown,timerfd_settime";
+    let connection =
+        "trace=!epoll_wait,epoll_pwait,epoll_ctl,accept4,recvfrom,sendto,shutdown,timerfd_settime";
     let strace = ["/usr/bin/strace", "-f", "-o", path, "-e", connection];
     let lines = || read().lines().filter(|line| line.contains('(')).count() as u64;
     let redis = redis_with_a_teacher();
