@@ -1,5 +1,6 @@
 #!/bin/bash
-# Runs every command of docs/install.md, docs/install-special.md and docs/troubleshooting.md. Run by walk.rs in a throw-away copy of this machine.
+# Runs every command of docs/install.md, docs/install-special.md and docs/troubleshooting.md. Run by walk.rs in a
+# throw-away copy of this machine.
 set -euo pipefail
 export CARGO_NET_OFFLINE=true
 unset CARGO_TARGET_DIR
