@@ -1,8 +1,27 @@
-//! The processes of other programs, from `/proc/PID/status` (proc(5)).
+//! Processes, from `/proc/PID` (proc(5)).
 
 use std::fs;
+use std::path::Path;
 
 use crate::store::access::Credentials;
+
+/// Whether this is a container of the released image. It has no shell to run a command in, and the check
+/// runs as the user of the container.
+pub fn is_in_container() -> bool {
+    !Path::new("/bin/sh").exists()
+}
+
+/// The capabilities (capabilities(7)) that this process lacks of those with which root saves the files
+/// of other users: it sets their owner, reaches them, sets their mode, and takes a lease on them.
+pub fn missing_capabilities() -> Vec<&'static str> {
+    const NEEDED: [(u32, &str); 4] =
+        [(0, "CHOWN"), (1, "DAC_OVERRIDE"), (3, "FOWNER"), (28, "LEASE")];
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let effective = effective.and_then(|digits| u64::from_str_radix(digits.trim(), 16).ok());
+    let is_missing = |bit: u32| effective.is_some_and(|bits| bits & 1 << bit == 0);
+    NEEDED.into_iter().filter(|(bit, _)| is_missing(*bit)).map(|(_, name)| name).collect()
+}
 
 /// The processes of programs whose name `is_wanted`, with the user and groups that each has. Without
 /// those of root.

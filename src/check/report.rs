@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
+use super::process::is_in_container;
 use crate::json::{Map, Value};
 use crate::log::printable;
 
@@ -58,6 +59,7 @@ pub struct Report {
     /// The time of the last sign of progress, if standard error is a terminal
     last_progress: Option<Instant>,
     has_progress: bool,
+    is_in_container: bool,
 }
 
 impl Report {
@@ -68,6 +70,7 @@ impl Report {
             findings: Vec::new(),
             last_progress: io::stderr().is_terminal().then(Instant::now),
             has_progress: false,
+            is_in_container: is_in_container(),
         }
     }
 
@@ -84,8 +87,13 @@ impl Report {
         text: impl ToString,
         fix: impl Into<Option<String>>,
     ) {
-        let (about, text) = (printable(&about.to_string()), printable(&text.to_string()));
-        self.findings.push(Finding { level, about, text, fix: fix.into() });
+        let (about, mut text) = (printable(&about.to_string()), printable(&text.to_string()));
+        let mut fix = fix.into();
+        if self.is_in_container {
+            fix = fix.map(|command| command.replace("sudo ", ""));
+            text += if fix.is_some() { "; as root in PHP's container:" } else { "" };
+        }
+        self.findings.push(Finding { level, about, text, fix });
     }
 
     /// Shows progress on a terminal once a check has taken a second.

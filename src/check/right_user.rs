@@ -6,7 +6,7 @@ use std::fs;
 use std::iter::once;
 use std::path::{Path, PathBuf};
 
-use super::process::running;
+use super::process::{is_in_container, missing_capabilities, running};
 use super::reach::limited;
 use super::report::{Level, Report};
 use super::user::{User, group_name, user_name};
@@ -36,7 +36,16 @@ pub fn check(config: &Config, is_session: bool, report: &mut Report) -> Option<U
     let names: BTreeSet<String> = owners.iter().map(named).collect();
     let is_one = names.len() == 1 && owners.iter().all(|owner| owner.uid != 0);
     let names = names.into_iter().collect::<Vec<_>>().join(" or ");
-    if credentials.is_root() {
+    let missing = if credentials.is_root() { missing_capabilities() } else { Vec::new() };
+    if !missing.is_empty() && !owners.is_empty() {
+        let text = format!(
+            "root without the capabilities {} cannot save files of {names} (see {what}): add them (cap_add)",
+            missing.join(", ")
+        );
+        report.add(Level::Error, ABOUT, text);
+    } else if credentials.is_root() && is_in_container() {
+        report.add(Level::Ok, ABOUT, "root");
+    } else if credentials.is_root() {
         let text = "the check runs as root, which can access everything; run it as PHP's user";
         let option = if is_session { " --session" } else { "" };
         let fix = is_one.then(|| format!("sudo -u {names} comedor check{option}"));
@@ -47,7 +56,8 @@ pub fn check(config: &Config, is_session: bool, report: &mut Report) -> Option<U
     {
         report.add(Level::Ok, ABOUT, &name);
     } else {
-        let text = format!("{name} is not PHP's user; run the check as {names} (see {what})");
+        let what_runs = if is_in_container() { "this container" } else { "the check" };
+        let text = format!("{name} is not PHP's user; run {what_runs} as {names} (see {what})");
         report.add(Level::Error, ABOUT, text);
         return None;
     }

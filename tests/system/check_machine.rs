@@ -78,6 +78,9 @@ fn root_is_told_which_user_to_take() {
         let (_, findings) = check(&school, &[], options, "");
         assert_eq!(found(&findings, "warning", "user", text)["fix"], command);
     }
+    let (_, findings) = check(&school, &["setpriv", "--bounding-set=-chown,-lease"], &[], "");
+    let text = "root without the capabilities CHOWN, LEASE cannot save files of www-data (see its session files)";
+    found(&findings, "error", "user", text);
 }
 
 #[test]
