@@ -221,10 +221,9 @@ fn install_md_changes_the_path_in_the_configuration_of_every_server() {
     for example in examples.chain([apache]) {
         let text = fs::read_to_string(&example).unwrap();
         let name = example.file_name().unwrap().to_str().unwrap();
-        // .htaccess applies to the folder of the script.
-        if !text.contains("/api/comedor")
-            || ["htaccess.example", "client.js", "client.php"].contains(&name)
-        {
+        // .htaccess applies to the folder of the script; the overlay is edited as a whole.
+        let others = ["htaccess.example", "compose.yaml", "client.js", "client.php"];
+        if !text.contains("/api/comedor") || others.contains(&name) {
             continue;
         }
         let copy = guides.split_once(&format!("/examples/{name} ")).expect(name).1;

@@ -243,16 +243,21 @@ fn a_process_with_few_file_descriptors_lowers_its_limits_and_says_so() {
 }
 
 #[test]
-fn the_unit_allows_what_the_limits_need() {
-    let unit = Path::new(REPOSITORY).join("systemd/comedor.service");
-    let unit = fs::read_to_string(unit).unwrap();
+fn the_unit_and_the_container_allow_what_the_limits_need() {
+    let read = |file| fs::read_to_string(Path::new(REPOSITORY).join(file)).unwrap();
+    let (unit, overlay) = (read("systemd/comedor.service"), read("examples/compose.yaml"));
     let limits = comedor::fastcgi::Limits::default();
-    for (name, needed) in
-        [("TasksMax=", limits.threads()), ("LimitNOFILE=", limits.file_descriptors())]
-    {
-        let allowed = unit.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+    for (file, name, needed) in [
+        (&unit, "TasksMax=", limits.threads()),
+        (&unit, "LimitNOFILE=", limits.file_descriptors()),
+        (&overlay, "pids_limit: ", limits.threads()),
+        (&overlay, "nofile: ", limits.file_descriptors()),
+    ] {
+        let allowed = file.lines().find_map(|line| line.trim().strip_prefix(name)).unwrap();
         assert!(allowed.parse::<usize>().unwrap() >= needed, "{name}: {needed}");
     }
+    let image = concat!("image: comedor:", env!("CARGO_PKG_VERSION"), "\n");
+    assert!(overlay.contains(image), "{image}");
 }
 
 #[test]
