@@ -257,7 +257,15 @@ fn remove_leftover(temporary: &Path, path: &Path) -> Result<(), Error> {
         if locked.iter().any(|(_, other)| is_same(other, &metadata)) {
             continue;
         }
-        if !lock::take(&file, lock::Kind::Exclusive, TIMEOUT).map_err(Error::io("lock", name))? {
+        let is_locked = match lock::take(&file, lock::Kind::Exclusive, TIMEOUT) {
+            // NFS: the file must be open for writing for that (flock(2)). A shared lock waits for its
+            // writer too.
+            Err(error) if Errno::from_io_error(&error) == Some(Errno::BADF) => {
+                lock::take(&file, lock::Kind::Shared, TIMEOUT)
+            }
+            result => result,
+        };
+        if !is_locked.map_err(Error::io("lock", name))? {
             return Err(Error::Busy);
         }
         if !is_at(name, &metadata)? {
