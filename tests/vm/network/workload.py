@@ -12,6 +12,7 @@ folders show the same files; `data` and `sessions` are made there.
   gap(count)               PHP saves on the one mount while the program on the other is between its
                            reading and its last look; a save that a lease delays, or that comes after
                            the last look, is only counted
+  logins(count)            each through one mount, a read of the user through the other: the slowest
   speed(count)             `count` saves and reads on one mount, for their time
   sessions(count)          PHP replaces and deletes a session on the one mount that the program reads
                            on the other
@@ -201,6 +202,20 @@ class Workload:
             shell.run(f"for n in $(seq {count}); do {command}\ndone > /tmp/answers")
             rates[f"{name}_per_second"] = round(count / (time.monotonic() - started))
         self.add("speed of one client by CGI", **rates)
+
+    def logins(self, count):
+        """A login through one mount, which flushes nothing, and then a read through the other."""
+        (one, *_), (two, *_) = (mount.shells for mount in self.mounts)
+        slowest = 0
+        for number in range(count):
+            one.run(f"log_in login{number}")
+            started = time.monotonic()
+            get = f"HTTP_COOKIE=PHPSESSID=login{number} get 'action=get_menu_types&aulario=aula1'"
+            answer = Answer(two.run(get)[1])
+            slowest = max(slowest, time.monotonic() - started)
+            if answer.status != 200:
+                self.fault(f"logins: {answer}")
+        self.add("logins on the other server", reads=count, s_the_slowest=round(slowest, 1))
 
     def sessions(self, count):
         one, two = self.mounts
