@@ -321,6 +321,35 @@ fn restarts_lose_no_acknowledged_write_if_the_socket_stays_open() {
     println!("restarts: {RESTARTS}, acknowledged writes: {}, losses: 0", acknowledged.len());
 }
 
+#[test]
+fn memory_of_large_requests_is_returned_to_the_system() {
+    let (school, socket) = (School::new(), Held::new());
+    let process = socket.serve(&school);
+    // The answer to a management record shows that the rest was received.
+    let receive = |part: &[u8]| {
+        let mut client = Client::connect(&socket.path);
+        client.send([part, &[1, 99, 0, 0, 0, 0, 0, 0]].concat()).record();
+        client
+    };
+    let large = school.post("save_menu").body("application/json", vec![b' '; 1_000_000]).records();
+    let small = school.get("get_menu").records();
+    let [large, small] = [&large, &small].map(|records| &records[..records.len() - 8]);
+    // Small blocks stay in use between the large ones.
+    let clients: Vec<_> = (0..100).map(|_| (receive(large), receive(small))).collect();
+    let used = process.status("VmRSS");
+    assert!(used > 90 * 1024, "{used} KiB");
+    let (large, small): (Vec<_>, Vec<_>) = clients.into_iter().unzip();
+    drop(large);
+    let started = Instant::now();
+    while process.status("VmRSS") > 20 * 1024 {
+        let resident = process.status("VmRSS");
+        assert!(started.elapsed() < Duration::from_secs(5), "{resident} KiB");
+        thread::yield_now();
+    }
+    drop(small);
+    process.stop();
+}
+
 /// `COMEDOR_FASTCGI_REQUESTS=1000000` makes it a long run.
 #[test]
 fn memory_and_descriptors_do_not_leak() {
