@@ -116,14 +116,17 @@ impl<'s, H: Handler> Server<'s, H> {
             let mut event = [Event { flags: EventFlags::empty(), data: EventData::new_u64(0) }];
             // One event at a time: a second event would have to wait for the first request.
             retry_on_intr(|| epoll::wait(&self.epoll, &mut event, None))?;
+            let token = event[0].data.u64();
+            if token == DONE {
+                return Ok(());
+            }
             if self.idle.fetch_sub(1, Ordering::SeqCst) == 1 {
                 self.start_thread(scope);
             }
-            match event[0].data.u64() {
+            match token {
                 LISTENER => self.accept(&mut buffer),
                 STOP => self.stop(),
                 TIMER => self.close_expired(),
-                DONE => return Ok(()),
                 token => {
                     let connection = self.state().connections.waiting.remove(&token);
                     if let Some(connection) = connection {

@@ -263,3 +263,19 @@ fn a_fastcgi_request_stays_within_its_budget() {
         assert!(calls <= 27, "{name}: {calls}");
     }
 }
+
+#[test]
+fn stopping_a_responder_starts_no_threads() {
+    let (school, socket) = (school_with_a_menu(), Held::new());
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let path = file.path().to_str().unwrap();
+    let strace = ["/usr/bin/strace", "-f", "-o", path, "-e", "trace=clone,clone3"];
+    let process = socket.serve_under(&strace, &school);
+    let parameters = parameters("GET", "action=get_menu_types&aulario=aula1", "PHPSESSID=teacher");
+    Client::connect(&socket.path).ask(false, &parameters, b"");
+    process.stop();
+    let trace = fs::read_to_string(path).unwrap();
+    let threads = trace.lines().filter(|line| line.contains(" clone")).count();
+    // One for each event at the same time.
+    assert!((1..6).contains(&threads), "{trace}");
+}
