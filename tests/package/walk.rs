@@ -1,11 +1,12 @@
 //! The guides for administrators, followed to the letter.
 
+use std::env;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-use crate::support::REPOSITORY;
+use crate::support::{REPOSITORY, output};
 
 #[test]
 fn every_command_of_the_installation_guide_works() {
@@ -17,7 +18,12 @@ fn every_command_of_the_installation_guide_works() {
     fs::set_permissions(data.path(), Permissions::from_mode(0o755)).unwrap();
     let mut walk = Command::new("tests/boot");
     walk.current_dir(repository).args(["/", "sysinit.target", "tests/package/walk.sh"]);
-    walk.arg(format!("{REPOSITORY}:{REPOSITORY}"));
+    // Rust may be on another file system than the root folder.
+    let rust = output(Command::new("rustc").args(["--print", "sysroot"]), "cargo-web");
+    let home = env::var("HOME").expect("HOME");
+    for folder in [String::from_utf8(rust).unwrap().trim(), &home, REPOSITORY] {
+        walk.arg(format!("{folder}:{folder}"));
+    }
     walk.arg(format!("{}:{REPOSITORY}/target", target.display()));
     walk.arg(format!("{}:/DATA", data.path().display()));
     let walk = walk.output().expect("bash");

@@ -23,7 +23,7 @@ pub const STDOUT: u8 = 6;
 pub const STDERR: u8 = 7;
 
 /// Long enough for a busy machine; a test that waits this long has failed.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 pub fn record(kind: u8, content: &[u8]) -> Vec<u8> {
     let [length1, length0] = u16::try_from(content.len()).expect("a short record").to_be_bytes();
