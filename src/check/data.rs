@@ -282,8 +282,7 @@ impl Survey<'_> {
             modified.ok().and_then(|time| time.elapsed().ok()).is_some_and(|age| age < WRITE_TIME)
         };
         for path in paths {
-            let name = name(path);
-            if name.starts_with('.') && name.ends_with(".tmp") && !is_new(path) {
+            if layout::is_temporary(&name(path)) && !is_new(path) {
                 let text = "was left by a process that was killed, and can be removed";
                 let fix = format!("sudo rm -d {}", quoted(path));
                 self.report.add_with_fix(Level::Warning, path.display(), text, fix);

@@ -12,6 +12,7 @@ use rustix::fs::{Access, access};
 use super::report::{Level, Report};
 use super::skew::Skew;
 use super::user::User;
+use crate::store::layout;
 
 /// The timeout for a folder to answer.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -91,7 +92,7 @@ pub fn check_write(
 /// Creates a file and removes it; returns how its time differs from this machine's. It is named like a
 /// temporary file, so that a later check reports it if this check is killed.
 fn try_to_write(folder: &Path) -> io::Result<Option<Skew>> {
-    let path = folder.join(format!(".comedor.check.{}.tmp", std::process::id()));
+    let path = layout::temporary(&folder.join(format!("comedor.check.{}", std::process::id())));
     let mut file = OpenOptions::new().write(true).create_new(true).open(&path)?;
     let before = SystemTime::now();
     let written = file.write_all(b"comedor check\n").and_then(|()| file.sync_all());

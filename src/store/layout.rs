@@ -45,3 +45,16 @@ pub fn day_folders(date: &Date) -> [&str; 3] {
 pub fn date(month: &str, day: &str) -> Option<Date> {
     Date::parse(&format!("{month}-{day}")).ok()
 }
+
+/// The temporary name of a file.
+pub fn temporary(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!(".{name}{TEMPORARY}"))
+}
+
+/// Whether a name is temporary.
+pub fn is_temporary(name: &str) -> bool {
+    name.starts_with('.') && name.ends_with(TEMPORARY)
+}
+
+const TEMPORARY: &str = ".tmp";

@@ -31,7 +31,7 @@ use super::attributes::Attributes;
 use super::data_file::{Snapshot, flush_parent, is_at, is_same, parent};
 use super::lease::Lease;
 use super::lock::{TIMEOUT, WriteLock};
-use super::{Error, RETRIES};
+use super::{Error, RETRIES, layout};
 use crate::{lock, shared_file};
 
 /// The result of an attempt to replace a file.
@@ -155,8 +155,7 @@ struct Temporary {
 impl Temporary {
     /// Creates it with the owner, group, mode and attributes of the file of `snapshot`.
     fn create(path: &Path, snapshot: Option<&Snapshot>) -> Result<Temporary, Error> {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let temporary = path.with_file_name(format!(".{name}.tmp"));
+        let temporary = layout::temporary(path);
         // The mode of the old file is set after the owner.
         let mode = if snapshot.is_some() { 0o600 } else { 0o666 };
         let create = || OpenOptions::new().write(true).create_new(true).mode(mode).open(&temporary);
