@@ -1,4 +1,4 @@
-# On the fresh machine, with a network: what a newcomer does with Debian's Rust. Then the machine becomes a school's server.
+# On the fresh machine, with a network: what a newcomer does with Debian's Rust; then a school's web server.
 set -euo pipefail
 cd /home/teacher/comedor
 . tests/package/guide.sh
