@@ -64,23 +64,28 @@ fn is_mapping(layout: Layout) -> bool {
     layout.size() >= LARGE && layout.align() <= 4096
 }
 
+#[cold]
+fn map(size: usize) -> *mut u8 {
+    let access = ProtFlags::READ | ProtFlags::WRITE;
+    // SAFETY: it is placed where the process has no memory.
+    let mapping = unsafe { mmap_anonymous(null_mut(), size, access, MapFlags::PRIVATE) };
+    mapping.map_or(null_mut(), <*mut _>::cast)
+}
+
 // SAFETY: Dlmalloc has the same contract; the lock gives it to one thread at a time. Neither the lock
-// nor Dlmalloc panics or allocates with this allocator. A mapping has the size of its layout, is zero at
-// first, and is passed to no function of Dlmalloc: its layout tells.
+// nor Dlmalloc panics or allocates with this allocator. A mapping has the size of its layout and is zero
+// at first. The layout of a block tells whether it is one, so none is passed to Dlmalloc.
 unsafe impl GlobalAlloc for Allocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if is_mapping(layout) {
-            let access = ProtFlags::READ | ProtFlags::WRITE;
-            let mapping =
-                unsafe { mmap_anonymous(null_mut(), layout.size(), access, MapFlags::PRIVATE) };
-            return mapping.map_or(null_mut(), <*mut _>::cast);
+            return map(layout.size());
         }
         unsafe { self.lock().malloc(layout.size(), layout.align()) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         if is_mapping(layout) {
-            return unsafe { self.alloc(layout) };
+            return map(layout.size());
         }
         unsafe { self.lock().calloc(layout.size(), layout.align()) }
     }
