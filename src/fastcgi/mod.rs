@@ -25,7 +25,7 @@
 //! a burst of waiting handlers needed end after it.
 //!
 //! Handlers: a handler that waits for a lock ([`Places::wait`]) does not count as running, so that
-//! requests that wait for one user do not refuse those of others. The number of waiting handlers is
+//! requests that wait for the lock of one user do not make others busy. The number of waiting handlers is
 //! limited too, in all and for one lock. A handler that got its lock runs on, even without a free place.
 //!
 //! Connections: if all are taken, one of them gives way to a new one, so that slow clients and idle
@@ -40,7 +40,7 @@
 //!   FCGI_CANT_MPX_CONN into an empty 200. So every request that can be answered gets a complete
 //!   answer; otherwise the connection is closed without END_REQUEST.
 //! - If a connection is closed with unread input, Apache answers 503, mod_fcgid 500, Caddy 502, and
-//!   nginx hangs. So the rest of the input is read before a connection is closed.
+//!   nginx hangs. So the rest of the input is read before a connection is closed, unless it gives way.
 //! - nginx waits for the end of the stream, not for END_REQUEST, and stops sending the body after
 //!   an early answer. So sending is shut down first.
 //! - Apache closes a connection in the middle of an aborted upload, and sends a new request with the

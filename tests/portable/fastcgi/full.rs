@@ -104,34 +104,22 @@ fn idle_connections_stay_open_if_no_other_client_comes() {
 }
 
 #[test]
-fn a_new_client_is_served_when_a_busy_connection_becomes_idle() {
-    let service = Service::start(Limits { connections: 2, ..Limits::default() });
-    let mut busy = service.clients::<2>();
-    for client in &mut busy {
-        client.send(request(true, WAIT, b""));
+fn a_new_client_is_served_when_a_busy_connection_becomes_idle_or_closes() {
+    for keep in [true, false] {
+        let service = Service::start(Limits { connections: 2, ..Limits::default() });
+        let mut busy = service.clients::<2>();
+        for client in &mut busy {
+            client.send(request(keep, WAIT, b""));
+        }
+        service.handler.wait_for(2);
+        let mut next = service.client();
+        next.send(request(false, &[], b"x"));
+        service.handler.open_gate();
+        assert_eq!(next.reply(), answered("x"));
+        for client in &mut busy {
+            assert_eq!(client.reply(), answered(""));
+        }
     }
-    service.handler.wait_for(2);
-    let mut next = service.client();
-    next.send(request(false, &[], b"x"));
-    service.handler.open_gate();
-    assert_eq!(next.reply(), answered("x"));
-    for client in &mut busy {
-        assert_eq!(client.reply(), answered(""));
-    }
-}
-
-#[test]
-fn a_new_client_is_served_when_a_busy_connection_closes() {
-    let service = Service::start(Limits { connections: 2, ..Limits::default() });
-    let mut busy = service.clients::<2>();
-    for client in &mut busy {
-        client.send(request(false, WAIT, b""));
-    }
-    service.handler.wait_for(2);
-    let mut next = service.client();
-    next.send(request(false, &[], b"x"));
-    service.handler.open_gate();
-    assert_eq!(next.reply(), answered("x"));
 }
 
 #[test]
@@ -152,42 +140,53 @@ fn at_the_limit_a_new_connection_replaces_the_longest_idle_one() {
 }
 
 #[test]
-fn without_an_idle_one_it_replaces_the_one_whose_request_has_been_arriving_longest() {
-    let service = Service::start(Limits { connections: 4, ..Limits::default() });
-    let mut early = service.client();
-    // The rest of this request is arriving, after its answer.
-    let part = [begin(false), params(EARLY), stream(STDIN, &vec![b'x'; 1_100_000])].concat();
-    assert_eq!(early.send(&part).reply(), answered("early"));
-    let parts = [
-        [begin(true), params(&[]), record(STDIN, b"bo")].concat(),
-        [begin(false), record(PARAMS, b"\x01")].concat(),
-        Vec::new(),
-    ];
-    let mut arriving = parts.map(|part| {
-        let mut client = service.client();
-        // The answer to the management record shows that the part was received.
-        client.send([part, vec![1, 99, 0, 0, 0, 0, 0, 0]].concat()).record();
-        client
-    });
-    let mut busy: Vec<Client> = Vec::new();
-    for closed in 0..4 {
-        let mut client = service.client();
-        client.send(request(true, WAIT, b"x"));
-        service.handler.wait_for(closed + 2);
-        busy.push(client);
-        match closed {
-            0 => early.is_at_end(),
-            1 => assert_eq!(arriving[0].reply(), answered("Overloaded")),
-            _ => {}
+fn without_an_idle_one_it_replaces_one_whose_request_is_arriving() {
+    // Its answer shows that what is before it was received.
+    let ping = [1, 99, 0, 0, 0, 0, 0, 0];
+    let body = stream(STDIN, &vec![b'x'; 1_100_000]);
+    for (part, answer) in [
+        ([begin(true), params(&[]), record(STDIN, b"bo"), ping.to_vec()].concat(), "Overloaded"),
+        ([begin(false), record(PARAMS, b"\x01"), ping.to_vec()].concat(), ""),
+        (begin(true)[..1].to_vec(), ""),
+        // The rest of an answered request.
+        ([begin(false), params(EARLY), body].concat(), "early"),
+    ] {
+        let service = Service::start(Limits { connections: 1, ..Limits::default() });
+        let mut arriving = service.client();
+        arriving.send(&part);
+        if part.ends_with(&ping) {
+            arriving.record();
         }
-        if closed > 0 {
-            arriving[closed - 1].is_at_end();
+        if answer == "early" {
+            assert_eq!(arriving.reply(), answered(answer));
         }
+        let mut next = service.client();
+        assert_eq!(next.ask(true, &[], b"x"), answered("x"));
+        if answer == "Overloaded" {
+            assert_eq!(arriving.reply(), answered(answer));
+        }
+        arriving.is_at_end();
     }
-    service.handler.open_gate();
-    for client in &mut busy {
-        assert_eq!(client.reply(), answered("x"));
+}
+
+#[test]
+fn the_request_that_has_been_arriving_longest_gives_way() {
+    let service = Service::start(Limits { connections: 2, ..Limits::default() });
+    let mut first = service.client();
+    first.send(&begin(true)[..1]);
+    let mut kept = service.client();
+    for _ in 0..100 {
+        assert_eq!(kept.ask(true, &[], b"x"), answered("x"));
     }
+    // Replaces the idle one.
+    let mut second = service.client();
+    second.send(begin(true));
+    kept.is_at_end();
+    let mut next = service.client();
+    assert_eq!(next.ask(true, &[], b"x"), answered("x"));
+    first.is_at_end();
+    second.send([params(&[]), record(STDIN, b"")].concat());
+    assert_eq!(second.reply(), answered(""));
 }
 
 #[test]
