@@ -4,18 +4,9 @@ use crate::ffi::environment;
 
 /// The meta-variables that are used. A server sets thirty or more; the others are never read.
 const NAMES: [&str; 12] = [
-    "CONTENT_LENGTH",
-    "CONTENT_TYPE",
-    "GATEWAY_INTERFACE",
-    "HTTP_ACCESS_CONTROL_REQUEST_METHOD",
-    "HTTP_COOKIE",
-    "HTTP_HOST",
-    "HTTP_ORIGIN",
-    "HTTP_SEC_FETCH_SITE",
-    "QUERY_STRING",
-    "REQUEST_METHOD",
-    "SERVER_NAME",
-    "SERVER_SOFTWARE",
+    "CONTENT_LENGTH", "CONTENT_TYPE", "GATEWAY_INTERFACE", "HTTP_ACCESS_CONTROL_REQUEST_METHOD",
+    "HTTP_COOKIE", "HTTP_HOST", "HTTP_ORIGIN", "HTTP_SEC_FETCH_SITE", "QUERY_STRING",
+    "REQUEST_METHOD", "SERVER_NAME", "SERVER_SOFTWARE",
 ];
 
 /// Meta-variables by name. Values are bytes, not necessarily UTF-8.

@@ -10,16 +10,7 @@ pub type Key = Cow<'static, str>;
 
 /// The keys of nearly every data file, which need no copy.
 const COMMON: [&str; 11] = [
-    "id",
-    "label",
-    "color",
-    "date",
-    "menus",
-    "plates",
-    "name",
-    "pictogram",
-    "primero",
-    "segundo",
+    "id", "label", "color", "date", "menus", "plates", "name", "pictogram", "primero", "segundo",
     "postre",
 ];
 

@@ -15,18 +15,11 @@ const TARGET: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/target/install");
 
 /// Documentation as users find it, below the folder of the documentation.
 const DOCUMENTS: &[&str] = &[
-    "README.es.md",
-    "README.md",
-    "openapi.yaml",
-    "examples/Caddyfile.example",
-    "examples/apache-fastcgi.conf.example",
-    "examples/apache.conf.example",
-    "examples/comedor.conf.example",
-    "examples/htaccess.example",
-    "examples/lighttpd-fastcgi.conf.example",
-    "examples/lighttpd.conf.example",
-    "examples/nginx-fcgiwrap.conf.example",
-    "examples/nginx-routing.conf.example",
+    "README.es.md", "README.md", "openapi.yaml", "examples/Caddyfile.example",
+    "examples/apache-fastcgi.conf.example", "examples/apache.conf.example",
+    "examples/comedor.conf.example", "examples/htaccess.example",
+    "examples/lighttpd-fastcgi.conf.example", "examples/lighttpd.conf.example",
+    "examples/nginx-fcgiwrap.conf.example", "examples/nginx-routing.conf.example",
     "examples/nginx.conf.example",
 ];
 
@@ -144,9 +137,7 @@ fn the_script_names_the_files_below_destdir_and_the_next_step() {
     root.write("etc/lighttpd/conf-available/10-cgi.conf", "");
     let text = root.install();
     for path in [
-        "opt/x/lib/cgi-bin/comedor",
-        "etc/comedor/comedor.conf",
-        "opt/x/share/doc/comedor/examples",
+        "opt/x/lib/cgi-bin/comedor", "etc/comedor/comedor.conf", "opt/x/share/doc/comedor/examples",
     ] {
         let path = root.path(path).display().to_string();
         assert!(text.contains(&path), "{path} in {text}");

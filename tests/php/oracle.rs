@@ -180,22 +180,8 @@ fn mutated_sessions_that_php_rejects_never_authenticate() {
 fn object_value() -> impl Strategy<Value = String> {
     const CLASSES: &[&str] = &["stdClass", "Own", "Foo", "__PHP_Incomplete_Class"];
     const NAMES: &[&str] = &[
-        "a",
-        "\0*\0a",
-        "\0Own\0a",
-        "\0Other\0a",
-        "b",
-        "\0*\0b",
-        "c",
-        "\0*\0c",
-        "\0Foo\0c",
-        "\0",
-        "\0\0",
-        "\0x",
-        "\0x\0",
-        "",
-        "0",
-        "__PHP_Incomplete_Class_Name",
+        "a", "\0*\0a", "\0Own\0a", "\0Other\0a", "b", "\0*\0b", "c", "\0*\0c", "\0Foo\0c", "\0",
+        "\0\0", "\0x", "\0x\0", "", "0", "__PHP_Incomplete_Class_Name",
     ];
     const WHOLE: &[&str] = &[
         "O:8:\"DateTime\":3:{s:4:\"date\";s:26:\"2020-01-01 00:00:00.000000\";s:13:\"timezone_type\";i:3;s:8:\"timezone\";s:3:\"UTC\";}",

@@ -189,34 +189,10 @@ fn a_kill_at_any_system_call_leaves_the_old_or_the_new_file() {
 fn the_answer_is_correct_after_an_error_of_any_system_call() {
     // Those on files. The tests of the responder cover the calls on its connections.
     const CALLS: [&str; 28] = [
-        "openat",
-        "open",
-        "read",
-        "pread64",
-        "write",
-        "fsync",
-        "fdatasync",
-        "rename",
-        "renameat",
-        "renameat2",
-        "unlink",
-        "flock",
-        "fcntl",
-        "mkdir",
-        "fstat",
-        "lstat",
-        "stat",
-        "newfstatat",
-        "statx",
-        "ftruncate",
-        "fchmod",
-        "fchown",
-        "utimensat",
-        "readlink",
-        "flistxattr",
-        "fgetxattr",
-        "fsetxattr",
-        "fremovexattr",
+        "openat", "open", "read", "pread64", "write", "fsync", "fdatasync", "rename", "renameat",
+        "renameat2", "unlink", "flock", "fcntl", "mkdir", "fstat", "lstat", "stat", "newfstatat",
+        "statx", "ftruncate", "fchmod", "fchown", "utimensat", "readlink", "flistxattr",
+        "fgetxattr", "fsetxattr", "fremovexattr",
     ];
     let (mut errors, mut answers) = (0, BTreeMap::<String, usize>::new());
     for write in writes() {

@@ -130,9 +130,7 @@ fn file_that_php_keeps_open_for_writing_is_answered_with_busy() {
 fn writes_work_on_a_file_system_without_leases_or_exchange() {
     let school = School::new();
     for fault in [
-        "fcntl:error=EINVAL",
-        "fcntl:error=ENOLCK",
-        "renameat2:error=EINVAL",
+        "fcntl:error=EINVAL", "fcntl:error=ENOLCK", "renameat2:error=EINVAL",
         "renameat2:error=ENOSYS",
     ] {
         for path in [DAY, TYPES] {

@@ -92,20 +92,9 @@ fn only_calendar_dates_are_valid() {
         assert_eq!(school.get("get_menu").query("date", date).run().ok()["date"], date);
     }
     for date in [
-        "2026-02-29",
-        "1900-02-29",
-        "2026-13-01",
-        "2026-00-01",
-        "2026-01-00",
-        "2026-1-1",
-        "2026-01-011",
-        "+026-01-01",
-        "2026/01/01",
-        "%202026-01-01",
-        "2026-01-01%0A",
-        "0000-01-01",
-        "today",
-        "٢٠٢٦-٠١-٠١",
+        "2026-02-29", "1900-02-29", "2026-13-01", "2026-00-01", "2026-01-00", "2026-1-1",
+        "2026-01-011", "+026-01-01", "2026/01/01", "%202026-01-01", "2026-01-01%0A", "0000-01-01",
+        "today", "٢٠٢٦-٠١-٠١",
     ] {
         let answer = school.get("get_menu").query("date", date).query("menu", "no").run();
         println!("{date}");
@@ -129,12 +118,7 @@ fn a_shared_aulario_shows_the_menus_of_its_source_and_rejects_writes() {
 
     // A source that is not another aulario of the same centre is ignored.
     for (index, source) in [
-        r#""""#,
-        r#""none""#,
-        r#""missing""#,
-        r#""../centro1/Aularios/aula1""#,
-        "5",
-        "null",
+        r#""""#, r#""none""#, r#""missing""#, r#""../centro1/Aularios/aula1""#, "5", "null",
         r#"["aula1"]"#,
     ]
     .into_iter()

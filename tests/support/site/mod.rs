@@ -205,13 +205,7 @@ impl Site {
         let lines = example.lines().map(|line| {
             let setting = line.trim_start().strip_prefix('#').unwrap_or("").trim_start();
             let starts = [
-                "SetEnv",
-                "fastcgi_param",
-                "setenv.",
-                "server.",
-                "\"bin-",
-                "\"COMEDOR_",
-                "\"TZ\"",
+                "SetEnv", "fastcgi_param", "setenv.", "server.", "\"bin-", "\"COMEDOR_", "\"TZ\"",
                 ")",
             ];
             let is_setting = starts.iter().any(|start| setting.starts_with(start));
