@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use comedor::check::{self, Report, Subject};
+use comedor::check::{self, Subject};
 use comedor::config::SETTINGS;
 use comedor::log::log;
 
@@ -76,9 +76,9 @@ fn check(options: &[&str]) -> u8 {
         }
     }
     let subject = if is_session { Subject::Session } else { Subject::Everything { socket } };
-    let mut report = Report::new(as_json);
-    check::run(subject, &mut report);
-    report.finish()
+    let (findings, status) = check::run(subject, as_json);
+    print(&findings);
+    status
 }
 
 fn misused(problem: &str) -> u8 {

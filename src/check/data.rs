@@ -10,7 +10,6 @@ use rustix::fs::{Access, access as may_access};
 
 use super::reach::check_write;
 use super::report::{Level, Report, counted};
-use super::skew::Skew;
 use super::user::{User, is_within, quoted};
 use crate::model::{Day, Document, Id, MenuTypes};
 use crate::shared_file::Fault;
@@ -28,10 +27,15 @@ pub fn check(data_dir: &Path, user: &User, report: &mut Report) {
     for centre in survey.folders(&centros) {
         survey.centre(&centre);
     }
-    if let Some(skew) = survey.skew {
-        skew.report(data_dir, survey.report);
-    }
     let (aularios, days) = (counted(survey.aularios, "aulario"), counted(survey.days, "saved day"));
+    if let Some(skew) = survey.skew {
+        let text = format!(
+            "the time of a new file is {skew} this machine's clock: an empty file may count as being \
+             written, and sessions expire too early or too late with COMEDOR_SESSION_MAX_AGE; \
+             synchronise the clocks of all servers (NTP)"
+        );
+        report.add(Level::Warning, data_dir.display(), text);
+    }
     report.add(Level::Ok, centros.display(), format!("{aularios} and {days} checked"));
 }
 
@@ -46,8 +50,8 @@ struct Survey<'r> {
     report: &'r mut Report,
     /// The files and folders of the current aulario that a save needs and the user may not use
     closed: Vec<PathBuf>,
-    /// The difference of the clocks, if a file of an aulario showed one
-    skew: Option<Skew>,
+    /// The difference of the clocks, if a new file showed one
+    skew: Option<String>,
     days: usize,
     aularios: usize,
 }
@@ -63,7 +67,6 @@ impl Survey<'_> {
             return self.add(Level::Hint, &folder, "contains no aulario");
         }
         let (folders, files): (Vec<_>, Vec<_>) = entries.into_iter().partition(|p| p.is_dir());
-        self.leftovers(&files);
         // `None` if the configuration is damaged
         let mut aularios = BTreeMap::new();
         for path in &files {
@@ -75,7 +78,7 @@ impl Survey<'_> {
             };
             self.aularios += 1;
             let aulario = Aulario::find(self.data_dir, &centro, &id).unwrap_or_else(|error| {
-                self.configuration_fault(path, &error);
+                self.fault(path, &error, None);
                 None
             });
             aularios.insert(id.as_str().to_owned(), (path, aulario));
@@ -124,14 +127,11 @@ impl Survey<'_> {
 
     /// The types and days of the aulario whose data is in `folder`.
     fn aulario(&mut self, folder: &Path) {
-        if may_change(folder) {
+        if self.needs(folder, may_change(folder)) {
             self.check_write(folder, "menus cannot be saved");
-        } else {
-            self.closed.push(folder.to_owned());
         }
         self.lock(&folder.join(layout::LOCK));
-        let entries = self.list(folder).unwrap_or_default();
-        self.leftovers(&entries);
+        self.list(folder);
         let types = folder.join(layout::TYPES);
         let absence = "the three default types apply, and menus of other types are not shown until \
                        the file is back";
@@ -158,29 +158,32 @@ impl Survey<'_> {
         self.closed_to_user(folder);
     }
 
+    /// Notes that a save needs `path`, which the user may use or not.
+    fn needs(&mut self, path: &Path, is_allowed: bool) -> bool {
+        self.closed.extend((!is_allowed).then(|| path.to_owned()));
+        is_allowed
+    }
+
     fn check_write(&mut self, folder: &Path, consequence: &str) {
         let skew = check_write(folder, self.data_dir, consequence, self.user, self.report);
-        self.skew = self.skew.or(skew);
+        self.skew = self.skew.take().or(skew);
     }
 
     fn lock(&mut self, path: &Path) {
         let Ok(metadata) = fs::symlink_metadata(path) else { return };
-        if !metadata.is_file() {
-            let what = if metadata.is_symlink() { "a symbolic link" } else { "not a regular file" };
-            let text =
-                format!("is {what}, so menus cannot be saved; the next save creates it again");
-            let fix = format!("sudo rm -d {}", quoted(path));
-            self.report.add_with_fix(Level::Error, path.display(), text, fix);
-        } else if may_access(path, Access::READ_OK | Access::WRITE_OK).is_err() {
-            self.closed.push(path.to_owned());
+        if metadata.is_file() {
+            self.needs(path, may_access(path, Access::READ_OK | Access::WRITE_OK).is_ok());
+            return;
         }
+        let what = if metadata.is_symlink() { "a symbolic link" } else { "not a regular file" };
+        let text = format!("is {what}, so menus cannot be saved; the next save creates it again");
+        let fix = format!("sudo rm -d {}", quoted(path));
+        self.report.add_with_fix(Level::Error, path.display(), text, fix);
     }
 
     /// The folders in `folder`, in which a save may have to create others.
     fn changeable_folders(&mut self, folder: &Path) -> Vec<PathBuf> {
-        if folder.is_dir() && !may_change(folder) {
-            self.closed.push(folder.to_owned());
-        }
+        self.needs(folder, !folder.is_dir() || may_change(folder));
         self.folders(folder)
     }
 
@@ -207,13 +210,13 @@ impl Survey<'_> {
 
     fn types(&mut self, path: &Path, types: &MenuTypes) {
         let mut ids: Vec<&str> = types.ids().collect();
-        let text = match types.entries() - ids.len() {
-            0 => None,
-            1 => Some("1 entry has no usable id and is not shown".to_owned()),
-            count => Some(format!("{count} entries have no usable id and are not shown")),
-        };
-        if let Some(text) = text {
-            self.add(Level::Warning, path, text);
+        match types.entries() - ids.len() {
+            0 => {}
+            1 => self.add(Level::Warning, path, "1 entry has no usable id and is not shown"),
+            count => {
+                let text = format!("{count} entries have no usable id and are not shown");
+                self.add(Level::Warning, path, text);
+            }
         }
         ids.sort_unstable();
         for same in ids.chunk_by(|a, b| a == b).filter(|same| same.len() > 1) {
@@ -231,71 +234,51 @@ impl Survey<'_> {
         }
         self.days += 1;
         self.report.progress(self.days, "days");
-        let files = self.list(folder).unwrap_or_default();
-        self.leftovers(&files);
-        if !may_change(folder) {
-            self.closed.push(folder.to_owned());
-        }
+        self.list(folder);
+        self.needs(folder, may_change(folder));
         let absence = "the day has no menus until the file is back";
         let day = self.document::<Day>(&folder.join(layout::DAY), absence);
         day.map(|day| day.ids().map(str::to_owned).collect()).unwrap_or_default()
     }
 
-    /// Reads a data file; an absent file is an empty document. `absence` is the effect of its
-    /// absence.
+    /// Reads a data file; an absent file is an empty document, which has the effect `absence`.
     fn document<D: Document>(&mut self, path: &Path, absence: &str) -> Option<D> {
-        let (value, snapshot) = match store::data_file::read(path) {
-            Ok(read) => read,
-            Err(error) if is_denied(&error) => {
-                self.closed.push(path.to_owned());
-                return None;
-            }
-            Err(error) => {
-                self.fault(path, &error, absence);
-                return None;
-            }
-        };
+        let read = store::data_file::read(path);
+        if !self.needs(path, !read.as_ref().is_err_and(is_denied)) {
+            return None;
+        }
+        let fault = |error| self.fault(path, &error, Some(absence));
+        let (value, snapshot) = read.map_err(fault).ok()?;
         if let Some(snapshot) = &snapshot {
             if value.is_none() {
                 let text = "is empty, as after an interrupted save by PHP; it counts as absent";
                 self.add(Level::Warning, path, text);
             }
-            let folder = path.parent().and_then(|folder| fs::metadata(folder).ok());
-            let may_replace = folder.is_some_and(|folder| {
-                let (old, folder) = (snapshot.access(), Ownership::from(&folder));
-                let acl = snapshot.attributes().ok().and_then(|known| known.acl(old.mode));
-                acl.is_some_and(|acl| {
-                    access::of_replacement(old, &acl, folder, &self.user.credentials).is_some()
-                })
-            });
-            if !may_replace {
-                self.closed.push(path.to_owned());
-            }
+            let replacement = || {
+                let folder = Ownership::from(&fs::metadata(path.parent()?).ok()?);
+                let old = snapshot.access();
+                let acl = snapshot.attributes().ok()?.acl(old.mode)?;
+                access::of_replacement(old, &acl, folder, &self.user.credentials)
+            };
+            self.needs(path, replacement().is_some());
         }
-        store::document(path, value).map_err(|error| self.fault(path, &error, absence)).ok()
+        store::document(path, value).map_err(|error| self.fault(path, &error, Some(absence))).ok()
     }
 
-    /// Reports the temporary files of killed writers.
-    fn leftovers(&mut self, paths: &[PathBuf]) {
-        let is_new = |path: &Path| {
-            let modified = fs::symlink_metadata(path).and_then(|metadata| metadata.modified());
-            modified.ok().and_then(|time| time.elapsed().ok()).is_some_and(|age| age < WRITE_TIME)
-        };
-        for path in paths {
-            if layout::is_temporary(&name(path)) && !is_new(path) {
-                let text = "was left by a process that was killed, and can be removed";
-                let fix = format!("sudo rm -d {}", quoted(path));
-                self.report.add_with_fix(Level::Warning, path.display(), text, fix);
-            }
-        }
-    }
-
-    /// The entries of `folder`, sorted. Empty if it does not exist, `None` if it cannot be listed.
+    /// The entries of `folder`, sorted, without temporary files; those of killed writers are reported.
+    /// Empty if the folder does not exist, `None` if it cannot be listed.
     fn list(&mut self, folder: &Path) -> Option<Vec<PathBuf>> {
         match fs::read_dir(folder) {
             Ok(entries) => {
                 let mut paths: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
                 paths.sort();
+                let (leftovers, paths): (Vec<_>, Vec<_>) =
+                    paths.into_iter().partition(|path| layout::is_temporary(&name(path)));
+                for path in leftovers.iter().filter(|path| !is_new(path)) {
+                    let text = "was left by a process that was killed, and can be removed";
+                    let fix = format!("sudo rm -d {}", quoted(path));
+                    self.report.add_with_fix(Level::Warning, path.display(), text, fix);
+                }
                 Some(paths)
             }
             Err(error) if error.kind() == ErrorKind::NotFound => Some(Vec::new()),
@@ -314,29 +297,25 @@ impl Survey<'_> {
         }
     }
 
-    /// A data file that cannot be used
-    fn fault(&mut self, path: &Path, error: &store::Error, absence: &str) {
-        let text = format!("{}, so requests for it fail", reason(error));
-        if !is_damaged(error) {
-            return self.add(Level::Error, path, text);
+    /// Reports a file that cannot be used. `absence` is the effect of moving it away, which is never the
+    /// advice for a configuration: without it the aulario would not exist.
+    fn fault(&mut self, path: &Path, error: &store::Error, absence: Option<&str>) {
+        let (reason, is_damaged) = reason(error);
+        let what = if absence.is_some() { "it" } else { "this aulario" };
+        let mut text = format!("{reason}, so requests for {what} fail");
+        let mut fix = None;
+        if is_damaged {
+            text += "; restore it from a backup";
+            if let Some(absence) = absence {
+                text += &format!(", or move it away: then {absence}");
+                let from = quoted(path);
+                // `--backup` keeps a file that was moved away earlier; with `-T` nothing is moved into a folder.
+                fix = Some(format!("sudo mv -T --backup=numbered {from} {from}.broken"));
+            }
+        } else if is_denied(error) {
+            fix = self.user.grant(path, "r", self.data_dir);
         }
-        let text = format!("{text}; restore it from a backup, or move it away: then {absence}");
-        let from = quoted(path);
-        // `--backup` keeps a file that was moved away earlier; with `-T` nothing is moved into a folder.
-        let fix = format!("sudo mv -T --backup=numbered {from} {from}.broken");
         self.report.add_with_fix(Level::Error, path.display(), text, fix);
-    }
-
-    /// A configuration that cannot be used. The advice is never to move it away: without it the
-    /// aulario would not exist.
-    fn configuration_fault(&mut self, path: &Path, error: &store::Error) {
-        let text = format!("{}, so requests for this aulario fail", reason(error));
-        if is_denied(error) {
-            let fix = self.user.grant(path, "r", self.data_dir);
-            return self.report.add_with_fix(Level::Error, path.display(), text, fix);
-        }
-        let advice = if is_damaged(error) { "; restore it from a backup" } else { "" };
-        self.add(Level::Error, path, format!("{text}{advice}"));
     }
 
     fn add(&mut self, level: Level, path: &Path, text: impl ToString) {
@@ -353,24 +332,26 @@ fn is_denied(error: &store::Error) -> bool {
         if source.kind() == Some(ErrorKind::PermissionDenied))
 }
 
-/// Whether the content of the file is the problem, not access to the file.
-fn is_damaged(error: &store::Error) -> bool {
-    let is_unusable = matches!(error, store::Error::Unusable { .. });
-    is_unusable
-        || matches!(error, store::Error::Fault { source: Fault::NotRegular | Fault::TooLarge, .. })
+/// What is wrong with a file, without its path, and whether its content is the problem, not access to it
+fn reason(error: &store::Error) -> (String, bool) {
+    match error {
+        store::Error::Unusable { why, .. } => (format!("is damaged ({why})"), true),
+        store::Error::Fault { source: Fault::SymbolicLink, .. } => {
+            let advice = "replace it with a copy of its target";
+            (format!("is a symbolic link, which is not followed ({advice})"), false)
+        }
+        store::Error::Fault { source, .. } => {
+            let is_damaged = matches!(source, Fault::NotRegular | Fault::TooLarge);
+            (format!("cannot be read ({source})"), is_damaged)
+        }
+        other => (other.to_string(), false),
+    }
 }
 
-/// What is wrong with a file, without its path
-fn reason(error: &store::Error) -> String {
-    match error {
-        store::Error::Unusable { why, .. } => format!("is damaged ({why})"),
-        store::Error::Fault { source: Fault::SymbolicLink, .. } => {
-            "is a symbolic link, which is not followed (replace it with a copy of its target)"
-                .to_owned()
-        }
-        store::Error::Fault { source, .. } => format!("cannot be read ({source})"),
-        other => other.to_string(),
-    }
+/// Whether a writer may still use the temporary file at `path`.
+fn is_new(path: &Path) -> bool {
+    let modified = fs::symlink_metadata(path).and_then(|metadata| metadata.modified());
+    modified.ok().and_then(|time| time.elapsed().ok()).is_some_and(|age| age < WRITE_TIME)
 }
 
 /// Whether files can be created in `folder`, according to its mode.

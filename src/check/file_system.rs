@@ -29,52 +29,41 @@ pub fn check(folder: &Path, content: Content, report: &mut Report) {
 
 fn findings(mount: &Mount, content: Content) -> Vec<(Level, String)> {
     let kind = mount.kind.as_str();
-    let name = format!("the file system is {kind}");
     let is_data = content == Content::Data;
-    let (level, text) = match kind {
-        "nfs" | "nfs4" | "ceph" | "fuse.ceph-fuse" => {
-            (Level::Ok, format!("{name} ({})", mount.source))
-        }
+    let source = format!(" ({})", mount.source);
+    let (level, rest) = match kind {
+        "nfs" | "nfs4" | "ceph" | "fuse.ceph-fuse" => (Level::Ok, source.as_str()),
         "fuse.glusterfs" => (
             Level::Warning,
-            format!(
-                "{name}: if several servers mount it, ACKNOWLEDGED CHANGES AND SAVES BY PHP ARE LOST \
-                 unless the volume and each mount have the options in docs/several-servers.md#glusterfs"
-            ),
+            ": if several servers mount it, ACKNOWLEDGED CHANGES AND SAVES BY PHP ARE LOST unless the \
+             volume and each mount have the options in docs/several-servers.md#glusterfs",
         ),
         "ext4" | "xfs" | "btrfs" if is_data => {
-            (Level::Ok, format!("{name}, which was tested with simulated power cuts"))
+            (Level::Ok, ", which was tested with simulated power cuts")
         }
-        "ext4" | "xfs" | "btrfs" => (Level::Ok, name),
-        "tmpfs" | "ramfs" if is_data => (
-            Level::Warning,
-            format!("{name}, which is in memory: a restart deletes all data; use a disk"),
-        ),
+        "ext4" | "xfs" | "btrfs" => (Level::Ok, ""),
+        "tmpfs" | "ramfs" if is_data => {
+            (Level::Warning, ", which is in memory: a restart deletes all data; use a disk")
+        }
         "overlay" if is_data => (
             Level::Warning,
-            format!(
-                "{name}, as in a container without a volume: the data is deleted together with the \
-                 container; put it on a volume"
-            ),
+            ", as in a container without a volume: the data is deleted together with the container; put \
+             it on a volume",
         ),
         "vfat" | "msdos" | "exfat" | "ntfs" | "ntfs3" | "fuseblk" => (
             Level::Warning,
-            format!(
-                "{name}, which does not store owners and permissions as Linux does, so PHP or \
-                 comedor may lose access to files; use ext4, XFS or Btrfs"
-            ),
+            ", which does not store owners and permissions as Linux does, so PHP or comedor may lose \
+             access to files; use ext4, XFS or Btrfs",
         ),
         _ if is_remote(kind) => (
             Level::Warning,
-            format!(
-                "{name}, which was not tested: locks may not work, and changes by other servers may \
-                 be overwritten; use a local disk, NFS or CephFS"
-            ),
+            ", which was not tested: locks may not work, and changes by other servers may be \
+             overwritten; use a local disk, NFS or CephFS",
         ),
-        _ if is_data => (Level::Hint, format!("{name}, which was not tested with power cuts")),
-        _ => (Level::Ok, name),
+        _ if is_data => (Level::Hint, ", which was not tested with power cuts"),
+        _ => (Level::Ok, ""),
     };
-    let mut findings = vec![(level, text)];
+    let mut findings = vec![(level, format!("the file system is {kind}{rest}"))];
     if kind.starts_with("nfs") {
         findings.extend(nfs(mount));
     }
@@ -120,7 +109,7 @@ fn nfs(mount: &Mount) -> Vec<(Level, String)> {
         ),
     ];
     let differences = differences.into_iter().filter(|(is_present, _)| *is_present);
-    let text = |text| format!("the NFS mount {} {text}", mount.point.display());
+    let text = |text| format!("the NFS mount {} {text}", mount.point);
     differences.map(|(_, difference)| (Level::Warning, text(difference))).collect()
 }
 
@@ -130,18 +119,7 @@ mod tests {
 
     fn mount(kind: &str, options: &str) -> Mount {
         let (kind, source) = (kind.to_owned(), "server:/menus".to_owned());
-        Mount { point: "/srv".into(), kind, source, options: options.to_owned() }
-    }
-
-    /// The level and text of each finding for data, then for sessions
-    fn of_kind(kind: &str) -> [(Level, String); 2] {
-        [Content::Data, Content::Sessions].map(|content| {
-            let [(level, text)] = &findings(&mount(kind, "rw"), content)[..] else {
-                panic!("{kind}")
-            };
-            assert!(text.starts_with(&format!("the file system is {kind}")));
-            (*level, text.clone())
-        })
+        Mount { point: "/srv".to_owned(), kind, source, options: options.to_owned() }
     }
 
     #[test]
@@ -158,9 +136,10 @@ mod tests {
             (&["zfs", "ext3", "f2fs"], Hint, "not tested with power cuts", Ok),
         ] {
             for kind in kinds {
-                let [of_data, of_sessions] = of_kind(kind);
-                assert_eq!((of_data.0, of_sessions.0), (data, sessions), "{kind}");
-                assert!(of_data.1.contains(text), "{}", of_data.1);
+                let of = |content| findings(&mount(kind, "rw"), content).remove(0);
+                let ((level, found), of_sessions) = (of(Content::Data), of(Content::Sessions));
+                assert_eq!((level, of_sessions.0), (data, sessions), "{kind}");
+                assert!(found.contains(text), "{found}");
             }
         }
     }

@@ -17,13 +17,12 @@ mod report;
 mod right_user;
 mod session;
 mod settings;
-mod skew;
 mod user;
 
 use std::path::PathBuf;
 
 use crate::config::{Config, Settings};
-pub use report::Report;
+use report::Report;
 
 /// What to check.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,8 +34,14 @@ pub enum Subject {
     Session,
 }
 
-/// Checks `subject` and adds the findings to `report`.
-pub fn run(subject: Subject, report: &mut Report) {
+/// Checks `subject`; returns the findings, as JSON or as lines, and the exit status.
+pub fn run(subject: Subject, as_json: bool) -> (String, u8) {
+    let mut report = Report::new(as_json);
+    check(subject, &mut report);
+    report.finish()
+}
+
+fn check(subject: Subject, report: &mut Report) {
     let settings = match Settings::load() {
         Ok(settings) => settings,
         Err(error) => return settings::refused(&error, None, report),

@@ -10,7 +10,6 @@ use std::time::{Duration, SystemTime};
 use rustix::fs::{Access, access};
 
 use super::report::{Level, Report};
-use super::skew::Skew;
 use super::user::User;
 use crate::store::layout;
 
@@ -77,7 +76,7 @@ pub fn check_write(
     consequence: &str,
     user: &User,
     report: &mut Report,
-) -> Option<Skew> {
+) -> Option<String> {
     match try_to_write(folder) {
         Ok(skew) => skew,
         Err(error) => {
@@ -89,9 +88,9 @@ pub fn check_write(
     }
 }
 
-/// Creates a file and removes it; returns how its time differs from this machine's. It is named like a
-/// temporary file, so that a later check reports it if this check is killed.
-fn try_to_write(folder: &Path) -> io::Result<Option<Skew>> {
+/// Creates a file and removes it; returns the [`skew`] of its time. It is named like a temporary file, so
+/// that a later check reports it if this check is killed.
+fn try_to_write(folder: &Path) -> io::Result<Option<String>> {
     let path = layout::temporary(&folder.join(format!("comedor.check.{}", std::process::id())));
     let mut file = OpenOptions::new().write(true).create_new(true).open(&path)?;
     let before = SystemTime::now();
@@ -99,5 +98,36 @@ fn try_to_write(folder: &Path) -> io::Result<Option<Skew>> {
     let modified = written.and_then(|()| file.metadata()?.modified());
     let after = SystemTime::now();
     fs::remove_file(&path)?;
-    Ok(Skew::of(modified?, before, after))
+    Ok(skew(modified?, before, after))
+}
+
+/// How far the `time` of a file is ahead of the interval in which it was written by this machine's clock,
+/// or behind. `None` if that has no effect, as with times that are stored in units of two seconds.
+fn skew(time: SystemTime, before: SystemTime, after: SystemTime) -> Option<String> {
+    const TOLERANCE: Duration = Duration::from_secs(2);
+    let (difference, direction) = match time.duration_since(after) {
+        Ok(ahead) => (ahead, "ahead of"),
+        Err(_) => (before.duration_since(time).ok()?, "behind"),
+    };
+    (difference > TOLERANCE).then(|| format!("{} s {direction}", difference.as_secs()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn difference_of_more_than_two_seconds_is_a_skew() {
+        let at = |millis| SystemTime::UNIX_EPOCH + Duration::from_millis(millis);
+        for (time, text) in [
+            (0, Some("100 s behind")),
+            (97_999, Some("2 s behind")),
+            (98_000, None),
+            (103_000, None),
+            (107_000, None),
+            (107_001, Some("2 s ahead of")),
+        ] {
+            assert_eq!(skew(at(time), at(100_000), at(105_000)).as_deref(), text, "{time}");
+        }
+    }
 }

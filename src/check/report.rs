@@ -21,22 +21,13 @@ pub enum Level {
 }
 
 impl Level {
-    fn name(self) -> &'static str {
+    /// Its name, and its colour on a terminal (ECMA-48, SGR)
+    fn shown(self) -> (&'static str, u8) {
         match self {
-            Level::Ok => "ok",
-            Level::Hint => "hint",
-            Level::Warning => "warning",
-            Level::Error => "error",
-        }
-    }
-
-    /// The colour on a terminal (ECMA-48, SGR).
-    fn color(self) -> &'static str {
-        match self {
-            Level::Ok => "32",
-            Level::Hint => "36",
-            Level::Warning => "33",
-            Level::Error => "31",
+            Level::Ok => ("ok", 32),
+            Level::Hint => ("hint", 36),
+            Level::Warning => ("warning", 33),
+            Level::Error => ("error", 31),
         }
     }
 }
@@ -107,9 +98,9 @@ impl Report {
         }
     }
 
-    /// Prints the findings and a summary, or the JSON document, and returns the exit status: 0 no
-    /// problem, 1 warnings, 2 errors.
-    pub fn finish(self) -> u8 {
+    /// The findings and a summary, or the JSON document, and the exit status: 0 no problem, 1 warnings,
+    /// 2 errors.
+    pub fn finish(self) -> (String, u8) {
         if self.has_progress {
             _ = write!(io::stderr(), "\r\x1b[K");
         }
@@ -128,8 +119,7 @@ impl Report {
                 ("warnings", Value::Int(warnings as i64)),
                 ("findings", Value::List(findings)),
             ]));
-            print(&format!("{}\n", String::from_utf8_lossy(&document.to_compact())));
-            return status;
+            return (format!("{}\n", String::from_utf8_lossy(&document.to_compact())), status);
         }
         let mut findings = joined(self.findings);
         // The worst is last, above the summary: the beginning may have scrolled away.
@@ -140,15 +130,14 @@ impl Report {
         let counts = counts.into_iter().filter(|(count, _)| *count > 0);
         let counts: Vec<_> = counts.map(|(count, noun)| counted(count, noun)).collect();
         let summary = if counts.is_empty() { "no problems found" } else { &counts.join(", ") };
-        print(&format!("{lines}{summary}\n"));
-        status
+        (format!("{lines}{summary}\n"), status)
     }
 }
 
 impl Finding {
     fn into_json(self) -> Value {
         let mut finding = Map::from([
-            ("level", Value::from(self.level.name())),
+            ("level", Value::from(self.level.shown().0)),
             ("about", Value::String(self.about)),
             ("text", Value::String(self.text)),
         ]);
@@ -160,13 +149,11 @@ impl Finding {
 
     fn line(&self, in_color: bool) -> String {
         let Finding { level, about, text, fix } = self;
-        let level = if in_color {
-            format!("\x1b[{}m{:7}\x1b[0m", level.color(), level.name())
-        } else {
-            format!("{:7}", level.name())
-        };
+        let (level, color) = level.shown();
+        let (start, end) =
+            if in_color { (format!("\x1b[{color}m"), "\x1b[0m") } else { Default::default() };
         let fix = fix.as_ref().map(|command| format!("        {command}\n")).unwrap_or_default();
-        format!("{level} {about}: {text}\n{fix}")
+        format!("{start}{level:7}{end} {about}: {text}\n{fix}")
     }
 }
 
@@ -188,9 +175,4 @@ fn joined(findings: Vec<Finding>) -> Vec<Finding> {
 /// A number and its noun in the right form: "1 day", "2 days".
 pub fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
-}
-
-/// Ignores that standard output is closed.
-fn print(text: &str) {
-    _ = io::stdout().write_all(text.as_bytes()).and_then(|()| io::stdout().flush());
 }

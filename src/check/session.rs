@@ -55,43 +55,35 @@ pub fn check(config: &Config, user: &User, report: &mut Report) {
         Ok(caller) => caller,
         Err(_) => return report.add(Level::Error, ABOUT, not_a_caller(&session, config)),
     };
-    let text = format!("the session exists; the browser must send it in the cookie {name}");
-    report.add(Level::Ok, ABOUT, text);
-    report.add(Level::Ok, ABOUT, format!("the centre is {}", caller.centro.as_str()));
+    let service = config.service.as_str();
+    let mut add = |level, text: &str| report.add(level, ABOUT, text);
+    add(Level::Ok, &format!("the session exists; the browser must send it in the cookie {name}"));
+    add(Level::Ok, &format!("the centre is {}", caller.centro.as_str()));
     let folder = layout::centres(&config.data_dir).join(caller.centro.as_str());
     if !folder.is_dir() {
-        let text = format!(
-            "there is no folder {} for the centre, so the user has no aularios",
-            folder.display()
-        );
-        report.add(Level::Error, ABOUT, text);
-    }
-    match caller.aulas() {
-        None => report.add(Level::Ok, ABOUT, "the user may use every aulario of the centre"),
-        Some(ids) if ids.is_empty() => {
-            report.add(Level::Warning, ABOUT, "the user has no access to any aulario");
-        }
-        Some(ids) => {
-            report.add(
-                Level::Ok,
-                ABOUT,
-                format!("the user may use the aularios {}", ids.join(", ")),
-            );
-        }
-    }
-    if caller.may_read().is_ok() {
-        report.add(Level::Ok, ABOUT, "the user may read menus");
-    } else {
-        let service = config.service.as_str();
+        let folder = folder.display();
         let text =
-            format!("the permission {service}:docente is missing: the user cannot read menus");
-        report.add(Level::Warning, ABOUT, text);
+            format!("there is no folder {folder} for the centre, so the user has no aularios");
+        add(Level::Error, &text);
     }
-    if caller.may_write().is_ok() {
-        report.add(Level::Ok, ABOUT, "the user may change menus");
-    } else {
-        let text = "the permission sysadmin:access is missing: the user cannot change menus";
-        report.add(Level::Hint, ABOUT, text);
+    match caller.aulas().as_deref() {
+        None => add(Level::Ok, "the user may use every aulario of the centre"),
+        Some([]) => add(Level::Warning, "the user has no access to any aulario"),
+        Some(ids) => add(Level::Ok, &format!("the user may use the aularios {}", ids.join(", "))),
+    }
+    match caller.may_read() {
+        Ok(()) => add(Level::Ok, "the user may read menus"),
+        Err(_) => add(
+            Level::Warning,
+            &format!("the permission {service}:docente is missing: the user cannot read menus"),
+        ),
+    }
+    match caller.may_write() {
+        Ok(()) => add(Level::Ok, "the user may change menus"),
+        Err(_) => add(
+            Level::Hint,
+            "the permission sysadmin:access is missing: the user cannot change menus",
+        ),
     }
 }
 
