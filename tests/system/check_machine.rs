@@ -207,7 +207,8 @@ fn settings_that_differ_from_those_of_phps_pages_are_found() {
     let findings = check_with(&school, &[], &[("php/8.2/fpm/php.ini", &same)], "true");
     assert_eq!(about(&findings), nothing, "{findings:#?}");
     // A pool, or another server's PHP, may be the one of the application.
-    let pool = "[www]\nphp_admin_value[session.name] = PHPSESSID\nphp_value[session.serialize_handler] = php\nphp_value[date.timezone] = UTC\n";
+    let pool = "; pool\n[global]\npid = x\n[other]\nphp_value[session.name] = X\n[www]\nphp_admin_value[session.name] = PHPSESSID\n\
+                php_value[session.serialize_handler] = php\nphp_value[date.timezone] = UTC\n;php_value[session.name] = no\n";
     for files in [
         [("php/8.2/fpm/php.ini", other.as_str()), ("php/8.2/fpm/pool.d/www.conf", pool)],
         [("php/8.2/fpm/php.ini", other.as_str()), ("php/8.1/apache2/php.ini", &same)],
@@ -226,6 +227,15 @@ fn settings_that_differ_from_those_of_phps_pages_are_found() {
     let findings = check_with(&school, &set, &[("php/8.2/apache2/php.ini", &same)], "true");
     found(&findings, "warning", "COMEDOR_SESSION_NAME", "PHP's session.name is PHPSESSID (");
     found(&findings, "warning", "COMEDOR_SESSION_DIR", "PHP's session.save_path is ");
+    // Later files take precedence.
+    let files = [
+        ("php/8.2/fpm/php.ini", same.as_str()),
+        ("php/8.2/fpm/conf.d/20-b.ini", "session.name = 'B'"),
+        ("php/8.2/fpm/conf.d/10-a.ini", "session.name = A"),
+        ("php/8.2/fpm/conf.d/30-c.ini.bak", "session.name = PHPSESSID"),
+    ];
+    let text = "PHP's session.name is B (/etc/php/8.2/fpm/conf.d/20-b.ini)";
+    found(&check_with(&school, &[], &files, "true"), "warning", "COMEDOR_SESSION_NAME", text);
     // The default of Debian.
     let findings = check_with(&school, &[], &[("php/8.2/apache2/php.ini", "")], "true");
     found(&findings, "warning", "COMEDOR_SESSION_DIR", "save_path is /var/lib/php/sessions (");

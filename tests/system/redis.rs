@@ -257,11 +257,15 @@ fn a_slow_server_is_a_fault_after_five_seconds() {
 #[test]
 fn replies_that_redis_does_not_send_are_refused_without_reading_them() {
     let school = School::new();
-    let nested = "*1\r\n".repeat(200_000);
+    let (nested, line) = ("*1\r\n".repeat(200_000), format!("+{}", "a".repeat(5000)));
     for (reply, code, log) in [
         ("HTTP/1.1 400 Bad Request\r\n\r\n", "INTERNAL_ERROR", "not that of a Redis server"),
         (nested.as_str(), "INTERNAL_ERROR", "not that of a Redis server"),
         (":1\r\n:1\r\n", "INTERNAL_ERROR", "not that of a Redis server"),
+        (":x\r\n", "INTERNAL_ERROR", "not that of a Redis server"),
+        ("$-2\r\n", "INTERNAL_ERROR", "not that of a Redis server"),
+        ("$3\r\nabcde", "INTERNAL_ERROR", "not that of a Redis server"),
+        (line.as_str(), "INTERNAL_ERROR", "not that of a Redis server"),
         ("-ERR max number of clients reached\r\n", "INTERNAL_ERROR", ": ERR max number of clients"),
         ("$99999999999999999999\r\n", "INTERNAL_ERROR", "not that of a Redis server"),
         ("$9999999999999999\r\n", "INVALID_SESSION", "larger than 16 MiB"),
