@@ -27,13 +27,14 @@ impl<'s> Caller<'s> {
             return Err(Error::not_logged_in());
         }
         let service = config.service.as_str();
-        let data = session.get("auth_data").and_then(array);
+        let data = session.get("auth_data").and_then(PhpValue::as_array);
         let unit = data.and_then(|data| data.get(service));
         let centro = unit
             .and_then(centro_of)
             .ok_or_else(|| Error::invalid_session("The session has no centre.", None))?;
 
-        let permissions = data.and_then(|data| data.get("permissions")).and_then(array);
+        let permissions =
+            data.and_then(|data| data.get("permissions")).and_then(PhpValue::as_array);
         let has = |permission: &str| {
             permissions.is_some_and(|list| list.values().any(|value| value.is(permission)))
         };
@@ -41,13 +42,13 @@ impl<'s> Caller<'s> {
             centro,
             is_docente: has(&[service, ":docente"].concat()),
             is_sysadmin: has("sysadmin:access"),
-            aulas: unit.and_then(array).and_then(|unit| unit.get("aulas")),
+            aulas: unit.and_then(PhpValue::as_array).and_then(|unit| unit.get("aulas")),
         })
     }
 
     /// The ids of the aularios that the user may use; `None` means all aularios of the centre.
     pub fn aulas(&self) -> Option<Vec<String>> {
-        let ids = array(self.aulas?).into_iter().flat_map(PhpArray::values);
+        let ids = self.aulas?.as_array().into_iter().flat_map(PhpArray::values);
         Some(ids.filter_map(|id| id.to_text(MAX_ID)).collect())
     }
 
@@ -70,7 +71,7 @@ impl<'s> Caller<'s> {
     /// FORBIDDEN if the user has no access to `aulario`.
     pub fn may_use(&self, aulario: &Id) -> Result<(), Error> {
         let Some(aulas) = self.aulas else { return Ok(()) };
-        if array(aulas).is_some_and(|ids| ids.values().any(|id| id.is(aulario.as_str()))) {
+        if aulas.as_array().is_some_and(|ids| ids.values().any(|id| id.is(aulario.as_str()))) {
             return Ok(());
         }
         Err(Error::forbidden("Your user has no access to this aulario."))
@@ -84,7 +85,11 @@ pub fn is_logged_in(session: &Session) -> bool {
 
 /// The services under which the session has a centre.
 pub fn services(session: &Session) -> Vec<String> {
-    let entries = session.get("auth_data").and_then(array).into_iter().flat_map(PhpArray::entries);
+    let entries = session
+        .get("auth_data")
+        .and_then(PhpValue::as_array)
+        .into_iter()
+        .flat_map(PhpArray::entries);
     let services = entries.filter(|(_, unit)| centro_of(*unit).is_some());
     let names = services.filter_map(|(name, _)| name.to_text(MAX_ID));
     names.filter(|name| Id::parse(name).is_ok()).collect()
@@ -92,12 +97,5 @@ pub fn services(session: &Session) -> Vec<String> {
 
 /// The centre in the session's data of a service.
 fn centro_of(unit: PhpValue) -> Option<Id> {
-    Id::parse(&array(unit)?.get("centro")?.to_text(MAX_ID)?).ok()
-}
-
-fn array(value: PhpValue) -> Option<PhpArray> {
-    match value {
-        PhpValue::Array(array) => Some(array),
-        _ => None,
-    }
+    Id::parse(&unit.as_array()?.get("centro")?.to_text(MAX_ID)?).ok()
 }

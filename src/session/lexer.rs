@@ -3,6 +3,8 @@
 
 use std::cmp::Ordering;
 
+use super::settings::Format;
+
 /// PHP's `unserialize_max_depth`
 const MAX_DEPTH: usize = 4096;
 
@@ -59,15 +61,6 @@ pub enum Token<'b> {
 }
 
 impl Token<'_> {
-    /// Whether this token is the key `key`. An integer is equal to its decimal digits.
-    pub fn is_key(&self, key: &str) -> bool {
-        match self {
-            Token::Int(int) => int.to_string() == key,
-            Token::Text(text) => *text == key.as_bytes(),
-            _ => false,
-        }
-    }
-
     /// An ordering of keys. Two keys are equal if they are the same key for PHP.
     pub fn compare_keys(&self, other: &Token) -> Ordering {
         let as_int = |token: &Token| match token {
@@ -92,12 +85,10 @@ fn canonical_int(text: &[u8]) -> Option<i64> {
 
 /// Visitor called by [`Cursor::skip_value`].
 pub trait Visit<'b> {
-    /// A value and where it starts
+    /// A scalar, or the start of an array or object, and where it starts
     fn value(&mut self, _start: usize, _token: &Token<'b>) -> Result<(), Error> {
         Ok(())
     }
-    /// The start of an array or object, after its `value`
-    fn open(&mut self, _token: &Token<'b>) {}
     /// A key of the innermost open array or object
     fn key(&mut self, _start: usize, _token: &Token<'b>) -> Result<(), Error> {
         Ok(())
@@ -160,17 +151,16 @@ impl<'b> Cursor<'b> {
         taken
     }
 
-    /// The key of an entry of `php`: the bytes up to the next `|`.
-    pub fn php_key(&mut self) -> Result<&'b [u8], Error> {
+    /// The key of an entry: in `php` the bytes up to the next `|`, in `php_binary` a length of seven bits,
+    /// and that many bytes.
+    pub fn entry_key(&mut self, format: Format) -> Result<&'b [u8], Error> {
+        if format == Format::PhpBinary {
+            let length = self.take(1, "the length of a key")?;
+            return self.take(usize::from(length[0] & 0x7f), "the bytes of the key");
+        }
         let key = self.take_while(|byte| byte != b'|');
         self.expect(b"|", "| after the key")?;
         Ok(key)
-    }
-
-    /// The key of an entry of `php_binary`: a length of seven bits, and that many bytes.
-    pub fn binary_key(&mut self) -> Result<&'b [u8], Error> {
-        let length = self.take(1, "the length of a key")?;
-        self.take(usize::from(length[0] & 0x7f), "the bytes of the key")
     }
 
     /// An unsigned number.
@@ -282,26 +272,21 @@ impl<'b> Cursor<'b> {
 
     /// A signed number, clamped to 64 bits as in PHP.
     fn int(&mut self) -> Result<i64, Error> {
-        let (sign, digits) = self.signed_digits();
+        let sign = self.rest().first().filter(|byte| matches!(byte, b'+' | b'-'));
+        self.at += usize::from(sign.is_some());
+        let digits = self.take_while(|byte| byte.is_ascii_digit());
         if digits.is_empty() {
             return self.fail("an integer");
         }
         Ok(digits.iter().fold(0i64, |int, digit| {
             let digit = i64::from(digit - b'0');
             let int = int.saturating_mul(10);
-            if sign { int.saturating_sub(digit) } else { int.saturating_add(digit) }
+            if sign == Some(&b'-') { int.saturating_sub(digit) } else { int.saturating_add(digit) }
         }))
     }
 
-    /// Whether the number has a minus sign, and its digits.
-    fn signed_digits(&mut self) -> (bool, &'b [u8]) {
-        let sign = self.rest().first().filter(|byte| matches!(byte, b'+' | b'-'));
-        self.at += usize::from(sign.is_some());
-        (sign == Some(&b'-'), self.take_while(|byte| byte.is_ascii_digit()))
-    }
-
-    /// Skips the value that starts here, inside `depth` arrays, and calls `visit` for each part.
-    pub fn skip_value(&mut self, depth: usize, visit: &mut impl Visit<'b>) -> Result<(), Error> {
+    /// Skips the value that starts here and calls `visit` for each part.
+    pub fn skip_value(&mut self, visit: &mut impl Visit<'b>) -> Result<(), Error> {
         // The number of pairs that remain in each open array and object.
         let mut open: Vec<usize> = Vec::new();
         loop {
@@ -310,11 +295,10 @@ impl<'b> Cursor<'b> {
             visit.value(start, &token)?;
             if let Token::Array { pairs } | Token::Object { pairs, .. } = token {
                 let counts = pairs > 0 || matches!(token, Token::Object { .. });
-                if counts && depth + open.len() >= MAX_DEPTH {
+                if counts && open.len() >= MAX_DEPTH {
                     return self.fail("at most 4096 levels");
                 }
                 open.push(pairs);
-                visit.open(&token);
             }
             while open.last() == Some(&0) {
                 self.expect(b"}", "the end of the array or object")?;
@@ -346,22 +330,12 @@ fn is_class(name: &[u8]) -> bool {
     !matches!(name, [] | [b'\\', ..]) && name.iter().all(belongs)
 }
 
-/// `NAN`, `INF`, `-INF`, or a sign, digits, a point, digits and an exponent, as in PHP's lexer.
+/// `NAN`, `INF`, `-INF`, or a number in decimal digits. These have the same form for PHP and for
+/// [`f64`], but `f64` has other names too, such as `infinity`.
 fn is_float(number: &[u8]) -> bool {
-    if matches!(number, b"NAN" | b"INF" | b"-INF") {
-        return true;
-    }
-    let mut cursor = Cursor { bytes: number, at: 0 };
-    let (_, whole) = cursor.signed_digits();
-    let mut digits = whole.len();
-    if cursor.expect(b".", ".").is_ok() {
-        digits += cursor.take_while(|byte| byte.is_ascii_digit()).len();
-    }
-    if matches!(cursor.rest().first(), Some(b'e' | b'E')) {
-        cursor.at += 1;
-        if cursor.signed_digits().1.is_empty() {
-            return false;
-        }
-    }
-    digits > 0 && cursor.rest().is_empty()
+    let is_number = |text: &str| {
+        !text.contains(|c: char| c.is_alphabetic() && !matches!(c, 'e' | 'E'))
+            && text.parse::<f64>().is_ok()
+    };
+    matches!(number, b"NAN" | b"INF" | b"-INF") || str::from_utf8(number).is_ok_and(is_number)
 }

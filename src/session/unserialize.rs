@@ -96,6 +96,28 @@ impl PhpValue<'_> {
     }
 }
 
+impl<'s> PhpValue<'s> {
+    /// The array, if it is one
+    pub fn as_array(self) -> Option<PhpArray<'s>> {
+        match self {
+            PhpValue::Array(array) => Some(array),
+            _ => None,
+        }
+    }
+}
+
+/// A scalar; any other token is [`PhpValue::Other`].
+impl<'s> From<Token<'s>> for PhpValue<'s> {
+    fn from(token: Token<'s>) -> PhpValue<'s> {
+        match token {
+            Token::Bool(bool) => PhpValue::Bool(bool),
+            Token::Int(int) => PhpValue::Int(int),
+            Token::Text(text) => PhpValue::Text(text),
+            _ => PhpValue::Other,
+        }
+    }
+}
+
 /// An array of a session.
 #[derive(Clone, Copy, Debug)]
 pub struct PhpArray<'s> {
@@ -112,8 +134,10 @@ impl Session {
         if u32::try_from(bytes.len()).is_err() {
             return cursor.fail("less than 4 GiB");
         }
-        let mut decoder =
-            Decoder { bytes: &bytes, slots: Slots::default(), keys: Vec::new(), open: Vec::new() };
+        // Room for most sessions, so that these do not grow three times.
+        let room = || Vec::with_capacity(64);
+        let slots = Slots { starts: room(), ..Slots::default() };
+        let mut decoder = Decoder { bytes: &bytes, slots, keys: room(), open: Vec::new() };
         let entries = match format {
             Format::PhpSerialize => decoder.serialized()?,
             Format::Php | Format::PhpBinary => decoder.entries(format)?,
@@ -127,9 +151,8 @@ impl Session {
         self.entries.iter().find_map(|&start| {
             let mut cursor = self.cursor_at(start as usize);
             let found = match self.format {
-                Format::Php => cursor.php_key().ok()? == key.as_bytes(),
-                Format::PhpBinary => cursor.binary_key().ok()? == key.as_bytes(),
-                Format::PhpSerialize => cursor.token().ok()?.is_key(key),
+                Format::PhpSerialize => PhpValue::from(cursor.token().ok()?).is(key),
+                format => cursor.entry_key(format).ok()? == key.as_bytes(),
             };
             if found { self.value_at(cursor.at) } else { None }
         })
@@ -144,9 +167,6 @@ impl Session {
     fn value_at(&self, at: usize) -> Option<PhpValue<'_>> {
         let mut cursor = self.cursor_at(at);
         Some(match cursor.token().ok()? {
-            Token::Bool(bool) => PhpValue::Bool(bool),
-            Token::Int(int) => PhpValue::Int(int),
-            Token::Text(text) => PhpValue::Text(text),
             Token::Array { pairs } => {
                 PhpValue::Array(PhpArray { session: self, start: cursor.at, length: pairs })
             }
@@ -154,7 +174,7 @@ impl Session {
                 Slot::Start(start) => self.value_at(start)?,
                 Slot::Hidden => PhpValue::Other,
             },
-            _ => PhpValue::Other,
+            scalar => scalar.into(),
         })
     }
 }
@@ -162,7 +182,7 @@ impl Session {
 impl<'s> PhpArray<'s> {
     /// The value of `key`. For PHP a string of decimal digits and the integer are the same key.
     pub fn get(self, key: &str) -> Option<PhpValue<'s>> {
-        let (_, at) = self.pairs().find(|(name, _)| name.is_key(key))?;
+        let (_, at) = self.pairs().find(|(name, _)| name.is(key))?;
         self.session.value_at(at)
     }
 
@@ -173,23 +193,16 @@ impl<'s> PhpArray<'s> {
 
     /// The keys, strings or integers, and the values, in order
     pub fn entries(self) -> impl Iterator<Item = (PhpValue<'s>, PhpValue<'s>)> {
-        self.pairs().filter_map(move |(key, at)| {
-            let key = match key {
-                Token::Int(int) => PhpValue::Int(int),
-                Token::Text(text) => PhpValue::Text(text),
-                _ => PhpValue::Other,
-            };
-            Some((key, self.session.value_at(at)?))
-        })
+        self.pairs().filter_map(move |(key, at)| Some((key, self.session.value_at(at)?)))
     }
 
     /// Each key, and where its value starts
-    fn pairs(self) -> impl Iterator<Item = (Token<'s>, usize)> {
+    fn pairs(self) -> impl Iterator<Item = (PhpValue<'s>, usize)> {
         let mut cursor = self.session.cursor_at(self.start);
         (0..self.length).map_while(move |_| {
-            let key = cursor.token().ok()?;
+            let key = cursor.token().ok()?.into();
             let at = cursor.at;
-            cursor.skip_value(0, &mut ()).ok()?;
+            cursor.skip_value(&mut ()).ok()?;
             Some((key, at))
         })
     }
@@ -223,16 +236,13 @@ impl<'b> Decoder<'b> {
     fn entries(&mut self, format: Format) -> Result<Vec<u32>, Error> {
         let mut entries = Vec::new();
         let mut cursor = self.cursor_at(0);
-        let key = |cursor: &mut Cursor<'b>| match format {
-            Format::PhpBinary => cursor.binary_key(),
-            _ => cursor.php_key(),
-        };
         while cursor.at < self.bytes.len() {
             entries.push(cursor.at as u32);
-            key(&mut cursor)?;
-            cursor.skip_value(0, self)?;
+            cursor.entry_key(format)?;
+            cursor.skip_value(self)?;
+            self.keys.clear();
         }
-        let key_at = |start| key(&mut self.cursor_at(start as usize)).unwrap_or_default();
+        let key_at = |start| self.cursor_at(start as usize).entry_key(format).unwrap_or_default();
         if repeats(&entries, |a, b| key_at(a).cmp(key_at(b))) {
             return cursor.fail("unique keys");
         }
@@ -242,28 +252,11 @@ impl<'b> Decoder<'b> {
     /// `php_serialize`: one array. PHP ignores bytes after it. PHP also accepts a value of another
     /// type; the session is then empty.
     fn serialized(&mut self) -> Result<Vec<u32>, Error> {
-        let mut entries = Vec::new();
-        if self.bytes.is_empty() {
-            return Ok(entries);
+        let first = self.bytes.first();
+        if first.is_some() {
+            self.cursor_at(0).skip_value(self)?;
         }
-        let mut cursor = self.cursor_at(0);
-        let token = cursor.token()?;
-        let Token::Array { pairs } = token else {
-            self.cursor_at(0).skip_value(0, self)?;
-            return Ok(entries);
-        };
-        self.slots.starts.push(0);
-        self.open(&token);
-        for _ in 0..pairs {
-            let start = cursor.at;
-            entries.push(start as u32);
-            let key = cursor.key()?;
-            self.key(start, &key)?;
-            cursor.skip_value(1, self)?;
-        }
-        cursor.expect(b"}", "the end of the array")?;
-        self.close(cursor.at)?;
-        Ok(entries)
+        Ok(if first == Some(&b'a') { std::mem::take(&mut self.keys) } else { Vec::new() })
     }
 }
 
@@ -292,15 +285,14 @@ impl<'b> Visit<'b> for Decoder<'b> {
             self.slots.known.get_or_insert(self.slots.starts.len());
             self.slots.hidden += content / 2;
         }
+        if let Token::Array { .. } | Token::Object { .. } = token {
+            let class = match token {
+                Token::Object { class, .. } => Some(*class),
+                _ => None,
+            };
+            self.open.push(Open { keys: self.keys.len(), last: Some(i64::MIN), class });
+        }
         Ok(())
-    }
-
-    fn open(&mut self, token: &Token<'b>) {
-        let class = match token {
-            Token::Object { class, .. } => Some(*class),
-            _ => None,
-        };
-        self.open.push(Open { keys: self.keys.len(), last: Some(i64::MIN), class });
     }
 
     fn key(&mut self, start: usize, token: &Token<'b>) -> Result<(), Error> {
@@ -332,7 +324,10 @@ impl<'b> Visit<'b> for Decoder<'b> {
         if open.last.is_none() && repeats(keys, |a, b| key_at(a).compare_keys(&key_at(b))) {
             return cursor.fail("unique keys");
         }
-        self.keys.truncate(open.keys);
+        // Those of the outermost array stay: with `php_serialize` they are the keys of `$_SESSION`.
+        if !self.open.is_empty() {
+            self.keys.truncate(open.keys);
+        }
         Ok(())
     }
 }

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 
 use base64::Engine;
-use comedor::differential::{Form, Format, Json, PhpArray, PhpValue, Session};
+use comedor::differential::{Form, Format, Json, PhpValue, Session};
 use percent_encoding::percent_decode_str;
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -48,17 +48,10 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn array(value: PhpValue) -> Option<PhpArray> {
-    match value {
-        PhpValue::Array(array) => Some(array),
-        _ => None,
-    }
-}
-
 /// The facts of a session, in the form of the PHP script.
 fn facts(session: &Session) -> String {
     let texts = |value: PhpValue, with_integers: bool| {
-        let Some(list) = array(value) else { return "-".to_owned() };
+        let Some(list) = value.as_array() else { return "-".to_owned() };
         let texts = list.values().filter_map(|value| match value {
             PhpValue::Text(text) => Some(hex(text)),
             PhpValue::Int(int) if with_integers => Some(hex(int.to_string().as_bytes())),
@@ -66,8 +59,8 @@ fn facts(session: &Session) -> String {
         });
         texts.collect::<Vec<_>>().join(",")
     };
-    let data = session.get("auth_data").and_then(array);
-    let unit = data.and_then(|data| data.get("service")).and_then(array);
+    let data = session.get("auth_data").and_then(PhpValue::as_array);
+    let unit = data.and_then(|data| data.get("service")).and_then(PhpValue::as_array);
     let centro = match unit.and_then(|unit| unit.get("centro")) {
         Some(PhpValue::Text(text)) => hex(text),
         Some(PhpValue::Int(int)) => hex(int.to_string().as_bytes()),
