@@ -20,7 +20,12 @@ finds() {
     [[ $findings == *"$1"* ]] || { echo "$findings; expected: $1" && return 1; }
 }
 # Everything of comedor on this machine, but for the repository and the PHP script.
-remains() { find /DATA /etc /opt /usr /var -xdev -name '*comedor*' ! -path '/var/www/*'; }
+everything() { find /DATA /etc /opt /usr /var -xdev -name '*comedor*' ! -path '/var/www/*' | sort; }
+nothing_remains() {
+    local new
+    new=$(comm -13 /tmp/before <(everything))
+    [ -z "$new" ] || { echo "left: $new" && return 1; }
+}
 
 # A folder with what a reader downloads, for this machine.
 downloads=/tmp/downloads
@@ -40,7 +45,7 @@ with_downloads() {
 }
 
 application '' service
-remains > /tmp/before
+everything > /tmp/before
 systemctl start apache2
 log_in ''
 run 'What you need to know.1' | grep '^service:docente'
@@ -175,7 +180,7 @@ answers /api/comedor.php 'OLD PHP SCRIPT'
 run 'Undo.2' <<< y
 run 'Undo.3'
 rm /var/backups/comedor-*
-diff /tmp/before <(remains)
+nothing_remains
 
 with_downloads run 'Without the package.1'
 run 'Without the package.2'
@@ -184,7 +189,7 @@ answers /api/comedor.php '"success":true'
 again 'Undo.1'
 with_downloads run 'Without the package.3'
 find /DATA -name .comedor.lock -delete
-diff /tmp/before <(remains)
+nothing_remains
 
 application /aulas aulas
 with_downloads again '1. Install.1'
