@@ -54,28 +54,24 @@ impl<'s> Caller<'s> {
 
     /// The permission that every action needs. FORBIDDEN without it.
     pub fn may_read(&self) -> Result<(), Error> {
-        if self.is_docente {
-            return Ok(());
-        }
-        Err(Error::forbidden("Your user lacks the permission to read dining-hall menus."))
+        require(self.is_docente, "Your user lacks the permission to read dining-hall menus.")
     }
 
     /// The permission that writes need in addition. FORBIDDEN without it.
     pub fn may_write(&self) -> Result<(), Error> {
-        if self.is_sysadmin {
-            return Ok(());
-        }
-        Err(Error::forbidden("Your user lacks the permission to change dining-hall menus."))
+        require(self.is_sysadmin, "Your user lacks the permission to change dining-hall menus.")
     }
 
     /// FORBIDDEN if the user has no access to `aulario`.
     pub fn may_use(&self, aulario: &Id) -> Result<(), Error> {
-        let Some(aulas) = self.aulas else { return Ok(()) };
-        if aulas.as_array().is_some_and(|ids| ids.values().any(|id| id.is(aulario.as_str()))) {
-            return Ok(());
-        }
-        Err(Error::forbidden("Your user has no access to this aulario."))
+        let has = |ids: PhpArray| ids.values().any(|id| id.is(aulario.as_str()));
+        let may_use = self.aulas.is_none_or(|aulas| aulas.as_array().is_some_and(has));
+        require(may_use, "Your user has no access to this aulario.")
     }
+}
+
+fn require(is_allowed: bool, sentence: &'static str) -> Result<(), Error> {
+    if is_allowed { Ok(()) } else { Err(Error::forbidden(sentence)) }
 }
 
 /// Whether the application has logged a user in.

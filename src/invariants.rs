@@ -128,16 +128,13 @@ pub fn redis(input: &[u8]) {
 /// The replies at the start of `bytes`, which are removed, and `None` for bytes that are not a reply.
 fn replies(bytes: &mut Vec<u8>) -> Vec<Option<Reply>> {
     let mut replies = Vec::new();
-    loop {
-        match take(bytes) {
-            Ok(Some(reply)) => replies.push(Some(reply)),
-            Ok(None) => return replies,
-            Err(_) => {
-                replies.push(None);
-                return replies;
-            }
+    while let Some(reply) = take(bytes).transpose() {
+        replies.push(reply.ok());
+        if let Some(None) = replies.last() {
+            break;
         }
     }
+    replies
 }
 
 /// Lines with the values of meta-variables.

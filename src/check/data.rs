@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rustix::fs::{Access, access as may_access};
 
-use super::reach::check_write;
+use super::reach::try_to_write;
 use super::report::{Level, Report, counted};
 use super::user::{User, is_within, quoted};
 use crate::model::{Day, Document, Id, MenuTypes};
@@ -164,9 +164,17 @@ impl Survey<'_> {
         is_allowed
     }
 
+    /// Checks that the user can create files in `folder`. `consequence` is the effect if not.
     fn check_write(&mut self, folder: &Path, consequence: &str) {
-        let skew = check_write(folder, self.data_dir, consequence, self.user, self.report);
-        self.skew = self.skew.take().or(skew);
+        match try_to_write(folder) {
+            Ok(skew) => self.skew = self.skew.take().or(skew),
+            Err(error) => {
+                let name = &self.user.name;
+                let text = format!("{name} cannot write here ({error}), so {consequence}");
+                let fix = self.user.grant(folder, "rwx", self.data_dir);
+                self.report.add_with_fix(Level::Error, folder.display(), text, fix);
+            }
+        }
     }
 
     fn lock(&mut self, path: &Path) {

@@ -68,29 +68,9 @@ pub fn limited<T: Send + 'static>(
     receiver.recv_timeout(TIMEOUT).unwrap_or_else(no_answer)
 }
 
-/// Checks that this user can create files in `folder`, which is in `data_dir`. `consequence` is the
-/// effect if not. Returns the difference between the clocks of this machine and of the file system.
-pub fn check_write(
-    folder: &Path,
-    data_dir: &Path,
-    consequence: &str,
-    user: &User,
-    report: &mut Report,
-) -> Option<String> {
-    match try_to_write(folder) {
-        Ok(skew) => skew,
-        Err(error) => {
-            let text = format!("{} cannot write here ({error}), so {consequence}", user.name);
-            let fix = user.grant(folder, "rwx", data_dir);
-            report.add_with_fix(Level::Error, folder.display(), text, fix);
-            None
-        }
-    }
-}
-
 /// Creates a file and removes it; returns the [`skew`] of its time. It is named like a temporary file, so
 /// that a later check reports it if this check is killed.
-fn try_to_write(folder: &Path) -> io::Result<Option<String>> {
+pub fn try_to_write(folder: &Path) -> io::Result<Option<String>> {
     let path = layout::temporary(&folder.join(format!("comedor.check.{}", std::process::id())));
     let mut file = OpenOptions::new().write(true).create_new(true).open(&path)?;
     let before = SystemTime::now();

@@ -35,23 +35,12 @@ pub enum Token<'b> {
     Float,
     /// `s:`
     Text(&'b [u8]),
-    /// `a:` and its brace
-    Array {
-        /// The number of pairs that follow
-        pairs: usize,
-    },
-    /// `O:` and its brace
-    Object {
-        /// The name of its class
-        class: &'b [u8],
-        /// The number of properties that follow
-        pairs: usize,
-    },
-    /// `C:`, content that only its class can decode
-    Custom {
-        /// The length of the content in bytes
-        length: usize,
-    },
+    /// `a:` and its brace, before this number of pairs
+    Array { pairs: usize },
+    /// `O:` and its brace, before this number of properties
+    Object { class: &'b [u8], pairs: usize },
+    /// `C:`, content of this length that only its class can decode
+    Custom { length: usize },
     /// `E:`, a case of an enum
     Enum,
     /// `R:`, a reference to a slot

@@ -246,33 +246,6 @@ mod tests {
     }
 
     #[test]
-    fn parameters_of_redis_are_parsed_like_phpredis() {
-        let login = |query: &str| {
-            let login = redis(&format!("tcp://h?{query}")).login;
-            login.map(|login| (login.user.unwrap_or_default(), login.password))
-        };
-        for (query, user, password) in [
-            ("auth=a%26b#c+d", "", "a&b#c d"),
-            ("auth=x&auth=y", "", "y"),
-            ("auth[]=u&auth[]=x", "u", "x"),
-            ("auth[user]=u&auth[pass]=x", "u", "x"),
-            ("auth[pass]=x", "", "x"),
-            ("auth[]=x", "", "x"),
-        ] {
-            assert_eq!(login(query), Some((user.to_owned(), password.to_owned())), "{query}");
-        }
-        assert_eq!(login("timeout=1"), None);
-        for (query, database, prefix) in [
-            ("", None, "PHPREDIS_SESSION:"),
-            ("database=0&prefix=", Some(0), ""),
-            ("database=15&prefix=a%3A+%C3%B1", Some(15), "a: ñ"),
-        ] {
-            let server = redis(&format!("unix:///s?{query}"));
-            assert_eq!((server.database, server.prefix.as_str()), (database, prefix), "{query}");
-        }
-    }
-
-    #[test]
     fn other_servers_are_refused_with_the_reason() {
         for (value, part) in [
             ("tcp://a:1,tcp://b:1", "lists of servers"),
@@ -299,11 +272,5 @@ mod tests {
             let problem = SavePath::parse(value.as_bytes()).unwrap_err();
             assert!(problem.contains(part), "{value}: {problem}");
         }
-    }
-
-    #[test]
-    fn login_is_never_shown() {
-        let path = SavePath::parse(b"tcp://h?auth[]=user&auth[]=secret");
-        assert_eq!(format!("{path:?}"), "Ok(Redis(tcp://h:6379?auth=…))");
     }
 }

@@ -74,7 +74,15 @@ pub enum PhpValue<'s> {
     Other,
 }
 
-impl PhpValue<'_> {
+impl<'s> PhpValue<'s> {
+    /// The array, if it is one
+    pub fn as_array(self) -> Option<PhpArray<'s>> {
+        match self {
+            PhpValue::Array(array) => Some(array),
+            _ => None,
+        }
+    }
+
     /// Whether it is the string `text`, or the integer with the decimal digits `text`.
     pub fn is(self, text: &str) -> bool {
         match self {
@@ -91,16 +99,6 @@ impl PhpValue<'_> {
                 str::from_utf8(text).ok().map(str::to_owned)
             }
             PhpValue::Int(int) => Some(int.to_string()),
-            _ => None,
-        }
-    }
-}
-
-impl<'s> PhpValue<'s> {
-    /// The array, if it is one
-    pub fn as_array(self) -> Option<PhpArray<'s>> {
-        match self {
-            PhpValue::Array(array) => Some(array),
             _ => None,
         }
     }

@@ -116,7 +116,9 @@ fn the_login_to_redis_is_taken_from_the_save_path_and_never_logged() {
     redis.command(&["ACL", "SETUSER", "default", ">d3fault"]);
     for (parameters, log) in [
         ("?auth=d3fault", ""),
+        ("?auth=no&auth=d3fault", ""),
         ("?auth[]=d3fault", ""),
+        ("?auth[pass]=d3fault", ""),
         ("?auth[]=comedor&auth[]=s3cret%26#", ""),
         ("?auth[user]=comedor&auth[pass]=s3cret%26%23&database=0", ""),
         // The words that follow differ between versions of Redis.

@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 
 use super::{Address, Error, Lifetime, RedisServer, Session, SessionConfig, SessionId};
 use connection::Connection;
-use reply::Kind;
 pub use reply::Reply;
 #[cfg(any(test, fuzzing))]
 pub use reply::take;
@@ -85,17 +84,18 @@ pub fn probe(server: &RedisServer, lifetime: u32) -> Result<(), Fault> {
 fn get(server: &RedisServer, id: &str, lifetime: Option<u32>) -> Result<Option<Vec<u8>>, Fault> {
     let key = [&server.prefix, id].concat();
     let mut commands = Commands::default();
-    commands.push(Kind::Value, &["GET", &key]);
+    commands.push(b'$', &["GET", &key]);
     if let Some(lifetime) = lifetime {
-        commands.push(Kind::Integer, &["EXPIRE", &key, &lifetime.to_string(), "GT"]);
+        commands.push(b':', &["EXPIRE", &key, &lifetime.to_string(), "GT"]);
     }
-    match exchange(server, &commands)?.into_iter().next() {
-        Some(Reply::Value(value)) => Ok(value),
-        _ => Err(Fault::NotRedis),
-    }
+    let value = exchange(server, &commands)?.into_iter().find_map(|reply| match reply {
+        Reply::Value(value) => Some(value),
+        _ => None,
+    });
+    value.ok_or(Fault::NotRedis)
 }
 
-/// The replies to `commands`, on an idle connection or on a new one.
+/// The replies to `commands`, on an idle connection or on a new one, where those to the login precede.
 fn exchange(server: &RedisServer, commands: &Commands) -> Result<Vec<Reply>, Fault> {
     let deadline = Instant::now() + TIMEOUT;
     if let Some(mut connection) = idle(server) {
@@ -106,12 +106,11 @@ fn exchange(server: &RedisServer, commands: &Commands) -> Result<Vec<Reply>, Fau
         }
     }
     let mut all = login(server);
-    let logins = all.replies.len();
     all.bytes.extend_from_slice(&commands.bytes);
     all.replies.extend_from_slice(&commands.replies);
     let mut connection = Connection::open(&server.address, deadline)?;
-    let mut replies = connection.ask(&all, deadline)?;
-    keep(server, connection, replies.split_off(logins))
+    let replies = connection.ask(&all, deadline)?;
+    keep(server, connection, replies)
 }
 
 /// The commands on a new connection
@@ -119,12 +118,12 @@ fn login(server: &RedisServer) -> Commands {
     let mut commands = Commands::default();
     if let Some(login) = &server.login {
         match &login.user {
-            Some(user) => commands.push(Kind::Status, &["AUTH", user, &login.password]),
-            None => commands.push(Kind::Status, &["AUTH", &login.password]),
+            Some(user) => commands.push(b'+', &["AUTH", user, &login.password]),
+            None => commands.push(b'+', &["AUTH", &login.password]),
         }
     }
     if let Some(database) = server.database {
-        commands.push(Kind::Status, &["SELECT", &database.to_string()]);
+        commands.push(b'+', &["SELECT", &database.to_string()]);
     }
     commands
 }
@@ -164,15 +163,15 @@ impl Fault {
     }
 }
 
-/// Commands as bytes, and the kinds of their replies
+/// Commands, and the first byte of the reply to each: `+` status, `:` integer, `$` value
 #[derive(Default)]
 struct Commands {
     bytes: Vec<u8>,
-    replies: Vec<Kind>,
+    replies: Vec<u8>,
 }
 
 impl Commands {
-    fn push(&mut self, reply: Kind, words: &[&str]) {
+    fn push(&mut self, reply: u8, words: &[&str]) {
         self.bytes.extend(format!("*{}\r\n", words.len()).bytes());
         for word in words {
             self.bytes.extend(format!("${}\r\n{word}\r\n", word.len()).bytes());

@@ -18,24 +18,6 @@ pub enum Reply {
     Value(Option<Vec<u8>>),
 }
 
-/// What a command is answered with, if it does not fail.
-#[derive(Clone, Copy, Debug)]
-pub enum Kind {
-    Status,
-    Integer,
-    Value,
-}
-
-impl Reply {
-    pub fn is(&self, kind: Kind) -> bool {
-        match kind {
-            Kind::Status => matches!(self, Reply::Status),
-            Kind::Integer => matches!(self, Reply::Integer(_)),
-            Kind::Value => matches!(self, Reply::Value(_)),
-        }
-    }
-}
-
 /// Removes the first reply from `bytes`. `None` if it is incomplete. Allocates nothing for a length
 /// that the server only claims.
 pub fn take(bytes: &mut Vec<u8>) -> Result<Option<Reply>, Fault> {
