@@ -78,17 +78,12 @@ impl Settings {
 
 #[cfg(any(test, fuzzing))]
 impl Settings {
-    /// An environment of `pairs`, without a file.
-    pub fn from_pairs(pairs: impl IntoIterator<Item = (&'static str, &'static str)>) -> Settings {
-        let pairs = pairs.into_iter().map(|(name, value)| (name, value.as_bytes()));
-        Settings { environment: pairs.collect(), file: None }
-    }
-
     /// The settings of `file` below an environment of `pairs`.
     pub fn with_file(
         file: SettingsFile,
         pairs: impl IntoIterator<Item = (&'static str, &'static str)>,
     ) -> Settings {
-        Settings { file: Some(file), ..Settings::from_pairs(pairs) }
+        let pairs = pairs.into_iter().map(|(name, value)| (name, value.as_bytes()));
+        Settings { environment: pairs.collect(), file: Some(file) }
     }
 }

@@ -6,10 +6,33 @@ use super::*;
 
 #[test]
 fn an_invalid_setting_is_named_only_in_the_log() {
-    let answer = School::new().get("get_menu").set("COMEDOR_SESSION_FORMAT", "wddx").run();
-    answer.fails("INTERNAL_ERROR");
-    assert!(answer.log.contains("COMEDOR_SESSION_FORMAT"), "{}", answer.log);
-    assert!(!String::from_utf8_lossy(&answer.body).contains("COMEDOR"));
+    let school = School::new();
+    for (name, value) in [
+        ("COMEDOR_SERVICE", "../x"),
+        ("COMEDOR_DATA_DIR", ""),
+        ("COMEDOR_SESSION_DIR", "x;y"),
+        ("COMEDOR_SESSION_DIR", "tcp://h:+1"),
+        ("COMEDOR_SESSION_DIR", "tcp://h?database=%2B1"),
+        ("COMEDOR_SESSION_NAME", "12"),
+        ("COMEDOR_SESSION_NAME", "a.b"),
+        ("COMEDOR_SESSION_FORMAT", "PHP"),
+        ("COMEDOR_SESSION_MAX_AGE", "1h"),
+        ("COMEDOR_SESSION_MAX_AGE", "+5"),
+        ("COMEDOR_SESSION_LIFETIME", "0"),
+        ("COMEDOR_SESSION_LIFETIME", "+5"),
+        ("COMEDOR_SESSION_LIFETIME", "2147483648"),
+        ("COMEDOR_TRUSTED_ORIGINS", "menus.example"),
+        ("COMEDOR_TRUSTED_ORIGINS", "https://menus.example, https://*.school.example"),
+        ("COMEDOR_LEAVE_EARLY", "no"),
+    ] {
+        let answer = school.get("get_menu").set(name, value).run();
+        answer.fails("INTERNAL_ERROR");
+        assert!(answer.log.contains(&format!("comedor: {name} must ")), "{}", answer.log);
+        assert!(!String::from_utf8_lossy(&answer.body).contains("COMEDOR"));
+    }
+    let in_redis = school.get("get_menu").set("COMEDOR_SESSION_DIR", "tcp://127.0.0.1");
+    let answer = in_redis.set("COMEDOR_SESSION_MAX_AGE", "1440").run();
+    assert!(answer.log.contains("COMEDOR_SESSION_MAX_AGE must not be set"), "{}", answer.log);
 }
 
 #[test]
@@ -29,13 +52,19 @@ fn the_environment_overrides_the_settings_file_beside_the_program() {
     write("COMEDOR_DATA_DIR=/nowhere\n".to_owned());
     assert!(get.run().fails("INTERNAL_ERROR").log.contains("/nowhere"));
     school.get("get_menu").program(&program).run().ok();
-    for (line, problem) in
-        [("COMEDOR_DATADIR=/x", "unknown setting `COMEDOR_DATADIR`"), ("x", "expected NAME=value")]
-    {
+    for (line, problem) in [
+        ("COMEDOR_SERVICE", "line 2: expected NAME=value"),
+        ("COMEDOR_DATADIR=/x", "line 2: unknown setting `COMEDOR_DATADIR`"),
+        ("PATH=/bin", "line 2: unknown setting `PATH`"),
+        ("export TZ=UTC", "line 2: unknown setting `export TZ`"),
+        ("TZ=\"UTC\"", "line 2: the value of TZ is in quotes; remove them"),
+        ("TZ=UTC\nTZ=UTC", "line 3: duplicate setting `TZ` (first set in line 2)"),
+        ("\u{feff}TZ=UTC", "line 2: the file starts with a byte order mark"),
+    ] {
         write(format!("\n{line}\n"));
         let answer = get.run();
         answer.fails("INTERNAL_ERROR");
-        let expected = format!("comedor.conf: line 2: {problem}");
+        let expected = format!("comedor.conf: {problem}");
         assert!(answer.log.contains(&expected), "{}", answer.log);
     }
 }
