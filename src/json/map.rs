@@ -89,11 +89,11 @@ impl Map {
         *self.entry(key) = value;
     }
 
-    /// Moves `key` to the position `index`, or inserts it there as null. There must be at least
-    /// `index` entries.
+    /// Moves `key` to the position `index`, or inserts it there as null. There must be at least `index`
+    /// entries, and `key` must not be one of the first `index`.
     pub fn move_to(&mut self, index: usize, key: &'static str) -> &mut Value {
-        match self.0.iter().position(|(known, _)| known == key) {
-            Some(found) => self.0[index..=found].rotate_right(1),
+        match self.0[index..].iter().position(|(known, _)| known == key) {
+            Some(found) => self.0[index..=index + found].rotate_right(1),
             None => self.0.insert(index, (key.into(), Value::Null)),
         }
         &mut self.0[index].1

@@ -108,7 +108,7 @@ fn shown_menu(menu: Value) -> Value {
     }
     for (_, plate) in shown.iter_mut() {
         let fields = [("name", ""), ("pictogram", "")];
-        *plate = Value::Map(with_strings_first(mem::take(plate), fields));
+        *plate = Value::Map(with_strings_first(mem::take(plate).into_map(), fields));
     }
     *plates = Value::Map(shown);
     Value::Map(menu)

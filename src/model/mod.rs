@@ -49,10 +49,8 @@ pub trait Document: Sized {
     fn into_file(self) -> Value;
 }
 
-/// Coerces `value` to a map with `fields` first, all of them strings; an absent or null field gets
-/// its default.
-fn with_strings_first<const N: usize>(value: Value, fields: [(&'static str, &str); N]) -> Map {
-    let mut map = value.into_map();
+/// The map with `fields` first, all of them strings; an absent or null field gets its default.
+fn with_strings_first<const N: usize>(mut map: Map, fields: [(&'static str, &str); N]) -> Map {
     for (index, (key, default)) in fields.into_iter().enumerate() {
         let field = map.move_to(index, key);
         let text = match std::mem::take(field) {

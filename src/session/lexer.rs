@@ -112,6 +112,8 @@ impl<'b> Cursor<'b> {
     }
 
     /// Skips `text`, which must be next.
+    // Inline, so that one or two bytes are compared without a call of memcmp.
+    #[inline]
     pub fn expect(&mut self, text: &[u8], expected: &'static str) -> Result<(), Error> {
         if !self.rest().starts_with(text) {
             return self.fail(expected);

@@ -120,18 +120,17 @@ pub fn read(path: &Path) -> Result<(Option<Value>, Option<Snapshot>), Error> {
     }
 }
 
-/// Creates `folder` and the nested folders `inner` in it, if they are missing. Flushes existing
+/// Creates `folder` and the folders of the file `names` below it, if they are missing. Flushes existing
 /// folders too: PHP may have created them, or a writer that was killed before the flush.
 ///
 /// On ext4, XFS and Btrfs the flush of a file's folder also makes the new folders above it durable:
 /// simulated power cuts lost nothing without the flushes here. fsync(2) does not guarantee it, and
 /// the flushes are needed only for the first file in a folder.
-pub fn make_folders(folder: &Path, inner: &[&str]) -> Result<(), Error> {
-    let mut folder = folder.to_owned();
-    make_folder(&folder)?;
-    for name in inner {
-        folder.push(name);
-        make_folder(&folder)?;
+pub fn make_folders(folder: &Path, names: &[&str]) -> Result<(), Error> {
+    let mut path = folder.to_owned();
+    for name in names {
+        make_folder(&path)?;
+        path.push(name);
     }
     Ok(())
 }

@@ -11,19 +11,35 @@ pub const DAY: &str = "_datos.json";
 /// The file that writers lock.
 pub const LOCK: &str = ".comedor.lock";
 
+/// `names` below `folder`, in a buffer of the usual length, which does not grow with each of them.
+pub fn below(folder: &Path, names: &[&str]) -> PathBuf {
+    let mut path = PathBuf::with_capacity(256);
+    path.push(folder);
+    path.extend(names);
+    path
+}
+
+const CENTRES: &str = "Centros";
+const AULARIOS: &str = "Aularios";
+
 /// The folder of the centres.
 pub fn centres(data_dir: &Path) -> PathBuf {
-    data_dir.join("Centros")
+    data_dir.join(CENTRES)
 }
 
 /// The folder of the aularios of the centre in `folder`.
 pub fn aularios(folder: &Path) -> PathBuf {
-    folder.join("Aularios")
+    folder.join(AULARIOS)
+}
+
+/// The folder of the aularios of a centre.
+pub fn aularios_of(data_dir: &Path, centre: &Id) -> PathBuf {
+    below(data_dir, &[CENTRES, centre.as_str(), AULARIOS])
 }
 
 /// The configuration of an aulario in the folder `aularios`.
 pub fn configuration(aularios: &Path, id: &Id) -> PathBuf {
-    aularios.join([id.as_str(), CONFIGURATION].concat())
+    below(aularios, &[&[id.as_str(), CONFIGURATION].concat()])
 }
 
 /// The id in the name of a configuration, which may be invalid.
@@ -36,9 +52,9 @@ const CONFIGURATION: &str = ".json";
 /// The folder in an aulario's folder that has a folder for each month.
 pub const MONTHS: &str = "Comedor";
 
-/// The folders between an aulario's folder and the file of a day.
-pub fn day_folders(date: &Date) -> [&str; 3] {
-    [MONTHS, date.month(), date.day()]
+/// The file of a day below an aulario's folder.
+pub fn day(date: &Date) -> [&str; 4] {
+    [MONTHS, date.month(), date.day(), DAY]
 }
 
 /// The day that has its file in the folder `day` of the folder `month`.

@@ -30,7 +30,7 @@ use crate::json::Value;
 use crate::model::{Date, Day, Document, Id, MenuTypes};
 use crate::shared_file::{self, Fault};
 use data_file::Snapshot;
-use layout::{DAY, LOCK, TYPES, day_folders};
+use layout::{LOCK, TYPES, below};
 use lock::WriteLock;
 use replace::Attempt;
 
@@ -100,7 +100,7 @@ pub struct Aulario {
 impl Aulario {
     /// The aulario `id` of `centro`, if it has a configuration file.
     pub fn find(data_dir: &Path, centro: &Id, id: &Id) -> Result<Option<Aulario>, Error> {
-        let aularios = layout::aularios(&layout::centres(data_dir).join(centro.as_str()));
+        let aularios = layout::aularios_of(data_dir, centro);
         let Some(setting) = shared_comedor_from(&layout::configuration(&aularios, id))? else {
             // If the data folder is missing, this is an error of the server, not an unknown aulario.
             fs::metadata(data_dir).map_err(Error::io("stat the data folder", data_dir))?;
@@ -112,7 +112,7 @@ impl Aulario {
             _ => None,
         };
         Ok(Some(Aulario {
-            folder: aularios.join(source.as_ref().unwrap_or(id).as_str()),
+            folder: layout::below(&aularios, &[source.as_ref().unwrap_or(id).as_str()]),
             is_shared: source.is_some(),
             setting,
         }))
@@ -130,11 +130,11 @@ impl Aulario {
     }
 
     pub fn menu_types(&self) -> Result<MenuTypes, Error> {
-        self.read(&[], TYPES)
+        self.read(&[TYPES])
     }
 
     pub fn day(&self, date: &Date) -> Result<Day, Error> {
-        self.read(&day_folders(date), DAY)
+        self.read(&layout::day(date))
     }
 
     /// See [`Aulario::change`].
@@ -142,7 +142,7 @@ impl Aulario {
         &self,
         change: impl Fn(&mut MenuTypes) -> Result<T, E>,
     ) -> Result<T, E> {
-        self.change(&[], TYPES, change)
+        self.change(&[TYPES], change)
     }
 
     /// See [`Aulario::change`].
@@ -151,20 +151,11 @@ impl Aulario {
         date: &Date,
         change: impl Fn(&mut Day) -> Result<T, E>,
     ) -> Result<T, E> {
-        self.change(&day_folders(date), DAY, change)
+        self.change(&layout::day(date), change)
     }
 
-    fn path(&self, folders: &[&str], name: &str) -> PathBuf {
-        // The usual length, so that the buffer does not grow four times.
-        let mut path = PathBuf::with_capacity(256);
-        path.push(&self.folder);
-        path.extend(folders);
-        path.push(name);
-        path
-    }
-
-    fn read<D: Document>(&self, folders: &[&str], name: &str) -> Result<D, Error> {
-        let path = self.path(folders, name);
+    fn read<D: Document>(&self, names: &[&str]) -> Result<D, Error> {
+        let path = below(&self.folder, names);
         let (value, _) = data_file::read(&path)?;
         document(&path, value)
     }
@@ -174,16 +165,15 @@ impl Aulario {
     /// file is created. `change` may run again, with new data from the file.
     fn change<D: Document, T, E: From<Error>>(
         &self,
-        folders: &[&str],
-        name: &str,
+        names: &[&str],
         change: impl Fn(&mut D) -> Result<T, E>,
     ) -> Result<T, E> {
-        let path = self.path(folders, name);
+        let path = below(&self.folder, names);
         // First without the lock: a change that is refused, or a file that must be read again, does
         // not delay other writers.
         change(&mut read_to_change(&path)?.0)?;
         for attempt in 0..=RETRIES {
-            match self.try_change(&path, folders, &change) {
+            match self.try_change(&path, names, &change) {
                 Ok(Some(outcome)) => return outcome,
                 Ok(None) => {}
                 Err(error) if error.is_stale() && attempt < RETRIES => {}
@@ -198,7 +188,7 @@ impl Aulario {
     fn try_change<D: Document, T, E>(
         &self,
         path: &Path,
-        folders: &[&str],
+        names: &[&str],
         change: impl Fn(&mut D) -> Result<T, E>,
     ) -> Result<Option<Result<T, E>>, Error> {
         let lock = WriteLock::take(&self.folder, LOCK)?;
@@ -212,7 +202,7 @@ impl Aulario {
             return Err(Error::unusable(path, "would become larger than 16 MiB"));
         }
         if snapshot.is_none() {
-            data_file::make_folders(&self.folder, folders)?;
+            data_file::make_folders(&self.folder, names)?;
         }
         let replaced = replace::replace(path, &bytes, snapshot, &lock)?;
         Ok((replaced == Attempt::Replaced).then_some(outcome))
