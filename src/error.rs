@@ -29,44 +29,27 @@ pub(crate) enum Code {
 }
 
 impl Code {
-    /// The value of the field `code` in an error's body.
-    pub fn name(self) -> &'static str {
+    /// The value of the field `code` in an error's body, and the HTTP status.
+    pub fn name_and_status(self) -> (&'static str, &'static str) {
         match self {
-            Code::Forbidden => "FORBIDDEN",
-            Code::InvalidSession => "INVALID_SESSION",
-            Code::MissingParam => "MISSING_PARAM",
-            Code::InvalidFormat => "INVALID_FORMAT",
-            Code::InvalidMenuType => "INVALID_MENU_TYPE",
-            Code::Duplicate => "DUPLICATE",
-            Code::NotFound => "NOT_FOUND",
-            Code::InvalidAction => "INVALID_ACTION",
-            Code::TooLarge => "TOO_LARGE",
-            Code::Busy => "BUSY",
-            Code::InternalError => "INTERNAL_ERROR",
-        }
-    }
-
-    /// The HTTP status of the code.
-    pub fn status(self) -> &'static str {
-        match self {
-            Code::InvalidSession
-            | Code::MissingParam
-            | Code::InvalidFormat
-            | Code::InvalidMenuType
-            | Code::Duplicate
-            | Code::InvalidAction => "400 Bad Request",
-            Code::Forbidden => "403 Forbidden",
-            Code::NotFound => "404 Not Found",
-            Code::TooLarge => "413 Content Too Large",
-            Code::InternalError => "500 Internal Server Error",
-            Code::Busy => "503 Service Unavailable",
+            Code::Forbidden => ("FORBIDDEN", "403 Forbidden"),
+            Code::InvalidSession => ("INVALID_SESSION", "400 Bad Request"),
+            Code::MissingParam => ("MISSING_PARAM", "400 Bad Request"),
+            Code::InvalidFormat => ("INVALID_FORMAT", "400 Bad Request"),
+            Code::InvalidMenuType => ("INVALID_MENU_TYPE", "400 Bad Request"),
+            Code::Duplicate => ("DUPLICATE", "400 Bad Request"),
+            Code::NotFound => ("NOT_FOUND", "404 Not Found"),
+            Code::InvalidAction => ("INVALID_ACTION", "400 Bad Request"),
+            Code::TooLarge => ("TOO_LARGE", "413 Content Too Large"),
+            Code::Busy => ("BUSY", "503 Service Unavailable"),
+            Code::InternalError => ("INTERNAL_ERROR", "500 Internal Server Error"),
         }
     }
 }
 
 /// The error of a request.
 #[derive(Debug, thiserror::Error)]
-#[error("{}: {sentence}", code.name())]
+#[error("{}: {sentence}", code.name_and_status().0)]
 pub struct Error {
     pub(crate) code: Code,
     /// What was wrong and what is expected, for the client. Never contains input of the client.

@@ -78,13 +78,13 @@ pub fn answer(
             None => error,
         })
     };
-    Output::new(respond(), variables.method(), &cors)
+    cgi::output(respond(), variables.method(), &cors)
 }
 
 /// The answer to a request that cannot be processed.
 pub fn refuse(variables: &Variables, error: Error) -> Output {
     let config = Config::load();
-    Output::new(Err(error), variables.method(), &cors(&config, variables))
+    cgi::output(Err(error), variables.method(), &cors(&config, variables))
 }
 
 fn cors<'c>(config: &'c Result<Config, config::Error>, variables: &Variables) -> Cors<'c> {

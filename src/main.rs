@@ -9,8 +9,8 @@ use std::process::exit;
 
 use cli::Rest;
 use comedor::Strings;
-use comedor::cgi::input::{self, StandardInput};
-use comedor::cgi::{MAX_BODY, Output, Variables};
+use comedor::cgi::input::{self, MAX_BODY, StandardInput};
+use comedor::cgi::{Output, Variables};
 use comedor::config::Config;
 use comedor::end_of_file;
 use comedor::error::Error;
@@ -47,7 +47,7 @@ fn run(arguments: Strings) -> u8 {
 #[cold]
 fn serve_fastcgi(socket: Socket) -> u8 {
     comedor::ignore_file_size_signal();
-    let limits = Limits { body: MAX_BODY, ..Limits::default() };
+    let limits = Limits { body: MAX_BODY as usize, ..Limits::default() };
     let served = comedor::block_stop_signals()
         .and_then(|stop| fastcgi::serve(socket, &Responder::default(), &limits, stop));
     match served {

@@ -8,10 +8,10 @@ use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::cgi::{Output, Variables, input};
+use crate::cgi::{Variables, input};
 use crate::config::{Config, Setting};
 use crate::error::Error;
-use crate::fastcgi::{Handler, Outcome, Params, Places, Refusal};
+use crate::fastcgi::{Handler, Output, Params, Places, Refusal};
 use crate::{lock, log};
 
 /// Answers FastCGI requests.
@@ -22,7 +22,7 @@ pub struct Responder {
 }
 
 impl Handler for Responder {
-    fn handle(&self, params: &Params, body: &[u8], places: &Arc<Places>) -> Outcome {
+    fn handle(&self, params: &Params, body: &[u8], places: &Arc<Places>) -> Output {
         let variables = Variables::of_parameters(params.iter());
         let config = Config::load();
         let places = places.clone();
@@ -34,7 +34,7 @@ impl Handler for Responder {
         logged(output)
     }
 
-    fn refuse(&self, params: &Params, why: Refusal) -> Outcome {
+    fn refuse(&self, params: &Params, why: Refusal) -> Output {
         let error = match why {
             Refusal::Overloaded => Error::overloaded(),
             Refusal::ParamsTooLarge(limit) => Error::too_large(format!(
@@ -71,7 +71,7 @@ impl Responder {
 }
 
 /// Writes the lines for the log to standard error too: Caddy 2.6 drops those that it is sent.
-fn logged(Output { stdout, stderr }: Output) -> Outcome {
-    log::write(&stderr);
-    Outcome { stdout, stderr }
+fn logged(output: Output) -> Output {
+    log::write(&output.stderr);
+    output
 }

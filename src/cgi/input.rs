@@ -7,19 +7,26 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::Timespec;
 use rustix::stdio::stdin;
 
-use super::request::{MAX_BODY, body_too_large};
-use super::{ContentLength, Method, Variables};
+use super::{Method, Variables};
 use crate::error::Error;
+
+/// The maximum length of a body. The largest menu, 64 plates with names of 2000 characters, has about
+/// half of it.
+pub const MAX_BODY: u64 = 1024 * 1024;
+
+/// TOO_LARGE for a body longer than [`MAX_BODY`].
+pub(super) fn body_too_large() -> Error {
+    Error::too_large(format!("The body is larger than {} MiB.", MAX_BODY >> 20))
+}
 
 /// Standard input up to the end of the request's body: at most `CONTENT_LENGTH` bytes
 /// (RFC 3875 §4.2). Without a length, a GET, HEAD or OPTIONS has no body; the body of any other request, such
 /// as a chunked upload, ends at end of file.
 pub fn limited<R: Read>(variables: &Variables, stdin: R) -> Take<R> {
     let limit = match (variables.content_length(), variables.method()) {
-        (ContentLength::Bytes(length), _) => length,
-        (ContentLength::Invalid, _)
-        | (ContentLength::Unknown, Method::Get | Method::Head | Method::Options) => 0,
-        (ContentLength::Unknown, _) => u64::MAX,
+        (Ok(Some(length)), _) => length,
+        (Err(_), _) | (Ok(None), Method::Get | Method::Head | Method::Options) => 0,
+        (Ok(None), _) => u64::MAX,
     };
     stdin.take(limit)
 }
@@ -27,12 +34,11 @@ pub fn limited<R: Read>(variables: &Variables, stdin: R) -> Take<R> {
 /// Reads a body of `length`, else to the end of `input`.
 ///
 /// TOO_LARGE for a body longer than [`MAX_BODY`], INVALID_FORMAT for one shorter than `length`.
-pub(crate) fn read(length: Option<usize>, input: impl Read) -> Result<Vec<u8>, Error> {
-    let limit = length.unwrap_or(MAX_BODY + 1);
-    let mut body = Vec::with_capacity(length.unwrap_or_default());
-    match input.take(limit as u64).read_to_end(&mut body) {
-        Ok(_) if length.is_none() && body.len() > MAX_BODY => Err(body_too_large()),
-        Ok(_) if length.is_some_and(|length| body.len() < length) => {
+pub(crate) fn read(length: Option<u64>, input: impl Read) -> Result<Vec<u8>, Error> {
+    let mut body = Vec::with_capacity(length.unwrap_or_default() as usize);
+    match input.take(length.unwrap_or(MAX_BODY + 1)).read_to_end(&mut body) {
+        Ok(read) if read as u64 > MAX_BODY => Err(body_too_large()),
+        Ok(read) if length.is_some_and(|length| length > read as u64) => {
             Err(Error::invalid_format("The body is shorter than its Content-Length."))
         }
         Ok(_) => Ok(body),

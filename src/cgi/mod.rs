@@ -10,10 +10,8 @@ mod request;
 mod response;
 mod variables;
 
+pub use crate::fastcgi::Output;
 pub(crate) use cors::Cors;
-pub use request::MAX_BODY;
 pub(crate) use request::Request;
-pub use response::Output;
-pub(crate) use response::Response;
-use variables::ContentLength;
+pub(crate) use response::{Response, output};
 pub use variables::{Method, Variables};

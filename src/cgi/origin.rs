@@ -191,11 +191,10 @@ mod tests {
             ("", "http://school.example", "school.example:x:80", true),
             ("unknown", "http://evil.example", "school.example", true),
         ] {
-            let variables = Variables::from_pairs([
-                ("HTTP_SEC_FETCH_SITE", site),
-                ("HTTP_ORIGIN", origin),
-                ("HTTP_HOST", host),
-            ]);
+            let pairs =
+                [("HTTP_SEC_FETCH_SITE", site), ("HTTP_ORIGIN", origin), ("HTTP_HOST", host)];
+            let pairs = pairs.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes()));
+            let variables = Variables::of_parameters(pairs);
             let request = Request::from_variables(&variables).unwrap();
             let case = format!("{site} {origin} {host}");
             assert_eq!(is_another_site(&request, &trusted), refused, "{case}");

@@ -1,17 +1,9 @@
 //! A request from the meta-variables, before its body is read.
 
 use super::form::Form;
-use super::{ContentLength, Method, Variables};
+use super::input::{MAX_BODY, body_too_large};
+use super::{Method, Variables};
 use crate::error::Error;
-
-/// The maximum length of a body. The largest menu, 64 plates with names of 2000 characters, has about
-/// half of it.
-pub const MAX_BODY: usize = 1024 * 1024;
-
-/// TOO_LARGE for a body longer than [`MAX_BODY`].
-pub fn body_too_large() -> Error {
-    Error::too_large(format!("The body is larger than {} MiB.", MAX_BODY >> 20))
-}
 
 /// A request without its body. Absent and empty values are both `None`.
 #[derive(Debug)]
@@ -19,8 +11,8 @@ pub struct Request<'v> {
     pub method: Method,
     /// `QUERY_STRING`, decoded
     query: Form,
-    /// `CONTENT_LENGTH`; none if the server does not know it (a chunked body)
-    pub content_length: Option<usize>,
+    /// See [`Variables::content_length`]
+    pub content_length: Option<u64>,
     pub content_type: Option<&'v [u8]>,
     pub cookie: Option<&'v [u8]>,
     pub sec_fetch_site: Option<&'v [u8]>,
@@ -33,14 +25,10 @@ impl<'v> Request<'v> {
     /// INVALID_FORMAT for a `CONTENT_LENGTH` that is not a number, TOO_LARGE for one larger than
     /// [`MAX_BODY`].
     pub fn from_variables(variables: &Variables<'v>) -> Result<Request<'v>, Error> {
-        let content_length = match variables.content_length() {
-            ContentLength::Unknown => None,
-            ContentLength::Bytes(length) if length <= MAX_BODY as u64 => Some(length as usize),
-            ContentLength::Bytes(_) => return Err(body_too_large()),
-            ContentLength::Invalid => {
-                return Err(Error::invalid_format("Content-Length must be a number."));
-            }
-        };
+        let content_length = variables.content_length()?;
+        if content_length.is_some_and(|length| length > MAX_BODY) {
+            return Err(body_too_large());
+        }
         Ok(Request {
             method: variables.method(),
             query: Form::from_query(variables.meta("QUERY_STRING").unwrap_or_default()),

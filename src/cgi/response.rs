@@ -1,32 +1,21 @@
 //! The response (RFC 3875 §6), complete in memory before it is written.
 
-use super::{Cors, Method};
+use super::{Cors, Method, Output};
 use crate::error::{Code, Error};
 use crate::json::{Map, Value};
 use crate::log;
 
-/// The output for a request.
-#[derive(Debug)]
-pub struct Output {
-    /// The response
-    pub stdout: Vec<u8>,
-    /// A line for the server's log, or nothing
-    pub stderr: Vec<u8>,
-}
-
-impl Output {
-    /// The response to a request with `method`, and the cause of an error.
-    pub(crate) fn new(answer: Result<Response, Error>, method: Method, cors: &Cors) -> Output {
-        let (response, stderr) = match answer {
-            Ok(response) => (response, None),
-            Err(error) => {
-                let line = error.cause.as_deref().map(log::line);
-                (error.into(), line)
-            }
-        };
-        let stdout = response.to_bytes(method == Method::Head, cors);
-        Output { stdout, stderr: stderr.unwrap_or_default().into_bytes() }
-    }
+/// The output for a request with `method`: the response, and the cause of an error.
+pub(crate) fn output(answer: Result<Response, Error>, method: Method, cors: &Cors) -> Output {
+    let (response, stderr) = match answer {
+        Ok(response) => (response, None),
+        Err(error) => {
+            let line = error.cause.as_deref().map(log::line);
+            (error.into(), line)
+        }
+    };
+    let stdout = response.to_bytes(method == Method::Head, cors);
+    Output { stdout, stderr: stderr.unwrap_or_default().into_bytes() }
 }
 
 /// Status, headers and a JSON body, or the answer to a preflight request, which has none.
@@ -96,13 +85,14 @@ impl Response {
 
 impl From<Error> for Response {
     fn from(error: Error) -> Response {
+        let (code, status) = error.code.name_and_status();
         let body = Value::Map(Map::from([
             ("success", Value::Bool(false)),
             ("error", Value::from(&*error.sentence)),
-            ("code", Value::from(error.code.name())),
+            ("code", Value::from(code)),
         ]));
         Response {
-            status: error.code.status(),
+            status,
             allow: error.allow,
             retry_after: (error.code == Code::Busy).then_some("1"),
             body: Some(body.to_compact()),

@@ -1,5 +1,6 @@
 //! The meta-variables of a request (RFC 3875 §4.1).
 
+use crate::error::Error;
 use crate::ffi::environment;
 
 /// The meta-variables that are used. A server sets thirty or more; the others are never read.
@@ -23,49 +24,34 @@ pub enum Method {
     Other,
 }
 
-/// `CONTENT_LENGTH` (RFC 3875 §4.1.2).
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum ContentLength {
-    /// Not set: there is no body, or the server does not know its length (a chunked body).
-    Unknown,
-    Bytes(u64),
-    /// Not a number
-    Invalid,
-}
-
 impl<'v> Variables<'v> {
     /// The meta-variables in the environment of this process. The first of duplicates counts, as in
     /// getenv(3).
     pub fn of_process() -> Variables<'static> {
-        let mut variables = Variables(Vec::with_capacity(NAMES.len()));
-        for (name, value) in environment() {
-            if let Some(name) = known(name)
-                && variables.get(name).is_none()
-            {
-                variables.0.push((name, value));
-            }
-        }
-        variables
+        Variables::known(environment())
     }
 
     /// The meta-variables among the parameters of a FastCGI request. The last of duplicates counts,
     /// as in PHP-FPM.
     pub fn of_parameters(parameters: impl Iterator<Item = (&'v [u8], &'v [u8])>) -> Variables<'v> {
-        let mut variables = Variables(Vec::with_capacity(NAMES.len()));
-        for (name, value) in parameters {
-            let Some(name) = known(name) else { continue };
-            // Caddy sends this length for a chunked body; in FastCGI a record marks the end of the
-            // body.
-            if name == "CONTENT_LENGTH" && value == b"-1" {
-                continue;
-            }
-            variables.0.retain(|(known, _)| *known != name);
-            variables.0.push((name, value));
-        }
+        // Caddy sends this length for a chunked body; in FastCGI a record marks the end of the body.
+        let chunked: (&[u8], &[u8]) = (b"CONTENT_LENGTH", b"-1");
+        let mut variables = Variables::known(parameters.filter(|pair| *pair != chunked));
+        variables.0.reverse();
         variables
     }
 
-    /// The value of `name`, if it is set.
+    /// Those of `pairs` that are used, in order.
+    fn known(pairs: impl Iterator<Item = (&'v [u8], &'v [u8])>) -> Variables<'v> {
+        let mut variables = Variables(Vec::with_capacity(NAMES.len()));
+        variables.0.extend(pairs.filter_map(|(name, value)| {
+            let known = NAMES.into_iter().find(|known| known.as_bytes() == name)?;
+            Some((known, value))
+        }));
+        variables
+    }
+
+    /// The first value of `name`, if it is set.
     fn get(&self, name: &str) -> Option<&'v [u8]> {
         self.0.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
     }
@@ -92,33 +78,22 @@ impl<'v> Variables<'v> {
         }
     }
 
-    pub(crate) fn content_length(&self) -> ContentLength {
+    /// `CONTENT_LENGTH` (RFC 3875 §4.1.2). `None` if there is no body, or the server does not know its
+    /// length (a chunked body); INVALID_FORMAT if it is not a number.
+    pub(crate) fn content_length(&self) -> Result<Option<u64>, Error> {
         match self.meta("CONTENT_LENGTH") {
-            None => ContentLength::Unknown,
+            None => Ok(None),
             Some(digits) if digits.iter().all(u8::is_ascii_digit) => {
                 let length = str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok());
                 // Only a number beyond 64 bits does not parse.
-                ContentLength::Bytes(length.unwrap_or(u64::MAX))
+                Ok(Some(length.unwrap_or(u64::MAX)))
             }
-            Some(_) => ContentLength::Invalid,
+            Some(_) => Err(Error::invalid_format("Content-Length must be a number.")),
         }
     }
 
     /// Whether the server is Apache.
     pub fn is_apache(&self) -> bool {
         self.meta("SERVER_SOFTWARE").is_some_and(|server| server.starts_with(b"Apache"))
-    }
-}
-
-/// `name` as a constant, if it is used.
-fn known(name: &[u8]) -> Option<&'static str> {
-    NAMES.into_iter().find(|known| known.as_bytes() == name)
-}
-
-#[cfg(test)]
-impl<'v> Variables<'v> {
-    /// The variables `pairs`.
-    pub fn from_pairs(pairs: impl IntoIterator<Item = (&'static str, &'v str)>) -> Variables<'v> {
-        Variables(pairs.into_iter().map(|(name, value)| (name, value.as_bytes())).collect())
     }
 }

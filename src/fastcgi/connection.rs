@@ -28,26 +28,17 @@ pub enum Next {
     Close,
 }
 
-/// What a connection waits for.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Phase {
+/// What a connection waits for. The first in this order gives way to a new one.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Phase {
     /// The first byte of a request
     Idle,
     /// The rest of a request
     Receiving,
-    /// The peer reads the answer
-    Sending,
     /// The peer closes the connection
     Draining,
-}
-
-/// What a waiting connection does, and since when. The first in this order gives way to a new one.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub enum Standing {
-    Idle(Instant),
-    /// A request is arriving, or the rest of one that is already answered
-    Arriving(Instant),
-    Sending(Instant),
+    /// The peer reads the answer
+    Sending,
 }
 
 /// A connection that was accepted.
@@ -193,15 +184,16 @@ impl<'l> Connection<'l> {
         }
     }
 
-    /// Which of several connections gives way to a new one.
-    pub fn standing(&self, now: Instant) -> Standing {
-        match self.phase_now() {
-            Phase::Idle if self.is_kept || now - self.since >= SILENCE => {
-                Standing::Idle(self.since)
-            }
-            Phase::Idle | Phase::Receiving | Phase::Draining => Standing::Arriving(self.since),
-            Phase::Sending => Standing::Sending(self.since),
-        }
+    /// Its place among those that give way to a new one: what it waits for, and since when. The rest of
+    /// an answered request counts as one that is arriving.
+    pub fn standing(&self, now: Instant) -> (Phase, Instant) {
+        let is_new = !self.is_kept && now - self.since < SILENCE;
+        let phase = match self.phase_now() {
+            Phase::Idle if is_new => Phase::Receiving,
+            Phase::Draining => Phase::Receiving,
+            phase => phase,
+        };
+        (phase, self.since)
     }
 
     /// Closes it for a new connection. `refuse` returns the records that answer a request whose

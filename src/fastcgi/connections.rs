@@ -3,56 +3,37 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use super::connection::{Connection, Standing};
+use super::connection::{Connection, Phase};
 
 /// Tokens below it are not of connections.
-pub const FIRST_TOKEN: u64 = 8;
+const FIRST_TOKEN: u64 = 8;
 
 #[derive(Default)]
 pub struct Connections<'l> {
-    /// Those that wait for an event. The others are owned by the threads that serve them
-    pub waiting: BTreeMap<u64, Connection<'l>>,
-    /// The number of all connections
-    pub open: usize,
+    /// By token; `None` while a thread owns and serves it
+    pub open: BTreeMap<u64, Option<Connection<'l>>>,
     accepted: u64,
 }
 
 impl<'l> Connections<'l> {
-    /// Counts a new connection and returns its token.
-    pub fn open_one(&mut self) -> u64 {
-        self.open += 1;
+    /// Adds a connection that the caller owns, and returns its token.
+    pub fn add(&mut self) -> u64 {
         self.accepted += 1;
-        FIRST_TOKEN + self.accepted
+        let token = FIRST_TOKEN + self.accepted;
+        self.open.insert(token, None);
+        token
     }
 
-    /// The connection that has been idle longest.
-    pub fn longest_idle(&self) -> Option<u64> {
-        self.in_order()
-            .find(|&(standing, _)| matches!(standing, Standing::Idle(_)))
-            .map(|(_, token)| token)
-    }
-
-    /// The connection that gives way to a new one.
-    pub fn first_to_give_way(&self) -> Option<u64> {
-        self.in_order().next().map(|(_, token)| token)
-    }
-
-    /// Takes a waiting connection out, to close it.
-    pub fn remove(&mut self, token: u64) -> Option<Connection<'l>> {
-        let connection = self.waiting.remove(&token)?;
-        self.open -= 1;
-        Some(connection)
-    }
-
-    fn in_order(&self) -> impl Iterator<Item = (Standing, u64)> {
+    /// The waiting connection that gives way to a new one, and what it waits for.
+    pub fn first_to_give_way(&self) -> Option<(Phase, u64)> {
         let now = Instant::now();
-        let standing =
-            |(&token, connection): (&u64, &Connection)| (connection.standing(now), token);
-        let mut all: Vec<_> = self.waiting.iter().map(standing).collect();
-        all.sort();
+        let waiting = self.open.iter().filter_map(|(token, open)| Some((token, open.as_ref()?)));
+        let mut waiting: Vec<_> =
+            waiting.map(|(&token, waiting)| (waiting.standing(now), token)).collect();
+        waiting.sort();
+        let mut in_order = waiting.into_iter().map(|((phase, _), token)| (phase, token));
         // Of an idle connection, a request may just have arrived.
-        all.into_iter().filter(|(standing, token)| {
-            !matches!(standing, Standing::Idle(_)) || self.waiting[token].is_idle()
-        })
+        let is_idle = |token: &u64| self.open[token].as_ref().is_some_and(Connection::is_idle);
+        in_order.find(|(phase, token)| *phase != Phase::Idle || is_idle(token))
     }
 }

@@ -2,19 +2,6 @@
 //!
 //! Independent of the API: a [`Handler`] turns parameters and a body into CGI output.
 //!
-//! | module | content | touches the system |
-//! |---|---|---|
-//! | `record` | records and name-value pairs | |
-//! | `protocol` | the protocol on one connection, a state machine | |
-//! | `connection` | one connection: reading, sending, deadlines, closing | a socket |
-//! | `connections` | all connections, and which of them gives way to a new one | |
-//! | `places` | the handlers that run, and those that wait | |
-//! | `limits` | the limits of a process, and the file descriptors for them | RLIMIT_NOFILE |
-//! | `panics` | a panic of a handler as an error | |
-//! | `server` | threads, accepting, timeouts, stopping | epoll |
-//! | `probe` | whether a process answers on a socket | a socket |
-//! | `socket` | the listening socket: inherited, or bound to a path | file system |
-//!
 //! Threads: all wait in `epoll_wait` on the same set of file descriptors. Each connection is armed
 //! for one event (EPOLLONESHOT). The thread that gets the event owns the connection until it arms
 //! it again. It reads once without blocking and, if a request is complete, runs the handler itself,
@@ -71,11 +58,11 @@ pub use socket::Socket;
 pub trait Handler: Sync {
     /// Answers one request. `body` is complete, or longer than [`Limits::body`] and then possibly
     /// truncated. Before it waits, it calls [`Places::wait`]. A panic becomes [`Refusal::Panicked`].
-    fn handle(&self, params: &Params, body: &[u8], places: &Arc<Places>) -> Outcome;
+    fn handle(&self, params: &Params, body: &[u8], places: &Arc<Places>) -> Output;
 
     /// The answer to a request that [`handle`](Self::handle) did not answer. `params` is empty if the
     /// parameters cannot be used.
-    fn refuse(&self, params: &Params, why: Refusal) -> Outcome;
+    fn refuse(&self, params: &Params, why: Refusal) -> Output;
 
     /// Logs a line about the process, not about a request.
     fn log(&self, line: &str);
@@ -83,7 +70,7 @@ pub trait Handler: Sync {
 
 /// The output of a CGI program.
 #[derive(Debug, Default)]
-pub struct Outcome {
+pub struct Output {
     /// Headers (`Status:` and others) and body
     pub stdout: Vec<u8>,
     /// Lines for the web server's error log; each line is sent as one record

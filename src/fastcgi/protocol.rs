@@ -60,7 +60,7 @@ impl Request {
 }
 
 /// A request that is being received.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Incoming {
     id: u16,
     keep: bool,
@@ -229,14 +229,7 @@ impl<'l> Protocol<'l> {
                 self.reply_end(id, Status::UnknownRole, keep);
             }
             _ => {
-                self.incoming = Some(Incoming {
-                    id,
-                    keep,
-                    params: Vec::new(),
-                    params_ended: false,
-                    body: Vec::new(),
-                    body_ended: false,
-                });
+                self.incoming = Some(Incoming { id, keep, ..Incoming::default() });
             }
         }
     }

@@ -15,14 +15,14 @@ use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
 };
 
-use super::connection::{Connection, Next};
+use super::connection::{Connection, Next, Phase};
 use super::connections::Connections;
 use super::panics::{guarded, keep_messages};
 use super::protocol::Request;
 use super::record::Params;
-use super::{Handler, Limits, Outcome, Places, Refusal, Socket};
+use super::{Handler, Limits, Output, Places, Refusal, Socket};
 
-/// The tokens of epoll events. Those of connections begin at `FIRST_TOKEN`.
+/// The tokens of epoll events. Those of connections are larger.
 const LISTENER: u64 = 0;
 const STOP: u64 = 1;
 const TIMER: u64 = 2;
@@ -128,8 +128,9 @@ impl<'s, H: Handler> Server<'s, H> {
                 STOP => self.stop(),
                 TIMER => self.close_expired(),
                 token => {
-                    let connection = self.state().connections.waiting.remove(&token);
-                    if let Some(connection) = connection {
+                    let waiting =
+                        self.state().connections.open.get_mut(&token).and_then(Option::take);
+                    if let Some(connection) = waiting {
                         self.turn(token, connection, &mut buffer);
                     }
                 }
@@ -163,7 +164,7 @@ impl<'s, H: Handler> Server<'s, H> {
             return;
         }
         let mut first = None;
-        if state.connections.open >= self.limits.connections {
+        if state.connections.open.len() >= self.limits.connections {
             first = state.connections.first_to_give_way();
             if first.is_none() {
                 state.is_full = true;
@@ -172,7 +173,7 @@ impl<'s, H: Handler> Server<'s, H> {
         }
         match self.accept_one(&mut state) {
             Ok((token, connection)) => {
-                let first = first.and_then(|token| state.connections.remove(token));
+                let first = first.and_then(|(_, token)| state.connections.open.remove(&token)?);
                 self.accept_more(&mut state);
                 drop(state);
                 if let Some(first) = first {
@@ -183,8 +184,8 @@ impl<'s, H: Handler> Server<'s, H> {
             // The peer has closed the connection, or another process has accepted it.
             Err(Errno::AGAIN | Errno::CONNABORTED | Errno::INTR) => self.accept_more(&mut state),
             Err(error) => {
-                if let Some(idle) = state.connections.longest_idle() {
-                    state.connections.remove(idle);
+                if let Some((Phase::Idle, idle)) = state.connections.first_to_give_way() {
+                    state.connections.open.remove(&idle);
                     return self.accept_more(&mut state);
                 }
                 self.log(&mut state, || format!("cannot accept a connection: {error}"));
@@ -198,7 +199,7 @@ impl<'s, H: Handler> Server<'s, H> {
     fn accept_one(&self, state: &mut State) -> Result<(u64, Connection<'s>), Errno> {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let stream = accept_with(&self.socket.listener, flags)?;
-        Ok((state.connections.open_one(), Connection::new(stream, self.limits)))
+        Ok((state.connections.add(), Connection::new(stream, self.limits)))
     }
 
     /// Arms the listener, unless the server is stopping.
@@ -217,7 +218,7 @@ impl<'s, H: Handler> Server<'s, H> {
             self.wait(token, connection);
         } else {
             drop(connection);
-            self.close(&mut self.state());
+            self.close(&mut self.state(), token);
         }
     }
 
@@ -228,12 +229,12 @@ impl<'s, H: Handler> Server<'s, H> {
         if let Some(at) = state.stop_at {
             if connection.is_idle_and_kept() {
                 drop(connection);
-                return self.close(state);
+                return self.close(state, token);
             }
             connection.deadline = connection.deadline.min(at);
         }
         let (interest, deadline) = (connection.interest(), connection.deadline);
-        let connection = state.connections.waiting.entry(token).or_insert(connection);
+        let connection = state.connections.open.entry(token).or_default().insert(connection);
         let armed = if connection.is_watched {
             self.arm(&connection.stream, token, interest)
         } else {
@@ -241,8 +242,7 @@ impl<'s, H: Handler> Server<'s, H> {
             self.watch(&connection.stream, token, interest)
         };
         if armed.is_err() {
-            state.connections.waiting.remove(&token);
-            return self.close(state);
+            return self.close(state, token);
         }
         if state.is_full {
             self.accept_more(state);
@@ -250,13 +250,23 @@ impl<'s, H: Handler> Server<'s, H> {
         self.set_timer(state, deadline);
     }
 
-    /// Updates the state after a connection was closed.
-    fn close(&self, state: &mut State) {
-        state.connections.open -= 1;
+    /// Closes the waiting connections for which `is_over`.
+    fn close_waiting(&self, state: &mut State, is_over: impl Fn(&Connection) -> bool) {
+        let is_over = |(&token, open): (&u64, &Option<Connection>)| {
+            open.as_ref().is_some_and(&is_over).then_some(token)
+        };
+        for token in state.connections.open.iter().filter_map(is_over).collect::<Vec<_>>() {
+            self.close(state, token);
+        }
+    }
+
+    /// Removes a connection, and closes it if it waits.
+    fn close(&self, state: &mut State, token: u64) {
+        state.connections.open.remove(&token);
         if state.is_full || state.accept_at.is_some() {
             self.accept_more(state);
         }
-        if state.stop_at.is_some() && state.connections.open == 0 {
+        if state.stop_at.is_some() && state.connections.open.is_empty() {
             _ = write(&self.done, &1_u64.to_ne_bytes());
         }
     }
@@ -267,17 +277,13 @@ impl<'s, H: Handler> Server<'s, H> {
         state.timer_at = None;
         let is_stopping = state.stop_at.is_some();
         // If a request has just arrived on an idle connection, its event is already queued.
-        let expired = |_: &u64, connection: &mut Connection| {
-            connection.deadline <= now && (is_stopping || connection.may_be_closed())
-        };
-        for expired in state.connections.waiting.extract_if(.., expired).collect::<Vec<_>>() {
-            drop(expired);
-            self.close(state);
-        }
+        self.close_waiting(state, |waiting| {
+            waiting.deadline <= now && (is_stopping || waiting.may_be_closed())
+        });
         if state.accept_at.is_some_and(|at| at <= now) {
             self.accept_more(state);
         }
-        let deadlines = state.connections.waiting.values().map(|connection| connection.deadline);
+        let deadlines = state.connections.open.values().flatten().map(|waiting| waiting.deadline);
         if let Some(next) = deadlines.chain(state.accept_at).filter(|&at| at > now).min() {
             self.set_timer(state, next);
         }
@@ -290,32 +296,25 @@ impl<'s, H: Handler> Server<'s, H> {
             let at = Instant::now() + self.limits.stop;
             state.stop_at = Some(at);
             // Counts as a connection, so that the server does not end before this function returns.
-            state.connections.open += 1;
+            state.connections.open.insert(STOP, None);
             _ = epoll::delete(&self.epoll, &self.socket.listener);
-            for connection in state.connections.waiting.values_mut() {
-                connection.deadline = connection.deadline.min(at);
+            for waiting in state.connections.open.values_mut().flatten() {
+                waiting.deadline = waiting.deadline.min(at);
             }
             self.set_timer(&mut state, at);
         }
         self.socket.withdraw();
-        let idle = |_: &u64, connection: &mut Connection| connection.is_idle_and_kept();
-        {
-            let state = &mut *self.state();
-            for idle in state.connections.waiting.extract_if(.., idle).collect::<Vec<_>>() {
-                drop(idle);
-                self.close(state);
-            }
-        }
+        self.close_waiting(&mut self.state(), |waiting| waiting.is_idle_and_kept());
         while let Some((token, connection)) = self.accept_last() {
             self.wait(token, connection);
         }
-        self.close(&mut self.state());
+        self.close(&mut self.state(), STOP);
     }
 
     /// A connection that is in the queue of the listener at the stop.
     fn accept_last(&self) -> Option<(u64, Connection<'s>)> {
         let state = &mut *self.state();
-        let is_full = state.connections.open > self.limits.connections;
+        let is_full = state.connections.open.len() > self.limits.connections;
         if is_full { None } else { self.accept_one(state).ok() }
     }
 
@@ -329,7 +328,7 @@ impl<'s, H: Handler> Server<'s, H> {
             return self.refuse(request, Refusal::Overloaded);
         };
         match guarded(|| self.handler.handle(params, &request.body, &self.places)) {
-            Ok(Outcome { stdout, stderr }) => Some(request.answer(&stdout, &stderr)),
+            Ok(Output { stdout, stderr }) => Some(request.answer(&stdout, &stderr)),
             Err(panic) => self.refuse(request, Refusal::Panicked(panic)),
         }
     }
@@ -337,7 +336,7 @@ impl<'s, H: Handler> Server<'s, H> {
     fn refuse(&self, request: &Request, why: Refusal) -> Option<Vec<u8>> {
         let unusable = Params::default();
         let params = request.params.as_ref().unwrap_or(&unusable);
-        let Outcome { stdout, stderr } = guarded(|| self.handler.refuse(params, why)).ok()?;
+        let Output { stdout, stderr } = guarded(|| self.handler.refuse(params, why)).ok()?;
         Some(request.answer(&stdout, &stderr))
     }
 
@@ -386,12 +385,12 @@ mod tests {
     struct Nothing;
 
     impl Handler for Nothing {
-        fn handle(&self, _: &Params, _: &[u8], _: &Arc<Places>) -> Outcome {
-            Outcome::default()
+        fn handle(&self, _: &Params, _: &[u8], _: &Arc<Places>) -> Output {
+            Output::default()
         }
 
-        fn refuse(&self, _: &Params, _: Refusal) -> Outcome {
-            Outcome::default()
+        fn refuse(&self, _: &Params, _: Refusal) -> Output {
+            Output::default()
         }
 
         fn log(&self, _: &str) {}
@@ -411,10 +410,10 @@ mod tests {
         std::fs::hard_link(&path, &other_path).unwrap();
         let _first = UnixStream::connect(&path).unwrap();
         server.stop();
-        assert_eq!(server.state().connections.open, 1);
+        assert_eq!(server.state().connections.open.len(), 1);
         let _second = UnixStream::connect(&other_path).unwrap();
         server.accept(&mut [0; 1]);
-        assert_eq!(server.state().connections.open, 1);
+        assert_eq!(server.state().connections.open.len(), 1);
         assert!(next.accept().is_ok());
     }
 }

@@ -3,10 +3,6 @@
 use super::*;
 use proptest::prelude::*;
 
-fn limits() -> Limits {
-    Limits { params: 100, body: 50, connections: 7, requests: 3, ..Limits::default() }
-}
-
 /// A record with padding of `padding` bytes.
 fn padded(kind: u8, id: u8, content: &[u8], padding: u8) -> Vec<u8> {
     let [.., length1, length0] = content.len().to_be_bytes();
@@ -34,13 +30,16 @@ const PAIR: &[u8] = b"\x01\x01Nv";
 
 /// A kept request with a parameter and `body`.
 fn whole(id: u8, body: &[u8]) -> Vec<u8> {
-    let parts =
-        [begin(id, 1, 1), params(id, PAIR), params(id, b""), stdin(id, body), stdin(id, b"")];
-    if body.is_empty() { parts[..4].concat() } else { parts.concat() }
+    let head = [begin(id, 1, 1), params(id, PAIR), params(id, b""), stdin(id, body)].concat();
+    if body.is_empty() { head } else { [head, stdin(id, b"")].concat() }
 }
 
-fn run<'b>(pieces: impl IntoIterator<Item = &'b [u8]>) -> (Vec<Request>, Vec<u8>, bool) {
-    outcome(&limits(), pieces)
+/// The requests, the replies and whether the protocol ends.
+#[track_caller]
+fn assert_outcome(name: &str, input: &[u8], expected: (Vec<Request>, Vec<u8>, bool)) {
+    let limits = Limits { params: 100, body: 50, connections: 7, requests: 3, ..Limits::default() };
+    assert_eq!(outcome(&limits, [input]), expected, "{name}");
+    assert_eq!(outcome(&limits, input.chunks(1)), expected, "{name}, byte by byte");
 }
 
 fn request(id: u16, body: &[u8]) -> Request {
@@ -48,220 +47,133 @@ fn request(id: u16, body: &[u8]) -> Request {
     Request { id, keep: true, params, body: body.to_vec(), is_whole: true }
 }
 
-/// Input, and the expected requests, replies and end.
 #[test]
-fn each_input_has_the_expected_result() {
-    let get_values = padded(
-        kind::GET_VALUES,
-        0,
-        b"\x0e\0FCGI_MAX_CONNS\x0f\0FCGI_MPXS_CONNS\x01\0x\x0d\0FCGI_MAX_REQS",
-        0,
-    );
-    let values = padded(
-        kind::GET_VALUES_RESULT,
-        0,
-        b"\x0e\x01FCGI_MAX_CONNS7\x0d\x01FCGI_MAX_REQS3\x0f\x01FCGI_MPXS_CONNS0",
-        0,
-    );
-    let unknown = |kind| padded(kind::UNKNOWN_TYPE, 0, &[kind, 0, 0, 0, 0, 0, 0, 0], 0);
+fn requests_are_received() {
     let early = |body: &[u8]| Request { is_whole: false, ..request(1, body) };
-    let refused = |why| Request { params: Err(why), ..request(1, b"") };
     let half = [begin(1, 1, 1), params(1, PAIR)].concat();
     let all_params = [&half[..], &params(1, b"")].concat();
-    let long = vec![b'x'; 60];
-    let none = Vec::new;
-    let cases: Vec<(_, Vec<Vec<u8>>, _, _, _)> = vec![
-        ("one request", vec![whole(1, b"ab")], vec![request(1, b"ab")], none(), false),
+    let ends = [params(1, b""), stdin(1, b"")].concat();
+    let long = stdin(1, &[b'x'; 60]);
+    for (name, input, requests) in [
         (
-            "two requests in a row, with padding",
+            "two in a row, with padding",
             vec![whole(1, b"ab"), whole(1, b"")],
             vec![request(1, b"ab"), request(1, b"")],
-            none(),
-            false,
         ),
         (
             "parameters and body in several records",
-            vec![
-                begin(1, 1, 1),
-                params(1, b"\x01\x01"),
-                params(1, b"Nv"),
-                params(1, b""),
-                stdin(1, b"a"),
-                stdin(1, b"b"),
-                stdin(1, b""),
-            ],
+            vec![half[..].into(), params(1, b""), stdin(1, b"a"), stdin(1, b"b"), stdin(1, b"")],
             vec![request(1, b"ab")],
-            none(),
-            false,
         ),
-        ("no parameters", vec![all_params.clone()], none_requests(), none(), false),
+        ("one without its end", vec![all_params.clone()], vec![]),
         (
             "a body over the limit is taken without its end, and the rest is ignored",
-            vec![all_params.clone(), stdin(1, &long), stdin(1, b"rest"), stdin(1, b"")],
-            vec![early(&long[..51])],
-            none(),
-            false,
+            vec![all_params.clone(), long.clone(), stdin(1, b"rest"), stdin(1, b"")],
+            vec![early(&[b'x'; 51])],
         ),
         (
             "a body over the limit that comes before the parameters is not kept",
-            vec![
-                half.clone(),
-                stdin(1, b"aa"),
-                stdin(1, &long),
-                stdin(1, &long),
-                params(1, b""),
-                stdin(1, b""),
-            ],
-            vec![early(&[b"aa", &long[..49]].concat())],
-            none(),
-            false,
-        ),
-        (
-            "after an early answer the same id begins again",
-            vec![all_params.clone(), stdin(1, &long), stdin(1, b"rest"), whole(1, b"new")],
-            vec![early(&long[..51]), request(1, b"new")],
-            none(),
-            false,
+            vec![half.clone(), stdin(1, b"aa"), long.clone(), long, ends.clone()],
+            vec![early(&[&b"aa"[..], &[b'x'; 49]].concat())],
         ),
         (
             "the same id in the middle of a body replaces the request",
-            vec![all_params.clone(), stdin(1, b"old"), whole(1, b"new")],
+            vec![all_params, stdin(1, b"old"), whole(1, b"new")],
             vec![request(1, b"new")],
-            none(),
-            false,
         ),
         (
-            "another id in the middle of a request is rejected, with all its records",
-            vec![half.clone(), whole(2, b"x"), params(1, b""), stdin(1, b"")],
+            "an abort of another id is ignored",
+            vec![half.clone(), padded(kind::ABORT_REQUEST, 2, b"", 0), ends.clone()],
             vec![request(1, b"")],
+        ),
+        (
+            "an unknown type within a request is ignored, as is FCGI_DATA",
+            vec![half, padded(99, 1, b"x", 0), padded(8, 1, b"x", 0), ends],
+            vec![request(1, b"")],
+        ),
+        (
+            "parameters over the limit are refused before the body",
+            vec![begin(1, 1, 1), params(1, &[0; 90]), params(1, &[0; 90]), params(1, b"")],
+            vec![Request { params: Err(Refusal::ParamsTooLarge(100)), ..early(b"") }],
+        ),
+        ("records before a request", vec![stdin(1, b"x"), params(1, b"x")], vec![]),
+    ] {
+        assert_outcome(name, &input.concat(), (requests, Vec::new(), false));
+    }
+}
+
+#[test]
+fn records_are_answered_and_invalid_ones_end_the_connection() {
+    let asked = b"\x0e\0FCGI_MAX_CONNS\x0f\0FCGI_MPXS_CONNS\x01\0x\x0d\0FCGI_MAX_REQS";
+    let values = b"\x0e\x01FCGI_MAX_CONNS7\x0d\x01FCGI_MAX_REQS3\x0f\x01FCGI_MPXS_CONNS0";
+    let get_values = padded(kind::GET_VALUES, 0, asked, 0);
+    let values = padded(kind::GET_VALUES_RESULT, 0, values, 0);
+    let unknown = |kind| padded(kind::UNKNOWN_TYPE, 0, &[kind, 0, 0, 0, 0, 0, 0, 0], 0);
+    let half = [begin(1, 1, 1), params(1, PAIR)].concat();
+    let ends = [params(1, b""), stdin(1, b"")].concat();
+    let one = || vec![request(1, b"")];
+    let unkept = [begin(1, 1, 0), params(1, PAIR), ends.clone()].concat();
+    for (name, input, requests, replies, ended) in [
+        (
+            "another id in the middle of a request is rejected, with all its records",
+            vec![half.clone(), whole(2, b"x"), ends.clone()],
+            one(),
             end(2, 1),
             false,
         ),
         (
             "another role is rejected, the connection kept",
             vec![begin(1, 2, 1), params(1, b""), whole(1, b"")],
-            vec![request(1, b"")],
+            one(),
             end(1, 3),
             false,
         ),
         (
             "another role is rejected, the connection not kept",
             vec![begin(1, 3, 0), whole(1, b"")],
-            none_requests(),
+            vec![],
             end(1, 3),
             true,
         ),
         (
             "an abort ends the request",
-            vec![
-                all_params.clone(),
-                padded(kind::ABORT_REQUEST, 1, b"", 0),
-                stdin(1, b""),
-                whole(1, b""),
-            ],
-            vec![request(1, b"")],
+            vec![half.clone(), padded(kind::ABORT_REQUEST, 1, b"", 0), ends.clone(), whole(1, b"")],
+            one(),
             end(1, 0),
             false,
         ),
         (
-            "an abort of another id is ignored",
-            vec![
-                half.clone(),
-                padded(kind::ABORT_REQUEST, 2, b"", 0),
-                params(1, b""),
-                stdin(1, b""),
-            ],
-            vec![request(1, b"")],
-            none(),
-            false,
-        ),
-        (
             "values are answered in the middle of a request",
-            vec![half.clone(), get_values, params(1, b""), stdin(1, b"")],
-            vec![request(1, b"")],
+            vec![half, get_values, ends],
+            one(),
             values,
             false,
         ),
         (
             "an unknown type of management record",
             vec![padded(99, 0, b"anything", 0), padded(kind::BEGIN_REQUEST, 0, &[0; 8], 0)],
-            none_requests(),
+            vec![],
             [unknown(99), unknown(1)].concat(),
             false,
         ),
-        (
-            "an unknown type within a request is ignored, as is FCGI_DATA",
-            vec![
-                half.clone(),
-                padded(99, 1, b"x", 0),
-                padded(8, 1, b"x", 0),
-                params(1, b""),
-                stdin(1, b""),
-            ],
-            vec![request(1, b"")],
-            none(),
-            false,
-        ),
-        (
-            "parameters over the limit are refused before the body",
-            vec![begin(1, 1, 1), params(1, &[0; 90]), params(1, &[0; 90]), params(1, b"")],
-            vec![Request { is_whole: false, ..refused(Refusal::ParamsTooLarge(100)) }],
-            none(),
-            false,
-        ),
-        (
-            "a false length in the parameters",
-            vec![begin(1, 1, 1), params(1, b"\x01\x09N"), params(1, b""), stdin(1, b"")],
-            vec![refused(Refusal::ParamsMalformed)],
-            none(),
-            false,
-        ),
-        (
-            "records before a request",
-            vec![stdin(1, b"x"), params(1, b"x")],
-            none_requests(),
-            none(),
-            false,
-        ),
-        (
-            "an HTTP request",
-            vec![b"GET / HTTP/1.1\r\n\r\n".to_vec()],
-            none_requests(),
-            none(),
-            true,
-        ),
-        (
-            "garbage behind a request",
-            vec![whole(1, b""), b"garbage".to_vec(), whole(1, b"")],
-            vec![request(1, b"")],
-            none(),
-            true,
-        ),
+        ("garbage", vec![whole(1, b""), b"garbage".to_vec(), whole(1, b"")], one(), vec![], true),
         (
             "a BEGIN_REQUEST that is too short",
             vec![padded(kind::BEGIN_REQUEST, 1, &[0, 1, 0], 0), whole(1, b"")],
-            none_requests(),
-            none(),
+            vec![],
+            vec![],
             true,
         ),
         (
             "nothing counts after a request that is not kept",
-            vec![begin(1, 1, 0), params(1, PAIR), params(1, b""), stdin(1, b""), whole(1, b"")],
+            vec![unkept, whole(1, b"")],
             vec![Request { keep: false, ..request(1, b"") }],
-            none(),
+            vec![],
             true,
         ),
-    ];
-    for (name, input, requests, replies, ended) in cases {
-        let input = input.concat();
-        let expected = (requests, replies, ended);
-        assert_eq!(run([&input[..]]), expected, "{name}");
-        assert_eq!(run(input.chunks(1)), expected, "{name}, byte by byte");
+    ] {
+        assert_outcome(name, &input.concat(), (requests, replies, ended));
     }
-}
-
-fn none_requests() -> Vec<Request> {
-    Vec::new()
 }
 
 /// Recorded from nginx 1.22 with `fastcgi_keep_conn on`.

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::{self, JoinHandle};
 
-use comedor::fastcgi::{Handler, Limits, Outcome, Params, Places, Refusal, Socket, serve};
+use comedor::fastcgi::{Handler, Limits, Output, Params, Places, Refusal, Socket, serve};
 use tempfile::TempDir;
 
 use crate::support::fastcgi::*;
@@ -44,7 +44,7 @@ impl Dummy {
 }
 
 impl Handler for Dummy {
-    fn handle(&self, params: &Params, body: &[u8], places: &Arc<Places>) -> Outcome {
+    fn handle(&self, params: &Params, body: &[u8], places: &Arc<Places>) -> Output {
         let mut gate = self.gate.lock().unwrap();
         gate.0 += 1;
         self.changed.notify_all();
@@ -70,12 +70,12 @@ impl Handler for Dummy {
             Some(b"early") => stdout = b"early".to_vec(),
             _ => {}
         }
-        Outcome { stdout, stderr }
+        Output { stdout, stderr }
     }
 
-    fn refuse(&self, _: &Params, why: Refusal) -> Outcome {
+    fn refuse(&self, _: &Params, why: Refusal) -> Output {
         self.refused.fetch_add(1, Ordering::SeqCst);
-        Outcome { stdout: format!("{why:?}").into(), stderr: Vec::new() }
+        Output { stdout: format!("{why:?}").into(), stderr: Vec::new() }
     }
 
     fn log(&self, line: &str) {
