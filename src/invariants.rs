@@ -163,6 +163,6 @@ pub fn session(bytes: &[u8]) {
 /// `comedor.conf`.
 pub fn settings(bytes: &[u8]) {
     if let Ok(file) = SettingsFile::parse(PathBuf::from("comedor.conf"), bytes) {
-        _ = Config::from_settings(&Settings::with_file(file, []));
+        _ = Config::from_settings(&Settings::of_file(file));
     }
 }

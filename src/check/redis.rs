@@ -21,12 +21,10 @@ pub fn check(
 ) {
     match probe(server, lifetime) {
         Ok(()) => {
-            let login = match &server.login {
-                Some(login) => {
-                    format!("the login as {}", login.user.as_deref().unwrap_or("default"))
-                }
-                None => "requests without a login".to_owned(),
-            };
+            let user =
+                server.login.as_ref().map(|login| login.user.as_deref().unwrap_or("default"));
+            let login = user.map(|user| format!("the login as {user}"));
+            let login = login.as_deref().unwrap_or("requests without a login");
             let database = server.database.unwrap_or_default();
             let text =
                 format!("Redis answers and accepts {login}, database {database} and EXPIRE GT");
@@ -41,10 +39,8 @@ pub fn check(
 
 fn refused(server: &RedisServer, fault: &Fault, user: &User, report: &mut Report) {
     let all_fail = "every request fails with INTERNAL_ERROR";
-    let text = match advice(fault) {
-        Some(advice) => format!("{fault}: {advice}; until this is fixed, {all_fail}"),
-        None => format!("{fault}; until this is fixed, {all_fail}"),
-    };
+    let advice = advice(fault).map(|advice| format!(": {advice}")).unwrap_or_default();
+    let text = format!("{fault}{advice}; until this is fixed, {all_fail}");
     let Address::Unix(path) = &server.address else {
         return report.add(Level::Error, server, text);
     };
@@ -78,26 +74,20 @@ fn refused(server: &RedisServer, fault: &Fault, user: &User, report: &mut Report
 
 /// What to change, for the errors of wrong settings.
 fn advice(fault: &Fault) -> Option<&'static str> {
-    match fault {
-        Fault::Io(error) => match error.kind() {
-            ErrorKind::ConnectionRefused | ErrorKind::NotFound => {
-                Some("Redis is stopped, or redis.conf has another port or unixsocket")
-            }
-            _ => None,
+    use ErrorKind::{ConnectionRefused, NotFound};
+    Some(match fault {
+        Fault::Io(error) if matches!(error.kind(), ConnectionRefused | NotFound) => {
+            "Redis is stopped, or redis.conf has another port or unixsocket"
+        }
+        Fault::Refused(text) => match text.split(' ').next()? {
+            "NOAUTH" => "add auth= to COMEDOR_SESSION_DIR",
+            "WRONGPASS" => "auth= in COMEDOR_SESSION_DIR has another user or password than Redis",
+            "NOPERM" => "the user of Redis needs +get, +expire, +select and these keys",
+            "READONLY" => "COMEDOR_SESSION_DIR must name the server that accepts writes",
+            _ => return None,
         },
-        Fault::Refused(text) => match text.split(' ').next() {
-            Some("NOAUTH") => Some("add auth= to COMEDOR_SESSION_DIR"),
-            Some("WRONGPASS") => {
-                Some("auth= in COMEDOR_SESSION_DIR has another user or password than Redis")
-            }
-            Some("NOPERM") => Some("the user of Redis needs +get, +expire, +select and these keys"),
-            Some("READONLY") => {
-                Some("COMEDOR_SESSION_DIR must name the server that accepts writes")
-            }
-            _ => None,
-        },
-        _ => None,
-    }
+        _ => return None,
+    })
 }
 
 /// Warns if every user of the machine can read the password.

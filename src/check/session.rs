@@ -16,14 +16,13 @@ use crate::session::{
 use crate::shared_file;
 use crate::store::layout;
 
-const ABOUT: &str = "session";
-
 /// Checks the session whose cookie is on standard input.
 pub fn check(config: &Config, user: &User, report: &mut Report) {
     let SessionConfig { save_path, name, format, .. } = &config.session;
+    let mut add = |level, text: &str| report.add(level, "session", text);
     let line = match read_line(name) {
         Ok(line) => line,
-        Err(error) => return report.add(Level::Error, ABOUT, format!("standard input: {error}")),
+        Err(error) => return add(Level::Error, &format!("standard input: {error}")),
     };
     let line = line.trim();
     // The value alone, or as the browser's tools and curl show it.
@@ -31,7 +30,7 @@ pub fn check(config: &Config, user: &User, report: &mut Report) {
     else {
         let text =
             format!("standard input has no session id; expected the value of the cookie {name}");
-        return report.add(Level::Error, ABOUT, text);
+        return add(Level::Error, &text);
     };
     let session = match session::read(&config.session, &id, Lifetime::Unchanged) {
         Ok(session) => session,
@@ -48,15 +47,13 @@ pub fn check(config: &Config, user: &User, report: &mut Report) {
                 reason(&error, config, user),
                 format.name()
             );
-            return report.add(Level::Error, ABOUT, text);
+            return add(Level::Error, &text);
         }
     };
     let caller = match Caller::identify(&session, config) {
         Ok(caller) => caller,
-        Err(_) => return report.add(Level::Error, ABOUT, not_a_caller(&session, config)),
+        Err(_) => return add(Level::Error, &not_a_caller(&session, config)),
     };
-    let service = config.service.as_str();
-    let mut add = |level, text: &str| report.add(level, ABOUT, text);
     add(Level::Ok, &format!("the session exists; the browser must send it in the cookie {name}"));
     add(Level::Ok, &format!("the centre is {}", caller.centro.as_str()));
     let folder = layout::centres(&config.data_dir).join(caller.centro.as_str());
@@ -71,19 +68,17 @@ pub fn check(config: &Config, user: &User, report: &mut Report) {
         Some([]) => add(Level::Warning, "the user has no access to any aulario"),
         Some(ids) => add(Level::Ok, &format!("the user may use the aularios {}", ids.join(", "))),
     }
-    match caller.may_read() {
-        Ok(()) => add(Level::Ok, "the user may read menus"),
-        Err(_) => add(
-            Level::Warning,
-            &format!("the permission {service}:docente is missing: the user cannot read menus"),
-        ),
-    }
-    match caller.may_write() {
-        Ok(()) => add(Level::Ok, "the user may change menus"),
-        Err(_) => add(
-            Level::Hint,
-            "the permission sysadmin:access is missing: the user cannot change menus",
-        ),
+    let docente = format!("{}:docente", config.service.as_str());
+    for (is_allowed, verb, permission, level) in [
+        (caller.may_read().is_ok(), "read", docente.as_str(), Level::Warning),
+        (caller.may_write().is_ok(), "change", "sysadmin:access", Level::Hint),
+    ] {
+        if is_allowed {
+            add(Level::Ok, &format!("the user may {verb} menus"));
+        } else {
+            let effect = format!("the user cannot {verb} menus");
+            add(level, &format!("the permission {permission} is missing: {effect}"));
+        }
     }
 }
 

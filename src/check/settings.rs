@@ -62,31 +62,31 @@ fn compare(config: &Config, php: &[Php], report: &mut Report) {
     }
     let session = &config.session;
     let in_redis = matches!(session.save_path, SavePath::Redis(_));
-    let is_save_path =
-        |php: &str| SavePath::parse(php.as_bytes()).is_ok_and(|php| php == session.save_path);
-    let is_zone = |php: &str| rules(Some(php)) == rules(config.zone.as_deref());
-    type Comparison<'c> = (&'c str, &'c str, Option<&'c str>, &'c dyn Fn(&str) -> bool);
+    let is_ours = |name, php: &str| match name {
+        "COMEDOR_SESSION_DIR" => {
+            SavePath::parse(php.as_bytes()).is_ok_and(|php| php == session.save_path)
+        }
+        "COMEDOR_SESSION_NAME" => php == session.name,
+        "COMEDOR_SESSION_FORMAT" => php == session.format.name(),
+        "COMEDOR_SESSION_LIFETIME" => !in_redis || php == session.lifetime.to_string(),
+        _ => rules(Some(php)) == rules(config.zone.as_deref()),
+    };
     // The defaults of PHP, that of save_path in Debian. The default of date.timezone is UTC, but an
     // application that does not set it usually sets the zone in its code.
-    let comparisons: [Comparison; 5] = [
-        ("COMEDOR_SESSION_DIR", "session.save_path", Some("/var/lib/php/sessions"), &is_save_path),
-        ("COMEDOR_SESSION_NAME", "session.name", Some("PHPSESSID"), &|php| php == session.name),
-        ("COMEDOR_SESSION_FORMAT", "session.serialize_handler", Some("php"), &|php| {
-            php == session.format.name()
-        }),
-        ("COMEDOR_SESSION_LIFETIME", "session.gc_maxlifetime", Some("1440"), &|php| {
-            !in_redis || php == session.lifetime.to_string()
-        }),
-        ("TZ", "date.timezone", None, &is_zone),
-    ];
-    for (name, of_php, default, is_ours) in comparisons {
+    for (name, of_php, default) in [
+        ("COMEDOR_SESSION_DIR", "session.save_path", Some("/var/lib/php/sessions")),
+        ("COMEDOR_SESSION_NAME", "session.name", Some("PHPSESSID")),
+        ("COMEDOR_SESSION_FORMAT", "session.serialize_handler", Some("php")),
+        ("COMEDOR_SESSION_LIFETIME", "session.gc_maxlifetime", Some("1440")),
+        ("TZ", "date.timezone", None),
+    ] {
         let values = php.iter().filter_map(|php| {
             let set = php.get(of_php).filter(|(value, _)| !value.is_empty());
             set.or_else(|| Some((default?, php.file.as_path())))
         });
         let values: Vec<(&str, &Path)> = values.collect();
         let Some((value, file)) = values.first() else { continue };
-        if values.iter().any(|(value, _)| is_ours(value)) {
+        if values.iter().any(|(value, _)| is_ours(name, value)) {
             continue;
         }
         let value = without_password(value);

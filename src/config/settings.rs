@@ -78,12 +78,8 @@ impl Settings {
 
 #[cfg(any(test, fuzzing))]
 impl Settings {
-    /// The settings of `file` below an environment of `pairs`.
-    pub fn with_file(
-        file: SettingsFile,
-        pairs: impl IntoIterator<Item = (&'static str, &'static str)>,
-    ) -> Settings {
-        let pairs = pairs.into_iter().map(|(name, value)| (name, value.as_bytes()));
-        Settings { environment: pairs.collect(), file: Some(file) }
+    /// The settings of `file` alone.
+    pub fn of_file(file: SettingsFile) -> Settings {
+        Settings { environment: Vec::new(), file: Some(file) }
     }
 }

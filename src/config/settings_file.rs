@@ -81,25 +81,3 @@ fn parse_line<'l>(
 fn read(path: &Path) -> Result<Vec<u8>, Fault> {
     Ok(shared_file::read(&shared_file::open_followed(path)?)?.0)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::config::Settings;
-
-    #[test]
-    fn settings_are_read_line_by_line_and_the_environment_takes_precedence() {
-        let text = "\n# the school\r\n COMEDOR_SERVICE = kitchen \r\nTZ=Europe/Madrid\nCOMEDOR_DATA_DIR=/a b=c";
-        let file = SettingsFile::parse(PathBuf::from("/x/comedor.conf"), text.as_bytes()).unwrap();
-        let settings = Settings::with_file(file, [("TZ", "UTC")]);
-        for (name, value, source) in [
-            ("COMEDOR_SERVICE", Some("kitchen"), "/x/comedor.conf line 3"),
-            ("COMEDOR_DATA_DIR", Some("/a b=c"), "/x/comedor.conf line 5"),
-            ("TZ", Some("UTC"), "the environment"),
-            ("COMEDOR_SESSION_NAME", None, "the default"),
-        ] {
-            assert_eq!(settings.get(name), value.map(str::as_bytes));
-            assert_eq!(settings.source(name).to_string(), source);
-        }
-    }
-}

@@ -109,9 +109,11 @@ impl RedisServer {
         }
         let (address, query) = text.split_once('?').unwrap_or((text, ""));
         let address = match address.split_once("://") {
-            Some(("unix", path)) => socket(path),
-            Some((_, address)) => host_and_port(address),
-            None => None,
+            Some(("unix", path)) if path.starts_with('/') && !path.contains('#') => {
+                Some(Address::Unix(path.into()))
+            }
+            Some(("tcp", address)) => host_and_port(address),
+            _ => None,
         };
         let parameters = Form::from_body(query.as_bytes()).ok_or(INVALID_PARAMETERS)?.nested();
         if parameters.get("seed").is_some() {
@@ -131,10 +133,6 @@ impl RedisServer {
             prefix: text("prefix")?.unwrap_or(PREFIX).to_owned(),
         })
     }
-}
-
-fn socket(path: &str) -> Option<Address> {
-    (path.starts_with('/') && !path.contains('#')).then(|| Address::Unix(path.into()))
 }
 
 /// `host:port`. PHP ignores a path after it. PHP also ignores a user and a password before the host;

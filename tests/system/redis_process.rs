@@ -199,7 +199,7 @@ fn check(
     input: &str,
 ) -> Output {
     fs::set_permissions(folder, PermissionsExt::from_mode(0o755)).unwrap();
-    let settings = format!("COMEDOR_SESSION_DIR={save_path}\nTZ=UTC\n");
+    let settings = format!("\n# School\r\n COMEDOR_SESSION_DIR = {save_path} \r\nTZ=UTC\n");
     let program = program_in(folder, &settings);
     let words =
         [crate::check::ALONE, wrapper, &[program.to_str().unwrap(), "check"], options].concat();
@@ -232,7 +232,8 @@ fn check_names_the_server_and_says_whether_it_accepts_a_request() {
         &login,
         &format!("ok      {socket}?auth=…: Redis answers and accepts the login as school"),
     );
-    assert!(text.contains(&format!("COMEDOR_SESSION_DIR={socket}?auth=… (/")), "{text}");
+    let place = format!("{}/comedor.conf line 3", folder.path().display());
+    assert!(text.contains(&format!("COMEDOR_SESSION_DIR={socket}?auth=… ({place})")), "{text}");
     assert!(text.contains("every user of this machine can read the password"), "{text}");
     assert!(!text.contains("chmod 640"), "as root the group is not known: {text}");
     let output = self::check(folder.path(), AS_NOBODY, &login, &[], "");
