@@ -8,7 +8,7 @@ class ComedorError extends \RuntimeException
 
 function comedor(array $parameters, ?array $fields = null): array
 {
-    // comedor waits for the session until it is released. Write to $_SESSION before this.
+    // Releases the session, for which comedor would wait. Write to $_SESSION before this.
     session_write_close();
     $http = ['header' => 'Cookie: ' . session_name() . '=' . session_id(), 'ignore_errors' => true];
     if ($fields !== null) {
