@@ -1,11 +1,10 @@
 //! Checks that the user can enter the folders of the settings and write to them.
 
-use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::file_system::{self, Content};
-use super::reach::enter;
+use super::reach::{enter, entries};
 use super::redis;
 use super::report::{Level, Report};
 use super::session;
@@ -48,10 +47,10 @@ pub fn check_data(config: &Config, settings: &Settings, user: &User, report: &mu
         return true;
     };
     if obstacle.error.kind() == ErrorKind::NotFound {
+        let near = near(&config.data_dir);
         let mut text =
             "does not exist; COMEDOR_DATA_DIR must name the folder that contains Centros"
                 .to_owned();
-        let near = near(&config.data_dir);
         if !near.is_empty() {
             let folders: Vec<_> = near.iter().map(|folder| folder.display().to_string()).collect();
             text += &format!("; {} does", folders.join(" or "));
@@ -83,12 +82,11 @@ pub fn check_data(config: &Config, settings: &Settings, user: &User, report: &mu
 
 /// Warns about databases beside `Centros`, in which newer versions of such applications keep menus.
 fn find_databases(data_dir: &Path, report: &mut Report) {
-    let entries = fs::read_dir(data_dir).into_iter().flatten().flatten().map(|entry| entry.path());
-    let is_database = |path: &PathBuf| {
+    for path in entries(data_dir) {
         let extension = path.extension().and_then(|extension| extension.to_str());
-        matches!(extension, Some("sqlite" | "sqlite3" | "db"))
-    };
-    for path in entries.filter(is_database) {
+        if !matches!(extension, Some("sqlite" | "sqlite3" | "db")) {
+            continue;
+        }
         let text = "is a database beside Centros: if the application keeps its menus there, comedor does not \
                     see them; it reads and writes only the files in Centros";
         report.add(Level::Warning, path.display(), text);
@@ -98,9 +96,8 @@ fn find_databases(data_dir: &Path, report: &mut Report) {
 /// The folders with a `Centros` folder among the parent, the siblings and the children of `data_dir`.
 fn near(data_dir: &Path) -> Vec<PathBuf> {
     let parent = data_dir.parent();
-    let around = [parent, Some(data_dir)].into_iter().flatten();
-    let inside = around.filter_map(|folder| fs::read_dir(folder).ok()).flatten().flatten();
-    let folders = parent.map(Path::to_owned).into_iter().chain(inside.map(|entry| entry.path()));
+    let inside = parent.into_iter().chain([data_dir]).flat_map(entries);
+    let folders = parent.map(Path::to_owned).into_iter().chain(inside);
     let mut folders: Vec<_> = folders.filter(|folder| layout::centres(folder).is_dir()).collect();
     folders.sort();
     folders

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::reach::entries;
+
 /// The settings that the pages of one server or FPM pool have, each with the file that sets it.
 #[derive(Debug, Default, Clone)]
 pub struct Php {
@@ -16,24 +18,21 @@ impl Php {
     /// Every configuration in `root`, usually `/etc/php`: `VERSION/{apache2,cgi,fpm}/php.ini` and
     /// `conf.d/*.ini`, for FPM once for each pool in `pool.d/*.conf`.
     pub fn configurations(root: &Path) -> Vec<Php> {
-        let servers = list(root).into_iter();
-        let servers =
-            servers.flat_map(|version| ["apache2", "cgi", "fpm"].map(|s| version.join(s)));
+        let versions = entries(root).into_iter();
+        let servers = versions.flat_map(|path| ["apache2", "cgi", "fpm"].map(|s| path.join(s)));
         let servers = servers.filter(|server| server.join("php.ini").is_file());
-        servers
-            .flat_map(|server| {
-                let mut php = Php { file: server.join("php.ini"), ..Php::default() };
-                let files = [vec![php.file.clone()], list(&server.join("conf.d"))].concat();
-                for (file, text) in files.iter().filter_map(with_text) {
-                    let settings = text.lines().filter_map(assignment);
-                    php.set(file, settings);
-                }
-                let pools = list(&server.join("pool.d"));
-                let pools = pools.iter().filter_map(with_text);
-                let pools: Vec<_> = pools.flat_map(|(file, text)| php.pools(file, &text)).collect();
-                if pools.is_empty() { vec![php] } else { pools }
-            })
-            .collect()
+        let of_server = |server: PathBuf| {
+            let mut php = Php { file: server.join("php.ini"), ..Php::default() };
+            let files = [vec![php.file.clone()], entries(&server.join("conf.d"))].concat();
+            for (file, text) in files.iter().filter_map(with_text) {
+                php.set(file, text.lines().filter_map(assignment));
+            }
+            let pools = entries(&server.join("pool.d"));
+            let pools = pools.iter().filter_map(with_text);
+            let pools: Vec<_> = pools.flat_map(|(file, text)| php.pools(file, &text)).collect();
+            if pools.is_empty() { vec![php] } else { pools }
+        };
+        servers.flat_map(of_server).collect()
     }
 
     /// The value of a setting and the file that sets it.
@@ -50,20 +49,17 @@ impl Php {
     /// The pools in `text`: sections with `php_value[name] = value` or `php_admin_value[name] = value`.
     fn pools(&self, file: &Path, text: &str) -> Vec<Php> {
         let sections = text.split("\n[").skip(usize::from(!text.starts_with('[')));
-        let sections =
-            sections.filter(|section| !section.trim_start_matches('[').starts_with("global]"));
-        sections
-            .map(|section| {
-                let settings =
-                    section.lines().filter_map(assignment).filter_map(|(name, value)| {
-                        let (kind, name) = name.strip_suffix(']')?.split_once('[')?;
-                        ["php_value", "php_admin_value"].contains(&kind).then_some((name, value))
-                    });
-                let mut pool = self.clone();
-                pool.set(file, settings);
-                pool
-            })
-            .collect()
+        let sections = sections.map(|section| section.trim_start_matches('['));
+        let pools = sections.filter(|section| !section.starts_with("global]")).map(|section| {
+            let settings = section.lines().filter_map(assignment).filter_map(|(name, value)| {
+                let (kind, name) = name.strip_suffix(']')?.split_once('[')?;
+                ["php_value", "php_admin_value"].contains(&kind).then_some((name, value))
+            });
+            let mut pool = self.clone();
+            pool.set(file, settings);
+            pool
+        });
+        pools.collect()
     }
 }
 
@@ -86,12 +82,4 @@ fn with_text(file: &PathBuf) -> Option<(&PathBuf, String)> {
     // A comment may have another encoding.
     let bytes = fs::read(file).ok().filter(|_| is_configuration)?;
     Some((file, String::from_utf8_lossy(&bytes).into_owned()))
-}
-
-/// The entries of `folder` in the order in which PHP reads them; none if it does not exist.
-fn list(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut paths: Vec<_> = entries.map(|entry| entry.path()).collect();
-    paths.sort();
-    paths
 }

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use super::reach::entries;
 use crate::store::access::Credentials;
 
 /// Whether this is a container of the released image. It has no shell to run a command in, and the check
@@ -26,9 +27,8 @@ pub fn missing_capabilities() -> Vec<&'static str> {
 /// The processes of programs whose name `is_wanted`, with the user and groups that each has. Without
 /// those of root.
 pub fn running(is_wanted: impl Fn(&str) -> bool) -> Vec<(String, Credentials)> {
-    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let users = processes.filter_map(|process| {
-        let status = fs::read_to_string(process.path().join("status")).ok()?;
+    let users = entries(Path::new("/proc")).into_iter().filter_map(|process| {
+        let status = fs::read_to_string(process.join("status")).ok()?;
         let field = |name| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
         let numbers = |name| {
             let words = field(name)?.split_whitespace();

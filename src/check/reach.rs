@@ -1,8 +1,8 @@
-//! How far the user can reach: the folders of a path, and creating a file.
+//! How far the user can reach: the folders of a path, their entries, and creating a file.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, SystemTime};
@@ -66,6 +66,14 @@ pub fn limited<T: Send + 'static>(
     thread::spawn(move || sender.send(step()));
     let no_answer = |_| Err(io::Error::other("the file system does not answer"));
     receiver.recv_timeout(TIMEOUT).unwrap_or_else(no_answer)
+}
+
+/// The entries of `folder`, sorted; none if it cannot be listed.
+pub fn entries(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut paths: Vec<_> = entries.map(|entry| entry.path()).collect();
+    paths.sort();
+    paths
 }
 
 /// Creates a file and removes it; returns the [`skew`] of its time. It is named like a temporary file, so

@@ -7,7 +7,7 @@ use std::iter::once;
 use std::path::{Path, PathBuf};
 
 use super::process::{is_in_container, missing_capabilities, running};
-use super::reach::limited;
+use super::reach::{entries, limited};
 use super::report::{Level, Report};
 use super::user::{User, group_name, user_name};
 use crate::config::Config;
@@ -96,8 +96,8 @@ fn written_by_php(config: &Config) -> (Vec<Ownership>, Option<(PathBuf, Ownershi
         let mut sessions: Vec<_> = files.iter().filter_map(|path| of_php(path)).collect();
         sessions.sort_by_key(|access| access.uid);
         sessions.dedup_by_key(|access| access.uid);
-        let centres = fs::read_dir(&centros).into_iter().flatten().flatten();
-        let folders = centres.flat_map(|centre| [centre.path(), layout::aularios(&centre.path())]);
+        let centres = entries(&centros).into_iter();
+        let folders = centres.flat_map(|centre| [centre.clone(), layout::aularios(&centre)]);
         let mut folders = once(centros).chain(folders);
         let data = folders.find_map(|folder| of_php(&folder).map(|access| (folder, access)));
         Ok((sessions, data))
