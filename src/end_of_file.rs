@@ -22,7 +22,8 @@ use crate::ffi::{Fork, fork};
 /// Whether the request came through Apache and the setting is on. Under other servers the fork
 /// would only cost time.
 pub fn is_held_back(config: &Config, variables: &Variables) -> bool {
-    config.leave_early && variables.is_apache()
+    let server = variables.meta("SERVER_SOFTWARE").unwrap_or_default();
+    config.leave_early && server.starts_with(b"Apache")
 }
 
 /// Keeps standard output open until this process has exited. The caller should exit next.

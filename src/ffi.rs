@@ -214,20 +214,26 @@ pub fn ignore_file_size_signal() {
 /// a file descriptor that is readable after one of them has arrived (signalfd(2)). Threads inherit
 /// the mask, so this must be called before the first thread is started.
 pub fn block_stop_signals() -> io::Result<OwnedFd> {
-    let mut signals = MaybeUninit::uninit();
-    // SAFETY: sigemptyset initialises the set before it is used, and none of these keeps a pointer to
-    // it. signalfd returns a new descriptor, which nothing else owns.
+    let signals = mask(libc::SIG_BLOCK, &[libc::SIGTERM, libc::SIGUSR1])?;
+    // SAFETY: signalfd keeps no pointer, and returns a new descriptor, which nothing else owns.
     unsafe {
-        libc::sigemptyset(signals.as_mut_ptr());
-        libc::sigaddset(signals.as_mut_ptr(), libc::SIGTERM);
-        libc::sigaddset(signals.as_mut_ptr(), libc::SIGUSR1);
-        match libc::pthread_sigmask(libc::SIG_BLOCK, signals.as_ptr(), null_mut()) {
-            0 => {}
-            error => return Err(io::Error::from_raw_os_error(error)),
+        let flags = libc::SFD_CLOEXEC | libc::SFD_NONBLOCK;
+        Ok(OwnedFd::from_raw_fd(check(libc::signalfd(-1, &signals, flags))?))
+    }
+}
+
+/// Blocks or unblocks `signals` in this thread (pthread_sigmask(3)). Returns their set.
+fn mask(how: libc::c_int, signals: &[libc::c_int]) -> io::Result<libc::sigset_t> {
+    let mut set = MaybeUninit::uninit();
+    // SAFETY: sigemptyset initialises the set before it is used, and no call keeps a pointer to it.
+    unsafe {
+        libc::sigemptyset(set.as_mut_ptr());
+        for &signal in signals {
+            libc::sigaddset(set.as_mut_ptr(), signal);
         }
-        match libc::signalfd(-1, signals.as_ptr(), libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) {
-            -1 => Err(io::Error::last_os_error()),
-            descriptor => Ok(OwnedFd::from_raw_fd(descriptor)),
+        match libc::pthread_sigmask(how, set.as_ptr(), null_mut()) {
+            0 => Ok(set.assume_init()),
+            error => Err(io::Error::from_raw_os_error(error)),
         }
     }
 }
@@ -264,13 +270,7 @@ impl Interruptions {
             action.sa_sigaction = nothing as *const () as usize;
             check(libc::sigaction(signal, &action, null_mut()))?;
             // The parent of this process may have blocked it.
-            let mut signals = MaybeUninit::uninit();
-            libc::sigemptyset(signals.as_mut_ptr());
-            libc::sigaddset(signals.as_mut_ptr(), signal);
-            match libc::pthread_sigmask(libc::SIG_UNBLOCK, signals.as_ptr(), null_mut()) {
-                0 => {}
-                error => return Err(io::Error::from_raw_os_error(error)),
-            }
+            mask(libc::SIG_UNBLOCK, &[signal])?;
             let mut event: libc::sigevent = MaybeUninit::zeroed().assume_init();
             event.sigev_notify = libc::SIGEV_THREAD_ID;
             event.sigev_signo = signal;

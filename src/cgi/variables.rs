@@ -91,9 +91,4 @@ impl<'v> Variables<'v> {
             Some(_) => Err(Error::invalid_format("Content-Length must be a number.")),
         }
     }
-
-    /// Whether the server is Apache.
-    pub fn is_apache(&self) -> bool {
-        self.meta("SERVER_SOFTWARE").is_some_and(|server| server.starts_with(b"Apache"))
-    }
 }

@@ -11,9 +11,7 @@ type Key = (u64, u64);
 /// The places for running and for waiting handlers.
 #[derive(Debug)]
 pub struct Places {
-    requests: usize,
-    waiting: usize,
-    waiting_for_one: usize,
+    limits: Limits,
     taken: Mutex<Taken>,
 }
 
@@ -26,14 +24,13 @@ struct Taken {
 
 impl Places {
     pub(super) fn new(limits: &Limits) -> Arc<Places> {
-        let &Limits { requests, waiting, waiting_for_one, .. } = limits;
-        Arc::new(Places { requests, waiting, waiting_for_one, taken: Mutex::default() })
+        Arc::new(Places { limits: limits.clone(), taken: Mutex::default() })
     }
 
     /// A place to run; `None` if all are taken.
     pub(super) fn run(&self) -> Option<Running<'_>> {
         let mut taken = self.taken();
-        let is_free = taken.running < self.requests;
+        let is_free = taken.running < self.limits.requests;
         taken.running += usize::from(is_free);
         is_free.then(|| Running(self))
     }
@@ -44,7 +41,7 @@ impl Places {
         let mut taken = self.taken();
         let in_all: usize = taken.waiting.values().sum();
         let for_key = taken.waiting.get(&key).copied().unwrap_or(0);
-        if in_all >= self.waiting || for_key >= self.waiting_for_one {
+        if in_all >= self.limits.waiting || for_key >= self.limits.waiting_for_one {
             return None;
         }
         taken.waiting.insert(key, for_key + 1);
