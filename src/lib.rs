@@ -1,20 +1,6 @@
 //! The dining-hall menu API of a PHP school application, for CGI and FastCGI.
 //!
-//! The steps of a request. Each step uses the results of the steps before it:
-//!
-//! | step | module | touches the system |
-//! |---|---|---|
-//! | settings from the environment and a file | [`config`] | `comedor.conf` |
-//! | request from the meta-variables | [`cgi`] | |
-//! | session that the cookie names | `session` | session file, or Redis |
-//! | caller from the session | `caller` | |
-//! | action from the query | `api` | |
-//! | aulario, types and days | `store` | data files |
-//! | body, after the checks of a write | [`cgi`] | standard input |
-//! | types, menus and plates, changed or shown | `model` | |
-//! | today, if no date is sent | `clock` | clock, zone file |
-//! | response | [`cgi`] | |
-//! | end-of-file held back until exit, under Apache | [`end_of_file`] | a process |
+//! `perform` shows the steps of a request. Each uses the results of the steps before it.
 //!
 //! With CGI a process answers one request (`main.rs`). With FastCGI it answers many: [`fastcgi`]
 //! receives them, and [`responder`] passes each to the same function, [`answer`].

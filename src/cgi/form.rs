@@ -197,20 +197,6 @@ mod tests {
     }
 
     #[test]
-    fn the_last_pair_of_a_name_counts_and_a_name_with_brackets_is_another_name() {
-        let form = Form::from_query(b"aulario=a&aulario=b&aulario[]=c&Aulario=d");
-        assert_eq!(form.last("aulario"), Some("b"));
-        assert_eq!(form.last("menu"), None);
-    }
-
-    #[test]
-    fn a_body_that_is_not_utf8_is_refused() {
-        assert!(Form::from_body(b"a=%ff").is_none());
-        assert!(Form::from_body(b"a=\xff").is_none());
-        assert!(Form::from_body("a=%C3%B1ñ".as_bytes()).is_some());
-    }
-
-    #[test]
     fn pairs_after_the_first_thousand_are_dropped_from_a_query_and_refused_in_a_body() {
         for (before, is_kept) in
             [("a&".repeat(999), true), ("a&".repeat(1000), false), ("&".repeat(2000), true)]

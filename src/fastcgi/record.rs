@@ -140,13 +140,6 @@ mod tests {
     }
 
     #[test]
-    fn another_version_is_rejected_at_the_first_byte() {
-        for bytes in [&b"\0"[..], b"\x02", b"GET / HTTP/1.1\r\n"] {
-            assert_eq!(split_first(bytes), Err(NotFastCgi), "{bytes:?}");
-        }
-    }
-
-    #[test]
     fn long_content_becomes_several_records() {
         for (length, lengths) in [
             (0, &[0][..]),

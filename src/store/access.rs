@@ -102,31 +102,20 @@ mod tests {
         let plain = Ownership { uid: PHP, gid: PHP, mode: 0o755 };
         let setgid = |gid| Ownership { uid: PHP, gid, mode: 0o2775 };
         let file = |uid, gid, mode| Ownership { uid, gid, mode };
+        let (us, member) = (user(US, &[]), user(US, &[SHARED]));
         for (case, old, folder, user, owner) in [
-            ("root", file(PHP, PHP, 0o600), plain, user(0, &[]), Some(PHP)),
-            ("own file", file(US, US, 0o600), plain, user(US, &[]), Some(US)),
-            ("own file, foreign group", file(US, SHARED, 0o664), plain, user(US, &[]), None),
-            (
-                "own file, other group",
-                file(US, SHARED, 0o600),
-                plain,
-                user(US, &[SHARED]),
-                Some(US),
-            ),
-            ("shared group", file(PHP, SHARED, 0o664), plain, user(US, &[SHARED]), Some(US)),
-            ("group cannot write", file(PHP, SHARED, 0o644), plain, user(US, &[SHARED]), None),
-            ("not a member", file(PHP, SHARED, 0o664), plain, user(US, &[]), None),
-            ("setgid", file(PHP, SHARED, 0o664), setgid(SHARED), user(US, &[]), Some(US)),
-            (
-                "setgid, group cannot write",
-                file(PHP, SHARED, 0o644),
-                setgid(SHARED),
-                user(US, &[]),
-                None,
-            ),
-            ("setgid to another group", file(PHP, SHARED, 0o664), setgid(PHP), user(US, &[]), None),
+            ("root", file(PHP, PHP, 0o600), plain, &user(0, &[]), Some(PHP)),
+            ("own file", file(US, US, 0o600), plain, &us, Some(US)),
+            ("own file, foreign group", file(US, SHARED, 0o664), plain, &us, None),
+            ("own file, other group", file(US, SHARED, 0o600), plain, &member, Some(US)),
+            ("shared group", file(PHP, SHARED, 0o664), plain, &member, Some(US)),
+            ("group cannot write", file(PHP, SHARED, 0o644), plain, &member, None),
+            ("not a member", file(PHP, SHARED, 0o664), plain, &us, None),
+            ("setgid", file(PHP, SHARED, 0o664), setgid(SHARED), &us, Some(US)),
+            ("setgid, it cannot write", file(PHP, SHARED, 0o644), setgid(SHARED), &us, None),
+            ("setgid to another group", file(PHP, SHARED, 0o664), setgid(PHP), &us, None),
         ] {
-            let access = of_replacement(old, &Acl::of_mode(old.mode), folder, &user);
+            let access = of_replacement(old, &Acl::of_mode(old.mode), folder, user);
             assert_eq!(access.map(|access| access.uid), owner, "{case}");
             assert!(access.is_none_or(|a| (a.gid, a.mode) == (old.gid, old.mode)), "{case}");
         }
