@@ -64,10 +64,12 @@ pub fn check(config: &Config, is_session: bool, report: &mut Report) -> Option<U
     Some(User { credentials, name, group })
 }
 
-/// The owner, or the group if the owner is root
+/// The owner, or the group if that shares the files of root
 fn named(access: &Ownership) -> String {
     match access.uid {
-        0 => format!("a member of the group {}", group_name(access.gid)),
+        0 if access.mode & 0o020 != 0 => {
+            format!("a member of the group {}", group_name(access.gid))
+        }
         uid => user_name(uid),
     }
 }
@@ -84,16 +86,18 @@ fn php_processes() -> Vec<Ownership> {
 }
 
 /// The owners of the session files, one of each, and the first folder of the data that a page has to
-/// write. What belongs to root alone says nothing about PHP.
+/// write. What belongs to root alone says nothing about PHP, except in a container, where PHP may be root.
 fn written_by_php(config: &Config) -> (Vec<Ownership>, Option<(PathBuf, Ownership)>) {
     let save_path = match &config.session.save_path {
         SavePath::Files(folder) => Some(folder.clone()),
         SavePath::Redis(_) => None,
     };
     let centros = layout::centres(&config.data_dir);
+    let may_be_root = is_in_container() && !Credentials::of_process().is_root();
     let look = move || {
         let files = save_path.and_then(|folder| session::files(&folder).ok()).unwrap_or_default();
-        let mut sessions: Vec<_> = files.iter().filter_map(|path| of_php(path)).collect();
+        let owner = |path: &PathBuf| if may_be_root { ownership(path) } else { of_php(path) };
+        let mut sessions: Vec<_> = files.iter().filter_map(owner).collect();
         sessions.sort_by_key(|access| access.uid);
         sessions.dedup_by_key(|access| access.uid);
         let centres = entries(&centros).into_iter();
@@ -107,6 +111,9 @@ fn written_by_php(config: &Config) -> (Vec<Ownership>, Option<(PathBuf, Ownershi
 
 /// The access to `path` if another user than root may write it.
 fn of_php(path: &Path) -> Option<Ownership> {
-    let access = Ownership::from(&fs::symlink_metadata(path).ok()?);
-    (access.uid != 0 || access.gid != 0 && access.mode & 0o020 != 0).then_some(access)
+    ownership(path).filter(|access| access.uid != 0 || access.gid != 0 && access.mode & 0o020 != 0)
+}
+
+fn ownership(path: &Path) -> Option<Ownership> {
+    Some(Ownership::from(&fs::symlink_metadata(path).ok()?))
 }
