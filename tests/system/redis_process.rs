@@ -190,7 +190,7 @@ fn a_new_password_in_the_settings_file_is_used_by_the_next_request() {
     process.stop();
 }
 
-/// Runs the check of the program in `folder`, whose settings file has this save_path.
+/// Runs the check of the program in `folder`, whose settings file has this save_path and no data.
 fn check(
     folder: &Path,
     wrapper: &[&str],
@@ -199,7 +199,10 @@ fn check(
     input: &str,
 ) -> Output {
     fs::set_permissions(folder, PermissionsExt::from_mode(0o755)).unwrap();
-    let settings = format!("\n# School\r\n COMEDOR_SESSION_DIR = {save_path} \r\nTZ=UTC\n");
+    let data = folder.display();
+    let settings = format!(
+        "\n# School\r\n COMEDOR_SESSION_DIR = {save_path} \r\nTZ=UTC\nCOMEDOR_DATA_DIR={data}\n"
+    );
     let program = program_in(folder, &settings);
     let words =
         [crate::check::ALONE, wrapper, &[program.to_str().unwrap(), "check"], options].concat();
