@@ -114,13 +114,7 @@ impl MenuTypes {
 }
 
 fn shown_type(entry: Value) -> Option<Value> {
-    id_of(&entry)?;
-    let mut map = entry.into_map();
-    // A type without a label is shown with its id.
-    if let None | Some(Value::Null) = map.get("label") {
-        let id = map.get("id").cloned();
-        map.set("label", id.unwrap_or_default());
-    }
-    let fields = [("id", ""), ("label", ""), ("color", Color::DEFAULT.as_str())];
-    Some(Value::Map(with_strings_first(map, fields)))
+    let id = id_of(&entry)?.to_owned();
+    let fields = [("id", id.as_str()), ("label", &id), ("color", Color::DEFAULT.as_str())];
+    Some(Value::Map(with_strings_first(entry.into_map(), fields)))
 }
