@@ -132,9 +132,6 @@ impl From<&str> for Value {
     }
 }
 
-/// The room for entries that a list or map begins with.
-const USUAL: usize = 4;
-
 /// Reads a value with at most this many further levels of nesting.
 struct Nested(usize);
 
@@ -185,7 +182,7 @@ impl<'de> Visitor<'de> for Nested {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let inner = self.inner()?;
-        let mut list = Vec::with_capacity(USUAL);
+        let mut list = Vec::new();
         while let Some(item) = items.next_element_seed(Nested(inner))? {
             list.push(item);
         }
@@ -194,7 +191,7 @@ impl<'de> Visitor<'de> for Nested {
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
         let inner = self.inner()?;
-        let mut map = Vec::with_capacity(USUAL);
+        let mut map = Vec::new();
         while let Some(key) = entries.next_key_seed(KeySeed)? {
             map.push((key, entries.next_value_seed(Nested(inner))?));
         }

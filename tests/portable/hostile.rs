@@ -82,6 +82,17 @@ fn the_largest_files_take_at_most_two_gibibytes_and_ten_seconds() {
     }
 }
 
+/// Many requests may be in memory at the same time.
+#[test]
+fn empty_lists_and_objects_of_a_body_take_little_memory() {
+    let school = School::new();
+    for empty in ["[],", "{},"] {
+        let body = format!("{{\"x\":[{}0]}}", empty.repeat(340_000));
+        let write = school.post("save_menu").body("application/json", body.as_bytes());
+        write.memory(48 << 20).run().fails("MISSING_PARAM");
+    }
+}
+
 #[test]
 fn client_input_reaches_neither_headers_nor_log() {
     let school = School::new();
