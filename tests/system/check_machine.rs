@@ -193,8 +193,9 @@ fn start(folder: &Path, name: &str, uid: u32, groups: &str) -> String {
 fn settings_that_differ_from_those_of_phps_pages_are_found() {
     let school = School::new();
     let sessions = school.sessions().display().to_string();
-    let ini =
-        |lines: &str| format!("; PHP\n[Session]\nsession.save_path = \"{sessions}\"\n{lines}\n");
+    let ini = |lines: &str| {
+        format!("; PHP\n[Session]\nsession.save_path = \"{sessions}\" ; here\n{lines}\n")
+    };
     let same = ini("session.name = PHPSESSID\nsession.serialize_handler = php");
     let other = ini(
         "session.name = SID ; theirs\nsession.serialize_handler=php_serialize\ndate.timezone = \"Europe/Madrid\"",
@@ -204,11 +205,13 @@ fn settings_that_differ_from_those_of_phps_pages_are_found() {
         names.filter(|name| name.starts_with("COMEDOR_") || name == "TZ").collect()
     };
     let nothing: [String; 0] = [];
-    let findings = check_with(&school, &[], &[("php/8.2/fpm/php.ini", &same)], "true");
+    let in_latin1 = r"printf '; \361\n' >> /etc/php/8.2/fpm/php.ini";
+    let findings = check_with(&school, &[], &[("php/8.2/fpm/php.ini", &same)], in_latin1);
     assert_eq!(about(&findings), nothing, "{findings:#?}");
     // A pool, or another server's PHP, may be the one of the application.
-    let pool = "; pool\n[global]\npid = x\n[other]\nphp_value[session.name] = X\n[www]\nphp_admin_value[session.name] = PHPSESSID\n\
-                php_value[session.serialize_handler] = php\nphp_value[date.timezone] = UTC\n;php_value[session.name] = no\n";
+    let pool = "; pool\n[global]\npid = x\n[www]\nphp_admin_value[session.name] = PHPSESSID\n\
+                php_value[session.serialize_handler] = php\nphp_value[date.timezone] = UTC\n;php_value[session.name] = no\n\
+                [other]\nphp_value[session.name] = X\n";
     for files in [
         [("php/8.2/fpm/php.ini", other.as_str()), ("php/8.2/fpm/pool.d/www.conf", pool)],
         [("php/8.2/fpm/php.ini", other.as_str()), ("php/8.1/apache2/php.ini", &same)],
@@ -227,6 +230,11 @@ fn settings_that_differ_from_those_of_phps_pages_are_found() {
     let findings = check_with(&school, &set, &[("php/8.2/apache2/php.ini", &same)], "true");
     found(&findings, "warning", "COMEDOR_SESSION_NAME", "PHP's session.name is PHPSESSID (");
     found(&findings, "warning", "COMEDOR_SESSION_DIR", "PHP's session.save_path is ");
+    // The section [global] is not a pool.
+    let pool = "[global]\npid = x\n[www]\nphp_value[session.name] = X\n";
+    let files = [("php/8.2/fpm/php.ini", same.as_str()), ("php/8.2/fpm/pool.d/www.conf", pool)];
+    let text = "PHP's session.name is X (/etc/php/8.2/fpm/pool.d/www.conf)";
+    found(&check_with(&school, &[], &files, "true"), "warning", "COMEDOR_SESSION_NAME", text);
     // Later files take precedence.
     let files = [
         ("php/8.2/fpm/php.ini", same.as_str()),
