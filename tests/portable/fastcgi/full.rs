@@ -199,11 +199,13 @@ fn connections_that_do_not_read_their_answers_give_way_last() {
     service.handler.wait_for(2);
     let mut half = service.client();
     half.send(begin(true));
-    let mut next = service.clients::<2>();
-    for client in &mut next {
+    // The first has sent its request when the second connects: else it would give way to it.
+    let mut next = [3, 4].map(|handled| {
+        let mut client = service.client();
         client.send(request(true, WAIT, b"x"));
-    }
-    service.handler.wait_for(4);
+        service.handler.wait_for(handled);
+        client
+    });
     half.is_at_end();
     service.handler.open_gate();
     for client in &mut next {
