@@ -137,10 +137,10 @@ impl Client {
         }
     }
 
-    /// Checks that the server has closed, or shut down sending.
+    /// Checks that the server has closed, or shut down sending. What it has not read makes that a reset.
     #[track_caller]
     pub fn is_at_end(&mut self) {
-        assert_eq!(self.record(), None);
+        assert_eq!(self.received(), b"");
     }
 }
 
