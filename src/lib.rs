@@ -43,7 +43,7 @@ use store::Aulario;
 pub mod differential {
     pub use crate::cgi::form::Form;
     pub use crate::json::Value as Json;
-    pub use crate::session::{Format, PhpArray, PhpValue, Session};
+    pub use crate::session::{Format, PhpValue, Session};
 }
 
 /// Answers the request that `variables` describe, with its body from `input`.
