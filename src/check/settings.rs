@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::php::Php;
+use super::php;
 use super::report::{Level, Report};
 use crate::clock;
 use crate::config::{self, Config, SETTINGS, Settings};
@@ -44,19 +44,20 @@ pub fn check(config: &Config, settings: &Settings, report: &mut Report) {
             report.add(Level::Error, ABOUT, text);
         }
     }
-    compare(config, &Php::configurations(Path::new("/etc/php")), report);
+    compare(config, report);
 }
 
 /// `NAME=value` without a password, and where it was set.
-fn shown(settings: &Settings, name: &str) -> String {
+pub fn shown(settings: &Settings, name: &str) -> String {
     let value = String::from_utf8_lossy(settings.value(name));
     let value = if name == "COMEDOR_SESSION_DIR" { without_password(&value) } else { value.into() };
     format!("{name}={value} ({})", settings.source(name))
 }
 
 /// Warns about settings that none of PHP's configurations has.
-fn compare(config: &Config, php: &[Php], report: &mut Report) {
-    if php.is_empty() {
+fn compare(config: &Config, report: &mut Report) {
+    let servers = php::servers();
+    if servers.is_empty() {
         let text = "PHP's settings are not in /etc/php; compare with phpinfo()";
         return report.add(Level::Hint, ABOUT, text);
     }
@@ -80,11 +81,8 @@ fn compare(config: &Config, php: &[Php], report: &mut Report) {
         ("COMEDOR_SESSION_LIFETIME", "session.gc_maxlifetime", Some("1440")),
         ("TZ", "date.timezone", None),
     ] {
-        let values = php.iter().filter_map(|php| {
-            let set = php.get(of_php).filter(|(value, _)| !value.is_empty());
-            set.or_else(|| Some((default?, php.file.as_path())))
-        });
-        let values: Vec<(&str, &Path)> = values.collect();
+        let values = servers.iter().flat_map(|server| php::values(server, of_php, default));
+        let values: Vec<_> = values.collect();
         let Some((value, file)) = values.first() else { continue };
         if values.iter().any(|(value, _)| is_ours(name, value)) {
             continue;
