@@ -1,6 +1,6 @@
 //! Checks every centre, aulario, menu type and day in the data folder.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -21,21 +21,12 @@ const WRITE_TIME: Duration = Duration::from_secs(60);
 
 /// Reads the whole data folder and adds the findings to `report`.
 pub fn check(data_dir: &Path, user: &User, report: &mut Report) {
-    let mut survey =
-        Survey { data_dir, user, report, closed: Vec::new(), skew: None, days: 0, aularios: 0 };
+    let mut survey = Survey { data_dir, user, report, closed: Vec::new(), days: 0, aularios: 0 };
     let centros = layout::centres(data_dir);
     for centre in survey.folders(&centros) {
         survey.centre(&centre);
     }
     let (aularios, days) = (counted(survey.aularios, "aulario"), counted(survey.days, "saved day"));
-    if let Some(skew) = survey.skew {
-        let text = format!(
-            "the time of a new file is {skew} this machine's clock: an empty file may count as being \
-             written, and sessions expire too early or too late with COMEDOR_SESSION_MAX_AGE; \
-             synchronise the clocks of all servers (NTP)"
-        );
-        report.add(Level::Warning, data_dir.display(), text);
-    }
     report.add(Level::Ok, centros.display(), format!("{aularios} and {days} checked"));
 }
 
@@ -50,8 +41,6 @@ struct Survey<'r> {
     report: &'r mut Report,
     /// The files and folders of the current aulario that a save needs and the user may not use
     closed: Vec<PathBuf>,
-    /// The difference of the clocks, if a new file showed one
-    skew: Option<String>,
     days: usize,
     aularios: usize,
 }
@@ -62,10 +51,7 @@ impl Survey<'_> {
             return self.add(Level::Warning, centre, not_an_id("session"));
         };
         let folder = layout::aularios(centre);
-        let Some(entries) = self.list(&folder) else { return };
-        if entries.is_empty() {
-            return self.add(Level::Hint, &folder, "contains no aulario");
-        }
+        let entries = self.list(&folder).unwrap_or_default();
         let (folders, files): (Vec<_>, Vec<_>) = entries.into_iter().partition(|p| p.is_dir());
         // `None` if the configuration is damaged
         let mut aularios = BTreeMap::new();
@@ -83,45 +69,37 @@ impl Survey<'_> {
             });
             aularios.insert(id.as_str().to_owned(), (path, aulario));
         }
-        let is_shared = |id: &str| aularios[id].1.as_ref().is_some_and(Aulario::is_shared);
-        let needs_folder = |id: &&String| !is_shared(id) && !folders.contains(&folder.join(id));
-        let missing: Vec<&str> = aularios.keys().filter(needs_folder).map(String::as_str).collect();
-        if !missing.is_empty() {
-            let consequence = format!(
-                "the first save fails for aularios without a folder: {}",
-                missing.join(", ")
-            );
-            self.check_write(&folder, &consequence);
+        for folder in folders.iter().filter(|folder| !aularios.contains_key(&*name(folder))) {
+            let text = "belongs to no aulario: there is no configuration file of that name";
+            self.add(Level::Hint, folder, text);
         }
-        for folder in &folders {
-            match &*name(folder) {
-                id if !aularios.contains_key(id) => {
-                    let text = "belongs to no aulario: there is no configuration file of that name";
-                    self.add(Level::Hint, folder, text);
-                }
+        let setting = |id: &str| aularios.get(id)?.1.as_ref()?.shared_comedor_from();
+        let mut missing: Vec<&str> = Vec::new();
+        for (id, (path, aulario)) in &aularios {
+            let is_shared = aulario.as_ref().is_some_and(Aulario::is_shared);
+            if let Some(source) = setting(id) {
+                let problem = match setting(source) {
+                    _ if !is_shared => "is no other aulario; the aulario shows its own menus",
+                    Some(next) if next != source => {
+                        "has shared_comedor_from too; that setting is ignored here"
+                    }
+                    _ => continue,
+                };
+                let text = format!("shared_comedor_from is `{source}`, which {problem}");
+                self.add(Level::Warning, path, text);
+            }
+            let own = folder.join(id);
+            match own.is_dir() {
                 // Its own data is not used.
-                id if is_shared(id) => {}
-                _ => self.aulario(folder),
+                _ if is_shared => {}
+                true => self.aulario(&own),
+                false => missing.push(id),
             }
         }
-        self.sharing(&aularios);
-    }
-
-    /// Reports values of `shared_comedor_from` that have no effect.
-    fn sharing(&mut self, aularios: &BTreeMap<String, (&PathBuf, Option<Aulario>)>) {
-        let setting = |id: &str| aularios.get(id)?.1.as_ref()?.shared_comedor_from();
-        for (id, (path, aulario)) in aularios {
-            let (Some(aulario), Some(source)) = (aulario, setting(id)) else { continue };
-            let problem = match setting(source) {
-                _ if source == id => "is the aulario itself; it shows its own menus",
-                _ if !aulario.is_shared() => "does not exist; the aulario shows its own menus",
-                Some(next) if next != source => {
-                    "has shared_comedor_from too; that setting is ignored here"
-                }
-                _ => continue,
-            };
-            let text = format!("shared_comedor_from is `{source}`, which {problem}");
-            self.add(Level::Warning, path, text);
+        if !missing.is_empty() {
+            let missing = missing.join(", ");
+            let effect = format!("the first save fails for aularios without a folder: {missing}");
+            self.check_write(&folder, &effect);
         }
     }
 
@@ -142,17 +120,15 @@ impl Survey<'_> {
         let mut unknown: BTreeMap<String, usize> = BTreeMap::new();
         for month in self.changeable_folders(&folder.join(layout::MONTHS)) {
             for day in self.changeable_folders(&month) {
-                let ids = self.day(&name(&month), &day);
-                let is_unknown =
-                    |id: &String| known.as_ref().is_some_and(|types| types.find(id) != Ok(id));
-                for id in ids.into_iter().filter(is_unknown) {
-                    *unknown.entry(id).or_default() += 1;
+                let Some(day) = self.day(&name(&month), &day) else { continue };
+                let Some(types) = &known else { continue };
+                for id in day.ids().filter(|id| types.find(id) != Ok(id)) {
+                    *unknown.entry(id.to_owned()).or_default() += 1;
                 }
             }
         }
-        for (id, days) in unknown {
-            let (days, verb) = (counted(days, "day"), if days == 1 { "has" } else { "have" });
-            let text = format!("{days} {verb} menus of type {id}, which was deleted");
+        for (id, menus) in unknown {
+            let text = format!("{} of type {id}, which was deleted", counted(menus, "menu"));
             self.add(Level::Hint, folder, text);
         }
         self.closed_to_user(folder);
@@ -164,16 +140,12 @@ impl Survey<'_> {
         is_allowed
     }
 
-    /// Checks that the user can create files in `folder`. `consequence` is the effect if not.
-    fn check_write(&mut self, folder: &Path, consequence: &str) {
-        match try_to_write(folder) {
-            Ok(skew) => self.skew = self.skew.take().or(skew),
-            Err(error) => {
-                let name = &self.user.name;
-                let text = format!("{name} cannot write here ({error}), so {consequence}");
-                let fix = self.user.grant(folder, "rwx", self.data_dir);
-                self.report.add_with_fix(Level::Error, folder.display(), text, fix);
-            }
+    /// Checks that the user can create files in `folder`. Otherwise it has this `effect`.
+    fn check_write(&mut self, folder: &Path, effect: &str) {
+        if let Err(error) = try_to_write(folder) {
+            let text = format!("{} cannot write here ({error}), so {effect}", self.user.name);
+            let fix = self.user.grant(folder, "rwx", self.data_dir);
+            self.report.add_with_fix(Level::Error, folder.display(), text, fix);
         }
     }
 
@@ -183,9 +155,9 @@ impl Survey<'_> {
             self.needs(path, may_access(path, Access::READ_OK | Access::WRITE_OK).is_ok());
             return;
         }
-        let what = if metadata.is_symlink() { "a symbolic link" } else { "not a regular file" };
-        let text = format!("is {what}, so menus cannot be saved; the next save creates it again");
-        let fix = format!("sudo rm -d {}", quoted(path));
+        let text =
+            "is not a regular file, so menus cannot be saved; the next save creates it again";
+        let fix = move_away(path);
         self.report.add_with_fix(Level::Error, path.display(), text, fix);
     }
 
@@ -217,36 +189,25 @@ impl Survey<'_> {
     }
 
     fn types(&mut self, path: &Path, types: &MenuTypes) {
-        let mut ids: Vec<&str> = types.ids().collect();
-        match types.entries() - ids.len() {
-            0 => {}
-            1 => self.add(Level::Warning, path, "1 entry has no usable id and is not shown"),
-            count => {
-                let text = format!("{count} entries have no usable id and are not shown");
-                self.add(Level::Warning, path, text);
-            }
-        }
-        ids.sort_unstable();
-        for same in ids.chunk_by(|a, b| a == b).filter(|same| same.len() > 1) {
-            let text =
-                format!("duplicate id {} ({} entries); the first is used", same[0], same.len());
-            self.add(Level::Warning, path, text);
+        let ids: BTreeSet<&str> = types.ids().collect();
+        let useless = types.entries() - ids.len();
+        if useless > 0 {
+            let text = "without a usable id, or with the id of an earlier one";
+            self.add(Level::Warning, path, format!("menu types {text}: {useless}"));
         }
     }
 
-    /// Checks the folder of a day and returns the ids of the types that it has menus of.
-    fn day(&mut self, month: &str, folder: &Path) -> Vec<String> {
+    /// Checks the folder of a day and reads its menus.
+    fn day(&mut self, month: &str, folder: &Path) -> Option<Day> {
         if layout::date(month, &name(folder)).is_none() {
             self.add(Level::Hint, folder, "is not a day; expected YYYY-MM/DD");
-            return Vec::new();
+            return None;
         }
         self.days += 1;
-        self.report.progress(self.days, "days");
         self.list(folder);
         self.needs(folder, may_change(folder));
         let absence = "the day has no menus until the file is back";
-        let day = self.document::<Day>(&folder.join(layout::DAY), absence);
-        day.map(|day| day.ids().map(str::to_owned).collect()).unwrap_or_default()
+        self.document(&folder.join(layout::DAY), absence)
     }
 
     /// Reads a data file; an absent file is an empty document, which has the effect `absence`.
@@ -280,11 +241,14 @@ impl Survey<'_> {
             Ok(entries) => {
                 let mut paths: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
                 paths.sort();
+                // A writer creates no folders under such names.
+                let is_temporary =
+                    |path: &PathBuf| layout::is_temporary(&name(path)) && !path.is_dir();
                 let (leftovers, paths): (Vec<_>, Vec<_>) =
-                    paths.into_iter().partition(|path| layout::is_temporary(&name(path)));
+                    paths.into_iter().partition(is_temporary);
                 for path in leftovers.iter().filter(|path| !is_new(path)) {
                     let text = "was left by a process that was killed, and can be removed";
-                    let fix = format!("sudo rm -d {}", quoted(path));
+                    let fix = format!("sudo rm {}", quoted(path));
                     self.report.add_with_fix(Level::Warning, path.display(), text, fix);
                 }
                 Some(paths)
@@ -308,7 +272,15 @@ impl Survey<'_> {
     /// Reports a file that cannot be used. `absence` is the effect of moving it away, which is never the
     /// advice for a configuration: without it the aulario would not exist.
     fn fault(&mut self, path: &Path, error: &store::Error, absence: Option<&str>) {
-        let (reason, is_damaged) = reason(error);
+        // What is wrong, without the path, and whether it is the content, not access to it
+        let (reason, is_damaged) = match error {
+            store::Error::Unusable { why, .. } => (format!("is damaged ({why})"), true),
+            store::Error::Fault { source, .. } => {
+                let is_damaged = matches!(source, Fault::NotRegular | Fault::TooLarge);
+                (format!("cannot be read ({source})"), is_damaged)
+            }
+            other => (other.to_string(), false),
+        };
         let what = if absence.is_some() { "it" } else { "this aulario" };
         let mut text = format!("{reason}, so requests for {what} fail");
         let mut fix = None;
@@ -316,9 +288,7 @@ impl Survey<'_> {
             text += "; restore it from a backup";
             if let Some(absence) = absence {
                 text += &format!(", or move it away: then {absence}");
-                let from = quoted(path);
-                // `--backup` keeps a file that was moved away earlier; with `-T` nothing is moved into a folder.
-                fix = Some(format!("sudo mv -T --backup=numbered {from} {from}.broken"));
+                fix = Some(move_away(path));
             }
         } else if is_denied(error) {
             fix = self.user.grant(path, "r", self.data_dir);
@@ -340,20 +310,10 @@ fn is_denied(error: &store::Error) -> bool {
         if source.kind() == Some(ErrorKind::PermissionDenied))
 }
 
-/// What is wrong with a file, without its path, and whether its content is the problem, not access to it
-fn reason(error: &store::Error) -> (String, bool) {
-    match error {
-        store::Error::Unusable { why, .. } => (format!("is damaged ({why})"), true),
-        store::Error::Fault { source: Fault::SymbolicLink, .. } => {
-            let advice = "replace it with a copy of its target";
-            (format!("is a symbolic link, which is not followed ({advice})"), false)
-        }
-        store::Error::Fault { source, .. } => {
-            let is_damaged = matches!(source, Fault::NotRegular | Fault::TooLarge);
-            (format!("cannot be read ({source})"), is_damaged)
-        }
-        other => (other.to_string(), false),
-    }
+/// `--backup` keeps a file that was moved away earlier; with `-T` nothing is moved into a folder.
+fn move_away(path: &Path) -> String {
+    let from = quoted(path);
+    format!("sudo mv -T --backup=numbered {from} {from}.broken")
 }
 
 /// Whether a writer may still use the temporary file at `path`.

@@ -1,9 +1,12 @@
 //! Names the file systems of the data and the sessions. Warns about file systems and mount options
 //! that can lose changes; `docs/several-servers.md` says what was tested.
 
+use std::fs;
+use std::io;
 use std::path::Path;
 
-use super::mount::{Mount, mount_of};
+use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
+
 use super::report::{Level, Report};
 
 /// What a folder is used for.
@@ -13,25 +16,47 @@ pub enum Content {
     Sessions,
 }
 
+/// File systems that are shared with other machines, or provided by a program
+const REMOTE: &[&str] =
+    &["9p", "afs", "beegfs", "cifs", "fuse", "gfs2", "lustre", "ocfs2", "smb3", "virtiofs"];
+
 /// Reports the file system of `folder`.
 pub fn check(folder: &Path, content: Content, report: &mut Report) {
-    let findings = mount_of(folder).map_or_else(
-        |error| {
+    let (level, text) = match mount_of(folder) {
+        Ok([kind, source, options]) => finding(&kind, &source, &options, content),
+        Err(error) => {
             let text = format!("the file system is unknown: /proc/self/mountinfo: {error}");
-            vec![(Level::Hint, text)]
-        },
-        |mount| findings(&mount, content),
-    );
-    for (level, text) in findings {
-        report.add(level, folder.display(), text);
-    }
+            (Level::Hint, text)
+        }
+    };
+    report.add(level, folder.display(), text);
 }
 
-fn findings(mount: &Mount, content: Content) -> Vec<(Level, String)> {
-    let kind = mount.kind.as_str();
+/// The type, the source and the options of the mount of `folder` (proc(5)), found by its id: mountinfo
+/// does not list the device of a Btrfs subvolume, and a mount can hide another one with the same path.
+fn mount_of(folder: &Path) -> io::Result<[String; 3]> {
+    // 0 before Linux 5.8
+    let id = statx(CWD, folder, AtFlags::empty(), StatxFlags::MNT_ID)?.stx_mnt_id;
+    let mountinfo = fs::read("/proc/self/mountinfo")?;
+    let mountinfo = String::from_utf8_lossy(&mountinfo);
+    let line = mountinfo.lines().find(|line| line.starts_with(&format!("{id} ")));
+    // The number of fields before the hyphen varies.
+    let mount = line.and_then(|line| line.split_once(" - ")).and_then(|(_, fields)| {
+        let fields: Vec<String> = fields.split(' ').map(str::to_owned).collect();
+        fields.try_into().ok()
+    });
+    mount.ok_or_else(|| io::Error::other(format!("mount {id} is not listed")))
+}
+
+fn finding(kind: &str, source: &str, options: &str, content: Content) -> (Level, String) {
     let is_data = content == Content::Data;
-    let source = format!(" ({})", mount.source);
+    let source = format!(" ({source})");
     let (level, rest) = match kind {
+        "nfs" | "nfs4" if !is_tested_nfs(options) => (
+            Level::Warning,
+            ", with other options than those in docs/several-servers.md#nfs: if several servers mount it, \
+             changes can be missed and overwritten; with soft, a save can damage data",
+        ),
         "nfs" | "nfs4" | "ceph" | "fuse.ceph-fuse" => (Level::Ok, source.as_str()),
         "fuse.glusterfs" => (
             Level::Warning,
@@ -55,7 +80,7 @@ fn findings(mount: &Mount, content: Content) -> Vec<(Level, String)> {
             ", which does not store owners and permissions as Linux does, so PHP or comedor may lose \
              access to files; use ext4, XFS or Btrfs",
         ),
-        _ if is_remote(kind) => (
+        _ if REMOTE.contains(&kind) || kind.starts_with("fuse.") => (
             Level::Warning,
             ", which was not tested: locks may not work, and changes by other servers may be \
              overwritten; use a local disk, NFS or CephFS",
@@ -63,64 +88,21 @@ fn findings(mount: &Mount, content: Content) -> Vec<(Level, String)> {
         _ if is_data => (Level::Hint, ", which was not tested with power cuts"),
         _ => (Level::Ok, ""),
     };
-    let mut findings = vec![(level, format!("the file system is {kind}{rest}"))];
-    if kind.starts_with("nfs") {
-        findings.extend(nfs(mount));
-    }
-    findings
+    (level, format!("the file system is {kind}{rest}"))
 }
 
-/// Whether the file system is shared with other machines, or provided by a program (FUSE).
-fn is_remote(kind: &str) -> bool {
-    const REMOTE: &[&str] =
-        &["9p", "afs", "beegfs", "cifs", "fuse", "gfs2", "lustre", "ocfs2", "smb3", "virtiofs"];
-    REMOTE.contains(&kind) || kind.starts_with("fuse.")
-}
-
-/// Warns about options other than the tested ones (nfs(5)). The kernel shows `lookupcache=pos` for
-/// `lookupcache=positive`.
-fn nfs(mount: &Mount) -> Vec<(Level, String)> {
-    let version = mount.options.split(',').find_map(|option| option.strip_prefix("vers="));
-    let has = |options: &[&str]| mount.has_option(options);
-    let differences = [
-        (
-            !version.is_some_and(|version| version.starts_with('4')),
-            "has a version that was not tested; mount it with vers=4.2",
-        ),
-        (
-            !has(&["lookupcache=pos", "lookupcache=none", "noac"]),
-            "does not have lookupcache=positive, so a file that another server creates can stay \
-             invisible here for up to a minute; add this option, unless only one server mounts it",
-        ),
-        (
-            has(&["nocto"]),
-            "has nocto, so changes by other servers may be missed and overwritten; remove this option, \
-             unless only one server mounts it",
-        ),
-        (
-            has(&["nolock", "local_lock=flock", "local_lock=all"]),
-            "has local locks, which do not exclude writers on other servers, so their changes can be \
-             overwritten; remove nolock and local_lock, unless only one server mounts it",
-        ),
-        (
-            has(&["soft", "softerr"]),
-            "is soft, so writes fail and can damage data when the NFS server is slow or restarts; \
-             mount it with hard",
-        ),
-    ];
-    let differences = differences.into_iter().filter(|(is_present, _)| *is_present);
-    let text = |text| format!("the NFS mount {} {text}", mount.point);
-    differences.map(|(_, difference)| (Level::Warning, text(difference))).collect()
+/// Whether an NFS mount has options that were tested (nfs(5)). The kernel shows `lookupcache=positive`
+/// as `lookupcache=pos`.
+fn is_tested_nfs(options: &str) -> bool {
+    let has = |wanted: &[&str]| options.split(',').any(|option| wanted.contains(&option));
+    options.contains("vers=4")
+        && has(&["lookupcache=pos", "lookupcache=none", "noac"])
+        && !has(&["nocto", "nolock", "local_lock=flock", "local_lock=all", "soft", "softerr"])
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn mount(kind: &str, options: &str) -> Mount {
-        let (kind, source) = (kind.to_owned(), "server:/menus".to_owned());
-        Mount { point: "/srv".to_owned(), kind, source, options: options.to_owned() }
-    }
 
     #[test]
     fn each_kind_of_file_system_has_its_finding() {
@@ -131,12 +113,13 @@ mod tests {
             (&["overlay"], Warning, "together with the container", Ok),
             (&["vfat", "exfat", "ntfs3", "fuseblk"], Warning, "owners and permissions", Warning),
             (&["ceph", "fuse.ceph-fuse"], Ok, "(server:/menus)", Ok),
+            (&["nfs", "nfs4"], Warning, "docs/several-servers.md#nfs", Warning),
             (&["cifs", "9p", "fuse.sshfs"], Warning, "locks may not work", Warning),
             (&["fuse.glusterfs"], Warning, "docs/several-servers.md#glusterfs", Warning),
             (&["zfs", "ext3", "f2fs"], Hint, "not tested with power cuts", Ok),
         ] {
             for kind in kinds {
-                let of = |content| findings(&mount(kind, "rw"), content).remove(0);
+                let of = |content| finding(kind, "server:/menus", "rw", content);
                 let ((level, found), of_sessions) = (of(Content::Data), of(Content::Sessions));
                 assert_eq!((level, of_sessions.0), (data, sessions), "{kind}");
                 assert!(found.contains(text), "{found}");
@@ -145,35 +128,25 @@ mod tests {
     }
 
     #[test]
-    fn nfs_options_that_were_not_tested_are_named() {
+    fn nfs_is_correct_with_the_options_that_were_tested() {
         // As the kernel shows a mount with lookupcache=positive.
         const TESTED: &str = "rw,vers=4.2,rsize=1048576,wsize=1048576,namlen=255,hard,proto=tcp,timeo=600,retrans=2,sec=sys,clientaddr=10.0.0.2,lookupcache=pos,local_lock=none,addr=10.0.0.1";
-        for (old, new, warnings) in [
-            ("", "", &[][..]),
-            ("lookupcache=pos", "lookupcache=none", &[]),
-            ("lookupcache=pos,", "", &["lookupcache=positive"]),
-            ("hard,lookupcache=pos", "noac,hard", &[]),
-            ("hard", "noac,hard", &[]),
-            ("hard", "soft", &["is soft"]),
-            ("hard", "softerr", &["is soft"]),
-            ("hard", "nocto,hard", &["nocto"]),
-            ("vers=4.2", "vers=4.0", &[]),
-            ("vers=4.2", "vers=3", &["vers=4.2"]),
-            ("vers=4.2,", "", &["vers=4.2"]),
-            ("local_lock=none", "local_lock=posix", &[]),
-            ("local_lock=none", "local_lock=flock", &["local locks"]),
-            (
-                "pos,local_lock=none",
-                "all,nolock,local_lock=all",
-                &["lookupcache=positive", "local locks"],
-            ),
+        for (old, new, is_tested) in [
+            ("", "", true),
+            ("lookupcache=pos", "lookupcache=none", true),
+            ("lookupcache=pos,", "", false),
+            ("lookupcache=pos", "lookupcache=all", false),
+            ("hard,lookupcache=pos", "noac,hard", true),
+            ("hard", "soft", false),
+            ("hard", "softerr", false),
+            ("hard", "nocto,hard", false),
+            ("vers=4.2", "vers=4.0", true),
+            ("vers=4.2", "vers=3", false),
+            ("local_lock=none", "local_lock=posix", true),
+            ("local_lock=none", "local_lock=flock", false),
+            ("local_lock=none", "nolock,local_lock=all", false),
         ] {
-            let options = TESTED.replace(old, new);
-            let found = nfs(&mount("nfs4", &options));
-            assert_eq!(found.len(), warnings.len(), "{options}: {found:#?}");
-            for ((_, text), part) in found.iter().zip(warnings) {
-                assert!(text.contains(part), "{text}");
-            }
+            assert_eq!(is_tested_nfs(&TESTED.replace(old, new)), is_tested, "{old} {new}");
         }
     }
 }

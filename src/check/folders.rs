@@ -10,7 +10,6 @@ use super::report::{Level, Report};
 use super::session;
 use super::user::User;
 use crate::config::{Config, Settings};
-use crate::model::Id;
 use crate::session::SavePath;
 use crate::store::layout;
 
@@ -39,7 +38,7 @@ pub fn check_sessions(config: &Config, settings: &Settings, user: &User, report:
 }
 
 /// Checks the data folder; returns whether its `Centros` can be entered.
-pub fn check_data(config: &Config, settings: &Settings, user: &User, report: &mut Report) -> bool {
+pub fn check_data(config: &Config, user: &User, report: &mut Report) -> bool {
     let centros = layout::centres(&config.data_dir);
     let Err(obstacle) = enter(&centros) else {
         file_system::check(&centros, Content::Data, report);
@@ -47,22 +46,11 @@ pub fn check_data(config: &Config, settings: &Settings, user: &User, report: &mu
         return true;
     };
     if obstacle.error.kind() == ErrorKind::NotFound {
-        let near = near(&config.data_dir);
         let mut text =
             "does not exist; COMEDOR_DATA_DIR must name the folder that contains Centros"
                 .to_owned();
-        if !near.is_empty() {
-            let folders: Vec<_> = near.iter().map(|folder| folder.display().to_string()).collect();
-            text += &format!("; {} does", folders.join(" or "));
-        }
-        if let [folder] = near.as_slice() {
-            // The default depends on the service.
-            let is_default = settings.get("COMEDOR_DATA_DIR").is_none();
-            let service = folder.strip_prefix("/DATA").ok().and_then(Path::to_str);
-            text += &match service.filter(|name| is_default && Id::parse(name).is_ok()) {
-                Some(service) => format!(": set COMEDOR_SERVICE={service}"),
-                None => format!(": set COMEDOR_DATA_DIR={}", folder.display()),
-            };
+        for folder in near(&config.data_dir) {
+            text += &format!("; {} does", folder.display());
         }
         report.add(Level::Error, obstacle.path.display(), text);
     } else if obstacle.error.kind() == ErrorKind::PermissionDenied
@@ -82,11 +70,10 @@ pub fn check_data(config: &Config, settings: &Settings, user: &User, report: &mu
 
 /// Warns about databases beside `Centros`, in which newer versions of such applications keep menus.
 fn find_databases(data_dir: &Path, report: &mut Report) {
-    for path in entries(data_dir) {
-        let extension = path.extension().and_then(|extension| extension.to_str());
-        if !matches!(extension, Some("sqlite" | "sqlite3" | "db")) {
-            continue;
-        }
+    let is_database = |path: &PathBuf| {
+        path.extension().is_some_and(|e| e == "sqlite" || e == "sqlite3" || e == "db")
+    };
+    for path in entries(data_dir).into_iter().filter(is_database) {
         let text = "is a database beside Centros: if the application keeps its menus there, comedor does not \
                     see them; it reads and writes only the files in Centros";
         report.add(Level::Warning, path.display(), text);

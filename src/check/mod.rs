@@ -8,7 +8,6 @@ mod data;
 mod fastcgi;
 mod file_system;
 mod folders;
-mod mount;
 mod php;
 mod process;
 mod reach;
@@ -53,11 +52,11 @@ fn check(subject: Subject, report: &mut Report) {
     let is_session = subject == Subject::Session;
     let Some(user) = right_user::check(&config, is_session, report) else { return };
     match subject {
-        Subject::Session => session::check(&config, &user, report),
+        Subject::Session => session::check(&config, &settings, report),
         Subject::Everything { socket } => {
             settings::check(&config, &settings, report);
             folders::check_sessions(&config, &settings, &user, report);
-            if folders::check_data(&config, &settings, &user, report) {
+            if folders::check_data(&config, &user, report) {
                 data::check(&config.data_dir, &user, report);
             }
             fastcgi::check(socket, report);

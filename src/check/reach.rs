@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::thread;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use rustix::fs::{Access, access};
 
@@ -76,46 +76,12 @@ pub fn entries(folder: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// Creates a file and removes it; returns the [`skew`] of its time. It is named like a temporary file, so
-/// that a later check reports it if this check is killed.
-pub fn try_to_write(folder: &Path) -> io::Result<Option<String>> {
+/// Creates a file and removes it. It is named like a temporary file, so that a later check reports it if
+/// this check is killed.
+pub fn try_to_write(folder: &Path) -> io::Result<()> {
     let path = layout::temporary(&folder.join(format!("comedor.check.{}", std::process::id())));
     let mut file = OpenOptions::new().write(true).create_new(true).open(&path)?;
-    let before = SystemTime::now();
     let written = file.write_all(b"comedor check\n").and_then(|()| file.sync_all());
-    let modified = written.and_then(|()| file.metadata()?.modified());
-    let after = SystemTime::now();
     fs::remove_file(&path)?;
-    Ok(skew(modified?, before, after))
-}
-
-/// How far the `time` of a file is ahead of the interval in which it was written by this machine's clock,
-/// or behind. `None` if that has no effect, as with times that are stored in units of two seconds.
-fn skew(time: SystemTime, before: SystemTime, after: SystemTime) -> Option<String> {
-    const TOLERANCE: Duration = Duration::from_secs(2);
-    let (difference, direction) = match time.duration_since(after) {
-        Ok(ahead) => (ahead, "ahead of"),
-        Err(_) => (before.duration_since(time).ok()?, "behind"),
-    };
-    (difference > TOLERANCE).then(|| format!("{} s {direction}", difference.as_secs()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn difference_of_more_than_two_seconds_is_a_skew() {
-        let at = |millis| SystemTime::UNIX_EPOCH + Duration::from_millis(millis);
-        for (time, text) in [
-            (0, Some("100 s behind")),
-            (97_999, Some("2 s behind")),
-            (98_000, None),
-            (103_000, None),
-            (107_000, None),
-            (107_001, Some("2 s ahead of")),
-        ] {
-            assert_eq!(skew(at(time), at(100_000), at(105_000)).as_deref(), text, "{time}");
-        }
-    }
+    written
 }

@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 
 use super::reach::enter;
 use super::report::{Level, Report};
-use super::user::{User, group_name, quoted, user_name};
+use super::user::{User, quoted};
 use crate::config::{Settings, Source};
 use crate::session::redis::{Fault, probe};
 use crate::session::{Address, RedisServer};
@@ -38,38 +38,22 @@ pub fn check(
 }
 
 fn refused(server: &RedisServer, fault: &Fault, user: &User, report: &mut Report) {
-    let all_fail = "every request fails with INTERNAL_ERROR";
-    let advice = advice(fault).map(|advice| format!(": {advice}")).unwrap_or_default();
-    let text = format!("{fault}{advice}; until this is fixed, {all_fail}");
-    let Address::Unix(path) = &server.address else {
-        return report.add(Level::Error, server, text);
-    };
-    let is_denied =
-        matches!(fault, Fault::Io(error) if error.kind() == ErrorKind::PermissionDenied);
-    match (fs::metadata(path), enter(parent(path))) {
-        (Ok(metadata), _) if is_denied => {
-            let (owner, group) = (user_name(metadata.uid()), group_name(metadata.gid()));
-            let mode = metadata.mode() & 0o777;
-            let (advice, fix) = if mode & 0o020 == 0 {
-                ("set unixsocketperm 770 in redis.conf and restart Redis", None)
-            } else {
-                let fix = format!("sudo usermod -aG {group} {}", user.name);
-                let advice = "add it to the group, then restart the web server, PHP-FPM and \
-                              comedor.service";
-                (advice, Some(fix).filter(|_| metadata.gid() != 0))
-            };
-            let text = format!(
-                "{} cannot connect: the socket belongs to {owner} and the group {group}, with mode \
-                 {mode:o}, so {all_fail}; {advice}",
-                user.name
-            );
-            report.add_with_fix(Level::Error, server, text, fix);
-        }
-        (Err(_), Err(obstacle)) if is_denied => {
-            obstacle.report("the socket of Redis", "COMEDOR_SESSION_DIR", user, report);
-        }
-        _ => report.add(Level::Error, server, text),
+    if let Address::Unix(path) = &server.address
+        && let Err(obstacle) = enter(parent(path))
+    {
+        return obstacle.report("the socket of Redis", "COMEDOR_SESSION_DIR", user, report);
     }
+    let advice = match fault {
+        Fault::Io(error) if error.kind() == ErrorKind::PermissionDenied => format!(
+            ": redis.conf must have unixsocketperm 770, and {} must be in the group of the socket \
+             (docs/redis.md#set-up)",
+            user.name
+        ),
+        fault => advice(fault).map(|advice| format!(": {advice}")).unwrap_or_default(),
+    };
+    let text =
+        format!("{fault}{advice}; until this is fixed, every request fails with INTERNAL_ERROR");
+    report.add(Level::Error, server, text);
 }
 
 /// What to change, for the errors of wrong settings.

@@ -1,7 +1,6 @@
 //! The findings of a check: lines for people, with the problems last, or one JSON document.
 
-use std::io::{self, IsTerminal, Write};
-use std::time::{Duration, Instant};
+use std::io::{self, IsTerminal};
 
 use super::process::is_in_container;
 use crate::json::{Map, Value};
@@ -47,22 +46,13 @@ struct Finding {
 pub struct Report {
     as_json: bool,
     findings: Vec<Finding>,
-    /// The time of the last sign of progress, if standard error is a terminal
-    last_progress: Option<Instant>,
-    has_progress: bool,
     is_in_container: bool,
 }
 
 impl Report {
     /// A report on standard output: lines, or one JSON document.
     pub fn new(as_json: bool) -> Report {
-        Report {
-            as_json,
-            findings: Vec::new(),
-            last_progress: io::stderr().is_terminal().then(Instant::now),
-            has_progress: false,
-            is_in_container: is_in_container(),
-        }
+        Report { as_json, findings: Vec::new(), is_in_container: is_in_container() }
     }
 
     /// Adds a finding about a setting, a path or another subject.
@@ -87,23 +77,9 @@ impl Report {
         self.findings.push(Finding { level, about, text, fix });
     }
 
-    /// Shows progress on a terminal once a check has taken a second.
-    pub fn progress(&mut self, done: usize, what: &str) {
-        let Some(last) = self.last_progress else { return };
-        let pause = if self.has_progress { 100 } else { 1000 };
-        if last.elapsed() > Duration::from_millis(pause) {
-            _ = write!(io::stderr(), "\r{done} {what} …");
-            self.has_progress = true;
-            self.last_progress = Some(Instant::now());
-        }
-    }
-
     /// The findings and a summary, or the JSON document, and the exit status: 0 no problem, 1 warnings,
     /// 2 errors.
     pub fn finish(self) -> (String, u8) {
-        if self.has_progress {
-            _ = write!(io::stderr(), "\r\x1b[K");
-        }
         let count = |level| self.findings.iter().filter(|finding| finding.level == level).count();
         let (errors, warnings) = (count(Level::Error), count(Level::Warning));
         let status = match (errors, warnings) {
@@ -121,9 +97,10 @@ impl Report {
             ]));
             return (format!("{}\n", String::from_utf8_lossy(&document.to_compact())), status);
         }
-        let mut findings = joined(self.findings);
+        let mut findings = self.findings;
         // The worst is last, above the summary: the beginning may have scrolled away.
         findings.sort_by_key(|finding| finding.level);
+        findings.dedup_by(Finding::joins);
         let in_color = io::stdout().is_terminal();
         let lines: String = findings.iter().map(|finding| finding.line(in_color)).collect();
         let counts = [(errors, "error"), (warnings, "warning")];
@@ -135,6 +112,16 @@ impl Report {
 }
 
 impl Finding {
+    /// Appends this finding to the one before it, if both say that the same subject is correct.
+    fn joins(&mut self, before: &mut Finding) -> bool {
+        let is_same =
+            (self.level, &self.about) == (Level::Ok, &before.about) && before.level == Level::Ok;
+        if is_same {
+            before.text += &format!("; {}", self.text);
+        }
+        is_same
+    }
+
     fn into_json(self) -> Value {
         let mut finding = Map::from([
             ("level", Value::from(self.level.shown().0)),
@@ -155,21 +142,6 @@ impl Finding {
         let fix = fix.as_ref().map(|command| format!("        {command}\n")).unwrap_or_default();
         format!("{start}{level:7}{end} {about}: {text}\n{fix}")
     }
-}
-
-/// One finding instead of several about the same subject that are all correct.
-fn joined(findings: Vec<Finding>) -> Vec<Finding> {
-    let mut joined: Vec<Finding> = Vec::new();
-    for finding in findings {
-        let is_same = |other: &&mut Finding| {
-            other.level == Level::Ok && finding.level == Level::Ok && other.about == finding.about
-        };
-        match joined.iter_mut().find(is_same) {
-            Some(other) => other.text += &format!("; {}", finding.text),
-            None => joined.push(finding),
-        }
-    }
-    joined
 }
 
 /// A number and its noun in the right form: "1 day", "2 days".

@@ -7,18 +7,16 @@ use std::io::{self, BufRead, IsTerminal, Read, Write};
 use rustix::fs::OFlags;
 
 use super::report::{Level, Report};
-use super::user::User;
+use super::settings::shown;
 use crate::caller::{self, Caller};
-use crate::config::Config;
-use crate::session::{
-    self, Error, Lifetime, SavePath, Session, SessionConfig, SessionFolder, SessionId, session_id,
-};
+use crate::config::{Config, Settings};
+use crate::session::{self, Lifetime, Session, SessionFolder, SessionId, session_id};
 use crate::shared_file;
 use crate::store::layout;
 
 /// Checks the session whose cookie is on standard input.
-pub fn check(config: &Config, user: &User, report: &mut Report) {
-    let SessionConfig { save_path, name, format, .. } = &config.session;
+pub fn check(config: &Config, settings: &Settings, report: &mut Report) {
+    let name = &config.session.name;
     let mut add = |level, text: &str| report.add(level, "session", text);
     let line = match read_line(name) {
         Ok(line) => line,
@@ -35,18 +33,10 @@ pub fn check(config: &Config, user: &User, report: &mut Report) {
     let session = match session::read(&config.session, &id, Lifetime::Unchanged) {
         Ok(session) => session,
         Err(error) => {
-            let place = match save_path {
-                SavePath::Files(SessionFolder { folder, .. }) => {
-                    format!("the folder is {}", folder.display())
-                }
-                SavePath::Redis(server) => format!("the server is {server}"),
-            };
-            let text = format!(
-                "{}; {place} (COMEDOR_SESSION_DIR), the format {} (COMEDOR_SESSION_FORMAT); \
-                 phpinfo() shows PHP's settings",
-                reason(&error, config, user),
-                format.name()
-            );
+            let used = ["DIR", "FORMAT", "MAX_AGE"]
+                .map(|name| shown(settings, &format!("COMEDOR_SESSION_{name}")))
+                .join(", ");
+            let text = format!("{error}; phpinfo() shows PHP's settings, here they are {used}");
             return add(Level::Error, &text);
         }
     };
@@ -91,20 +81,6 @@ fn read_line(cookie: &str) -> io::Result<String> {
     let mut line = String::new();
     input.take(4096).read_line(&mut line)?;
     Ok(line)
-}
-
-/// Why the session was not found. Has the name of the user where the log line has the number.
-fn reason(error: &Error, config: &Config, user: &User) -> String {
-    let text = error.to_string();
-    match error {
-        Error::Unusable(_) | Error::Unreachable(_) => {
-            text.replace(&format!("user {}", user.credentials.uid), &format!("user {}", user.name))
-        }
-        Error::Unknown if config.session.max_age.is_some() => {
-            format!("{text}, or it is older than COMEDOR_SESSION_MAX_AGE")
-        }
-        Error::Unknown | Error::Busy => text,
-    }
 }
 
 /// Why a session has no logged-in user or no centre.
