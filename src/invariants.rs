@@ -2,11 +2,11 @@
 //! with input generated from pieces of each format (`properties.rs`), and the coverage-guided fuzzer in
 //! `fuzz/` with its own input.
 
-use std::path::PathBuf;
+use std::path::Path;
 
 use crate::cgi::form::Form;
 use crate::cgi::{Request, Variables, multipart, origin};
-use crate::config::{Config, Settings, SettingsFile};
+use crate::config::{Config, Settings};
 use crate::fastcgi::{Limits, protocol};
 use crate::json::Value;
 use crate::model::{Color, Date, Day, Document, Label, MenuTypes, PlateKey, PlateName, TypeId};
@@ -128,7 +128,9 @@ pub fn redis(input: &[u8]) {
 /// The replies at the start of `bytes`, which are removed, and `None` for bytes that are not a reply.
 fn replies(bytes: &mut Vec<u8>) -> Vec<Option<Reply>> {
     let mut replies = Vec::new();
-    while let Some(reply) = take(bytes).transpose() {
+    while let Some(&kind) = bytes.first()
+        && let Some(reply) = take(bytes, kind).transpose()
+    {
         replies.push(reply.ok());
         if let Some(None) = replies.last() {
             break;
@@ -162,7 +164,7 @@ pub fn session(bytes: &[u8]) {
 
 /// `comedor.conf`.
 pub fn settings(bytes: &[u8]) {
-    if let Ok(file) = SettingsFile::parse(PathBuf::from("comedor.conf"), bytes) {
-        _ = Config::from_settings(&Settings::of_file(file));
+    if let Ok(settings) = Settings::default().with_file(Path::new("comedor.conf"), bytes) {
+        _ = Config::from_settings(&settings);
     }
 }

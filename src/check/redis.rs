@@ -77,9 +77,9 @@ fn advice(fault: &Fault) -> Option<&'static str> {
 /// Warns if every user of the machine can read the password.
 fn check_settings_file(settings: &Settings, user: &User, report: &mut Report) {
     let Source::Line { path, .. } = settings.source("COMEDOR_SESSION_DIR") else { return };
-    if fs::metadata(&path).is_ok_and(|file| file.mode() & 0o004 != 0) {
+    if fs::metadata(path).is_ok_and(|file| file.mode() & 0o004 != 0) {
         let text = "every user of this machine can read the password of Redis in this file";
-        let (group, file) = (&user.group, quoted(&path));
+        let (group, file) = (&user.group, quoted(path));
         // The group of root is not that of the web server.
         let fix = (!user.credentials.is_root())
             .then(|| format!("sudo chgrp {group} {file} && sudo chmod 640 {file}"));

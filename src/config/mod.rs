@@ -5,7 +5,6 @@
 //! a configured folder exists is not checked here.
 
 mod settings;
-mod settings_file;
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -16,8 +15,6 @@ use crate::model::Id;
 use crate::session::{self, Format, SavePath, SessionConfig};
 use crate::shared_file::Fault;
 pub(crate) use settings::{Settings, Source};
-#[cfg(any(test, fuzzing))]
-pub(crate) use settings_file::SettingsFile;
 
 /// A setting as the documentation lists it.
 #[derive(Debug)]

@@ -1,18 +1,22 @@
-//! The values of the settings before they are parsed, and their sources.
+//! The values of the settings before they are parsed, and their sources: the environment, and
+//! `comedor.conf` in the folder of the executable, else `/etc/comedor/comedor.conf`.
+//!
+//! The file also works if the program does not get the variables of the web server: suEXEC drops
+//! those that are not on its list (Apache's support/suexec.c), rewrite rules rename them to
+//! `REDIRECT_…`, and a shell does not have them.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 
-use super::settings_file::SettingsFile;
 use super::{Error, Setting, invalid};
 use crate::ffi::environment;
+use crate::shared_file::{self, Fault};
 
-/// The values that are set. The environment takes precedence over the file. Without `Debug`, as
-/// [`SettingsFile`]: a value can contain a password.
-pub struct Settings {
-    environment: Vec<(&'static str, &'static [u8])>,
-    file: Option<SettingsFile>,
-}
+/// The values that are set, with their names and sources. The environment takes precedence over the
+/// file. Without `Debug`: a value can contain a password.
+#[derive(Default)]
+pub struct Settings(Vec<(&'static str, Vec<u8>, Source)>);
 
 /// Where a setting was set.
 #[derive(Debug)]
@@ -33,27 +37,76 @@ impl fmt::Display for Source {
 }
 
 impl Settings {
-    /// The environment of this process and the settings file.
+    /// The environment of this process and the first of the two files that exists. Fails if that is
+    /// unreadable or has an invalid line.
     pub fn load() -> Result<Settings, Error> {
-        let set =
-            environment().filter_map(|(name, value)| Some((Setting::find(name)?.name, value)));
-        Ok(Settings { environment: set.collect(), file: SettingsFile::find()? })
+        let set = environment().filter_map(|(name, value)| {
+            Some((Setting::find(name)?.name, value.to_vec(), Source::Environment))
+        });
+        let settings = Settings(set.collect());
+        let beside = std::env::current_exe().ok().map(|exe| exe.with_file_name("comedor.conf"));
+        for path in beside.into_iter().chain([PathBuf::from("/etc/comedor/comedor.conf")]) {
+            match read(&path) {
+                Ok(bytes) => return settings.with_file(&path, &bytes),
+                Err(fault) if fault.is_absent() => {}
+                Err(fault) if fault.kind() == Some(ErrorKind::NotADirectory) => {}
+                Err(source) => return Err(Error::Unreadable { path, source }),
+            }
+        }
+        Ok(settings)
+    }
+
+    /// Adds the `NAME=value` lines of a file. Blank lines and lines that start with `#` are skipped.
+    pub fn with_file(mut self, path: &Path, bytes: &[u8]) -> Result<Settings, Error> {
+        for (line, text) in (1..).zip(bytes.split(|&byte| byte == b'\n')) {
+            let text = text.trim_ascii();
+            if text.is_empty() || text.starts_with(b"#") {
+                continue;
+            }
+            let path = path.to_owned();
+            match self.parse_line(text) {
+                Ok((name, value)) => {
+                    self.0.push((name, value.to_vec(), Source::Line { path, line }));
+                }
+                Err(problem) => return Err(Error::Line { path, line, problem }),
+            }
+        }
+        Ok(self)
+    }
+
+    fn parse_line<'l>(&self, line: &'l [u8]) -> Result<(&'static str, &'l [u8]), String> {
+        if line.starts_with(b"\xef\xbb\xbf") {
+            let problem = "the file starts with a byte order mark; save it as UTF-8 without one";
+            return Err(problem.to_owned());
+        }
+        let equals = line.iter().position(|&byte| byte == b'=').ok_or("expected NAME=value")?;
+        let (name, value) = (line[..equals].trim_ascii(), line[equals + 1..].trim_ascii());
+        let Some(Setting { name, .. }) = Setting::find(name) else {
+            return Err(format!("unknown setting `{}`", String::from_utf8_lossy(name)));
+        };
+        for (earlier, _, source) in &self.0 {
+            if let Source::Line { line, .. } = source
+                && earlier == name
+            {
+                return Err(format!("duplicate setting `{name}` (first set in line {line})"));
+            }
+        }
+        if value.starts_with(b"\"") || value.starts_with(b"'") {
+            return Err(format!("the value of {name} is in quotes; remove them"));
+        }
+        Ok((name, value))
+    }
+
+    fn find(&self, name: &str) -> Option<&(&'static str, Vec<u8>, Source)> {
+        self.0.iter().find(|(known, ..)| *known == name)
     }
 
     pub fn get(&self, name: &str) -> Option<&[u8]> {
-        let set = self.environment.iter().find(|(known, _)| *known == name);
-        let set = set.map(|(_, value)| *value);
-        set.or_else(|| self.file.as_ref()?.get(name).map(|(_, value)| value))
+        self.find(name).map(|(_, value, _)| value.as_slice())
     }
 
-    pub fn source(&self, name: &str) -> Source {
-        if self.environment.iter().any(|(known, _)| *known == name) {
-            return Source::Environment;
-        }
-        match self.file.as_ref().and_then(|file| Some((&file.path, file.get(name)?))) {
-            Some((path, (line, _))) => Source::Line { path: path.clone(), line },
-            None => Source::Default,
-        }
+    pub fn source(&self, name: &str) -> &Source {
+        self.find(name).map_or(&Source::Default, |(.., source)| source)
     }
 
     /// The value of `name`, else its default.
@@ -76,10 +129,7 @@ impl Settings {
     }
 }
 
-#[cfg(any(test, fuzzing))]
-impl Settings {
-    /// The settings of `file` alone.
-    pub fn of_file(file: SettingsFile) -> Settings {
-        Settings { environment: Vec::new(), file: Some(file) }
-    }
+/// Symbolic links are followed: only the administrator can create the settings file.
+fn read(path: &Path) -> Result<Vec<u8>, Fault> {
+    Ok(shared_file::read(&shared_file::open_followed(path)?)?.0)
 }
