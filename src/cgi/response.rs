@@ -1,7 +1,7 @@
 //! The response (RFC 3875 §6), complete in memory before it is written.
 
 use super::{Cors, Method, Output};
-use crate::error::{Code, Error};
+use crate::error::Error;
 use crate::json::{Map, Value};
 use crate::log;
 
@@ -85,16 +85,15 @@ impl Response {
 
 impl From<Error> for Response {
     fn from(error: Error) -> Response {
-        let (code, status) = error.code.name_and_status();
         let body = Value::Map(Map::from([
             ("success", Value::Bool(false)),
             ("error", Value::from(&*error.sentence)),
-            ("code", Value::from(code)),
+            ("code", Value::from(error.code)),
         ]));
         Response {
-            status,
+            status: error.status,
             allow: error.allow,
-            retry_after: (error.code == Code::Busy).then_some("1"),
+            retry_after: error.is_busy().then_some("1"),
             body: Some(body.to_compact()),
         }
     }
