@@ -86,9 +86,9 @@ impl Day {
             }
         }
         for (key, name) in plates {
-            match stored.entry(key.as_str().to_owned()) {
-                Value::Map(plate) => plate.set("name", Value::from(name.as_str())),
-                plate => *plate = new_plate(name.as_str()),
+            match stored.entry(key.0.to_owned()) {
+                Value::Map(plate) => plate.set("name", Value::from(name.0)),
+                plate => *plate = new_plate(name.0),
             }
         }
         if stored.len() > MAX_PLATES.max(known) {

@@ -80,7 +80,7 @@ impl MenuTypes {
         if self.ids().any(|known| known == id.as_str()) {
             return Err(Invalid::DuplicateType);
         }
-        let added = menu_type(id.as_str(), label.as_str(), color.as_str());
+        let added = menu_type(id.as_str(), label.0, color.0);
         self.0.push(added.clone());
         Ok(added)
     }
@@ -97,10 +97,10 @@ impl MenuTypes {
         let entry = entry.ok_or(Invalid::UnknownType)?;
         let map = entry.coerce_to_map();
         if let Some(label) = label {
-            map.set("label", Value::from(label.as_str()));
+            map.set("label", Value::from(label.0));
         }
         if let Some(color) = color {
-            map.set("color", Value::from(color.as_str()));
+            map.set("color", Value::from(color.0));
         }
         shown_type(entry.clone()).ok_or(Invalid::UnknownType)
     }
@@ -115,6 +115,6 @@ impl MenuTypes {
 
 fn shown_type(entry: Value) -> Option<Value> {
     let id = id_of(&entry)?.to_owned();
-    let fields = [("id", id.as_str()), ("label", &id), ("color", Color::DEFAULT.as_str())];
+    let fields = [("id", id.as_str()), ("label", &id), ("color", Color::DEFAULT.0)];
     Some(Value::Map(with_strings_first(entry.into_map(), fields)))
 }

@@ -106,7 +106,7 @@ fn number(digits: &[u8]) -> Option<u32> {
 
 /// `#` and six hexadecimal digits, in upper or lower case as sent.
 #[derive(Clone, Copy, Debug)]
-pub struct Color<'t>(&'t str);
+pub struct Color<'t>(pub(super) &'t str);
 
 impl<'t> Color<'t> {
     /// The colour of a type without a colour.
@@ -117,30 +117,22 @@ impl<'t> Color<'t> {
         let is_color = digits.len() == 6 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
         is_color.then_some(Color(text)).ok_or(Invalid::Format("# and six hexadecimal digits"))
     }
-
-    pub fn as_str(self) -> &'t str {
-        self.0
-    }
 }
 
 /// The label of a menu type.
 #[derive(Clone, Copy, Debug)]
-pub struct Label<'t>(&'t str);
+pub struct Label<'t>(pub(super) &'t str);
 
 impl<'t> Label<'t> {
     pub fn parse(text: &'t str) -> Result<Label<'t>, Invalid> {
         let is_short = text.chars().count() <= MAX_LABEL;
         is_short.then_some(Label(text)).ok_or(Invalid::Format("at most 200 characters long"))
     }
-
-    pub fn as_str(self) -> &'t str {
-        self.0
-    }
 }
 
 /// The key of a plate in a menu.
 #[derive(Clone, Copy, Debug)]
-pub struct PlateKey<'t>(&'t str);
+pub struct PlateKey<'t>(pub(super) &'t str);
 
 impl<'t> PlateKey<'t> {
     pub fn parse(text: &'t str) -> Result<PlateKey<'t>, Invalid> {
@@ -150,25 +142,17 @@ impl<'t> PlateKey<'t> {
             .then_some(PlateKey(text))
             .ok_or(Invalid::Format("1 to 64 characters A-Z a-z 0-9 _ -"))
     }
-
-    pub fn as_str(self) -> &'t str {
-        self.0
-    }
 }
 
 /// The name of a plate, trimmed; it may be empty.
 #[derive(Clone, Copy, Debug)]
-pub struct PlateName<'t>(&'t str);
+pub struct PlateName<'t>(pub(super) &'t str);
 
 impl<'t> PlateName<'t> {
     pub fn parse(text: &'t str) -> Result<PlateName<'t>, Invalid> {
         let name = trim(text);
         let is_short = name.chars().count() <= MAX_PLATE_NAME;
         is_short.then_some(PlateName(name)).ok_or(Invalid::Format("at most 2000 characters long"))
-    }
-
-    pub fn as_str(self) -> &'t str {
-        self.0
     }
 }
 
