@@ -1,12 +1,7 @@
 //! The lexer of PHP's `serialize` format (ext/standard/var_unserializer.re). It neither copies nor
 //! recurses.
 
-use std::cmp::Ordering;
-
 use super::settings::Format;
-
-/// PHP's `unserialize_max_depth`
-const MAX_DEPTH: usize = 4096;
 
 /// The maximum number of digits of a length or a slot. PHP accepts any number of leading zeros, but
 /// never writes them.
@@ -25,71 +20,44 @@ pub struct Error {
 /// A scalar, the start of an array or object, or a reference.
 #[derive(Debug)]
 pub enum Token<'b> {
-    /// `N;`
-    Null,
     /// `b:`
     Bool(bool),
     /// `i:`
     Int(i64),
-    /// `d:`
-    Float,
     /// `s:`
     Text(&'b [u8]),
+    /// `N;`, `d:`, or `E:`, a case of an enum
+    Other,
     /// `a:` and its brace, before this number of pairs
     Array { pairs: usize },
     /// `O:` and its brace, before this number of properties
     Object { class: &'b [u8], pairs: usize },
     /// `C:`, content of this length that only its class can decode
     Custom { length: usize },
-    /// `E:`, a case of an enum
-    Enum,
     /// `R:`, a reference to a slot
     Reference(usize),
     /// `r:`, the object in a slot
     SameObject(usize),
 }
 
-impl Token<'_> {
-    /// An ordering of keys. Two keys are equal if they are the same key for PHP.
-    pub fn compare_keys(&self, other: &Token) -> Ordering {
-        let as_int = |token: &Token| match token {
-            Token::Int(int) => Some(*int),
-            Token::Text(text) => canonical_int(text),
-            _ => None,
-        };
-        match (as_int(self), as_int(other), self, other) {
-            (None, None, Token::Text(a), Token::Text(b)) => a.cmp(b),
-            (a, b, _, _) => a.cmp(&b),
+/// A key of an array or object. PHP converts a string to an integer if it is one: "5" and "-3", not "05"
+/// or "-0".
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Key<'b> {
+    Int(i64),
+    Text(&'b [u8]),
+}
+
+impl<'b> Key<'b> {
+    pub fn of(text: &'b [u8]) -> Key<'b> {
+        let is_number = text.first().is_some_and(|b| b.is_ascii_digit() || *b == b'-');
+        let number = str::from_utf8(text).ok().filter(|_| is_number);
+        match number.and_then(|text| text.parse::<i64>().ok()) {
+            Some(int) if int.to_string().as_bytes() == text => Key::Int(int),
+            _ => Key::Text(text),
         }
     }
 }
-
-/// The integer to which PHP converts a string that is a key of an array: "5" and "-3", not "05" or
-/// "-0".
-fn canonical_int(text: &[u8]) -> Option<i64> {
-    text.first().filter(|first| first.is_ascii_digit() || **first == b'-')?;
-    let text = str::from_utf8(text).ok()?;
-    text.parse().ok().filter(|int: &i64| int.to_string() == text)
-}
-
-/// Visitor called by [`Cursor::skip_value`].
-pub trait Visit<'b> {
-    /// A scalar, or the start of an array or object, and where it starts
-    fn value(&mut self, _start: usize, _token: &Token<'b>) -> Result<(), Error> {
-        Ok(())
-    }
-    /// A key of the innermost open array or object
-    fn key(&mut self, _start: usize, _token: &Token<'b>) -> Result<(), Error> {
-        Ok(())
-    }
-    /// The end of that array or object
-    fn close(&mut self, _end: usize) -> Result<(), Error> {
-        Ok(())
-    }
-}
-
-/// Does nothing: for values that were visited before.
-impl Visit<'_> for () {}
 
 /// A position in the file. After success it is directly after the bytes that the method read; after
 /// an error it is undefined.
@@ -196,19 +164,11 @@ impl<'b> Cursor<'b> {
         Ok(pairs)
     }
 
-    /// The key of a pair of an array or object.
-    pub fn key(&mut self) -> Result<Token<'b>, Error> {
-        match self.token()? {
-            key @ (Token::Int(_) | Token::Text(_)) => Ok(key),
-            _ => self.fail("an integer or a string as key before this"),
-        }
-    }
-
     /// A scalar, or the start of another value.
     pub fn token(&mut self) -> Result<Token<'b>, Error> {
         let kind = self.take(1, "a value")?;
         let token = match kind[0] {
-            b'N' => Token::Null,
+            b'N' => Token::Other,
             b'b' => {
                 self.expect(b":", ":")?;
                 match self.take(1, "0 or 1")? {
@@ -227,7 +187,7 @@ impl<'b> Cursor<'b> {
                 if !is_float(number) {
                     return self.fail("a float before this");
                 }
-                Token::Float
+                Token::Other
             }
             b's' => Token::Text(self.quoted()?),
             b'R' | b'r' => {
@@ -239,7 +199,7 @@ impl<'b> Cursor<'b> {
                 if !is_enum_case(self.quoted()?) {
                     return self.fail("Enum:Case before this");
                 }
-                Token::Enum
+                Token::Other
             }
             b'a' => return Ok(Token::Array { pairs: self.opening()? }),
             b'O' => {
@@ -276,33 +236,20 @@ impl<'b> Cursor<'b> {
         }))
     }
 
-    /// Skips the value that starts here and calls `visit` for each part.
-    pub fn skip_value(&mut self, visit: &mut impl Visit<'b>) -> Result<(), Error> {
-        // The number of pairs that remain in each open array and object.
-        let mut open: Vec<usize> = Vec::new();
+    /// Skips a value that was decoded before.
+    pub fn skip(&mut self) -> Result<(), Error> {
+        let mut open = 0;
         loop {
-            let start = self.at;
-            let token = self.token()?;
-            visit.value(start, &token)?;
-            if let Token::Array { pairs } | Token::Object { pairs, .. } = token {
-                let counts = pairs > 0 || matches!(token, Token::Object { .. });
-                if counts && open.len() >= MAX_DEPTH {
-                    return self.fail("at most 4096 levels");
-                }
-                open.push(pairs);
+            if let Token::Array { .. } | Token::Object { .. } = self.token()? {
+                open += 1;
             }
-            while open.last() == Some(&0) {
-                self.expect(b"}", "the end of the array or object")?;
-                open.pop();
-                visit.close(self.at)?;
+            while open > 0 && self.rest().starts_with(b"}") {
+                self.at += 1;
+                open -= 1;
             }
-            match open.last_mut() {
-                None => return Ok(()),
-                Some(pairs) => *pairs -= 1,
+            if open == 0 {
+                return Ok(());
             }
-            let start = self.at;
-            let key = self.key()?;
-            visit.key(start, &key)?;
         }
     }
 }

@@ -14,10 +14,11 @@
 //! - Objects and enums are skipped by their form. Whether their class exists and would accept these
 //!   properties depends on the application and the version of PHP.
 
-use std::cmp::Ordering;
-
-use super::lexer::{Cursor, Error, Token, Visit};
+use super::lexer::{Cursor, Error, Key, Token};
 use super::settings::Format;
+
+/// PHP's `unserialize_max_depth`
+const MAX_DEPTH: usize = 4096;
 
 /// A session that PHP accepts.
 #[derive(Debug)]
@@ -41,21 +42,15 @@ struct Slots {
     hidden: usize,
 }
 
-/// The target of a reference.
-enum Slot {
-    /// The value at this offset
-    Start(usize),
-    /// A value in, or after, the content of a `C:`
-    Hidden,
-}
-
 impl Slots {
-    /// The slot with this number, counted from 1.
-    fn get(&self, number: usize) -> Option<Slot> {
-        if self.known.is_some_and(|known| number > known) {
-            return (number <= self.starts.len() + self.hidden).then_some(Slot::Hidden);
+    /// The offset of the value with this number, counted from 1; of the first `C:` for a value that may
+    /// be in its content, or after it.
+    fn get(&self, number: usize) -> Option<usize> {
+        if number > self.starts.len() + self.hidden {
+            return None;
         }
-        self.starts.get(number.checked_sub(1)?).map(|&start| Slot::Start(start as usize))
+        let known = self.known.map_or(number, |known| known.min(number));
+        self.starts.get(known.checked_sub(1)?).map(|&start| start as usize)
     }
 }
 
@@ -135,7 +130,7 @@ impl Session {
         // Room for most sessions, so that these do not grow three times.
         let room = || Vec::with_capacity(64);
         let slots = Slots { starts: room(), ..Slots::default() };
-        let mut decoder = Decoder { bytes: &bytes, slots, keys: room(), open: Vec::new() };
+        let mut decoder = Decoder { cursor, slots, keys: room(), open: Vec::new() };
         let entries = match format {
             Format::PhpSerialize => decoder.serialized()?,
             Format::Php | Format::PhpBinary => decoder.entries(format)?,
@@ -168,10 +163,7 @@ impl Session {
             Token::Array { pairs } => {
                 PhpValue::Array(PhpArray { session: self, start: cursor.at, length: pairs })
             }
-            Token::Reference(slot) => match self.slots.get(slot)? {
-                Slot::Start(start) => self.value_at(start)?,
-                Slot::Hidden => PhpValue::Other,
-            },
+            Token::Reference(slot) => self.value_at(self.slots.get(slot)?)?,
             scalar => scalar.into(),
         })
     }
@@ -180,8 +172,7 @@ impl Session {
 impl<'s> PhpArray<'s> {
     /// The value of `key`. For PHP a string of decimal digits and the integer are the same key.
     pub fn get(self, key: &str) -> Option<PhpValue<'s>> {
-        let (_, at) = self.pairs().find(|(name, _)| name.is(key))?;
-        self.session.value_at(at)
+        self.entries().find(|(name, _)| name.is(key)).map(|(_, value)| value)
     }
 
     /// The values, in order
@@ -191,24 +182,19 @@ impl<'s> PhpArray<'s> {
 
     /// The keys, strings or integers, and the values, in order
     pub fn entries(self) -> impl Iterator<Item = (PhpValue<'s>, PhpValue<'s>)> {
-        self.pairs().filter_map(move |(key, at)| Some((key, self.session.value_at(at)?)))
-    }
-
-    /// Each key, and where its value starts
-    fn pairs(self) -> impl Iterator<Item = (PhpValue<'s>, usize)> {
         let mut cursor = self.session.cursor_at(self.start);
         (0..self.length).map_while(move |_| {
             let key = cursor.token().ok()?.into();
-            let at = cursor.at;
-            cursor.skip_value(&mut ()).ok()?;
-            Some((key, at))
+            let value = self.session.value_at(cursor.at)?;
+            cursor.skip().ok()?;
+            Some((key, value))
         })
     }
 }
 
 /// The state while a whole file is decoded.
 struct Decoder<'b> {
-    bytes: &'b [u8],
+    cursor: Cursor<'b>,
     slots: Slots,
     /// Where the keys of all open arrays and objects start
     keys: Vec<u32>,
@@ -217,6 +203,8 @@ struct Decoder<'b> {
 
 /// An array or object that has not ended yet
 struct Open<'b> {
+    /// The number of pairs that are still to be read
+    pairs: usize,
     /// The number of keys of the open arrays and objects around it
     keys: usize,
     /// The last key, as long as all keys are ascending integers, as in a list
@@ -226,23 +214,18 @@ struct Open<'b> {
 }
 
 impl<'b> Decoder<'b> {
-    fn cursor_at(&self, at: usize) -> Cursor<'b> {
-        Cursor { bytes: self.bytes, at }
-    }
-
     /// `php` and `php_binary`: keys and values up to the end.
     fn entries(&mut self, format: Format) -> Result<Vec<u32>, Error> {
         let mut entries = Vec::new();
-        let mut cursor = self.cursor_at(0);
-        while cursor.at < self.bytes.len() {
-            entries.push(cursor.at as u32);
-            cursor.entry_key(format)?;
-            cursor.skip_value(self)?;
+        while self.cursor.at < self.cursor.bytes.len() {
+            entries.push(self.cursor.at as u32);
+            self.cursor.entry_key(format)?;
+            self.value()?;
             self.keys.clear();
         }
-        let key_at = |start| self.cursor_at(start as usize).entry_key(format).unwrap_or_default();
-        if repeats(&entries, |a, b| key_at(a).cmp(key_at(b))) {
-            return cursor.fail("unique keys");
+        let key_at = |at| Cursor { at, ..self.cursor }.entry_key(format).unwrap_or_default();
+        if repeats(&entries, key_at) {
+            return self.cursor.fail("unique keys");
         }
         Ok(entries)
     }
@@ -250,77 +233,86 @@ impl<'b> Decoder<'b> {
     /// `php_serialize`: one array. PHP ignores bytes after it. PHP also accepts a value of another
     /// type; the session is then empty.
     fn serialized(&mut self) -> Result<Vec<u32>, Error> {
-        let first = self.bytes.first();
+        let first = self.cursor.bytes.first();
         if first.is_some() {
-            self.cursor_at(0).skip_value(self)?;
+            self.value()?;
         }
         Ok(if first == Some(&b'a') { std::mem::take(&mut self.keys) } else { Vec::new() })
     }
-}
 
-impl<'b> Visit<'b> for Decoder<'b> {
-    fn value(&mut self, start: usize, token: &Token<'b>) -> Result<(), Error> {
-        let refuse = |expected| Err(Error { offset: start, expected });
-        let is_reference = matches!(token, Token::Reference(_));
-        let mut value = start;
-        if let Token::Reference(number) | Token::SameObject(number) = token {
-            match self.slots.get(*number) {
-                Some(Slot::Start(target)) if !is_reference => match self.bytes.get(target) {
-                    // The target is an `r` if that one refers to a hidden object.
-                    Some(b'O' | b'C' | b'E' | b'r') => value = target,
-                    _ => return refuse("a reference to an earlier object"),
-                },
-                Some(_) => {}
-                None => return refuse("a reference to an earlier value"),
+    /// A value, with everything in it
+    fn value(&mut self) -> Result<(), Error> {
+        loop {
+            let start = self.cursor.at;
+            let token = self.cursor.token()?;
+            self.add_slot(start, &token)?;
+            let opened = match token {
+                Token::Array { pairs } => Some((pairs, None)),
+                Token::Object { class, pairs } => Some((pairs, Some(class))),
+                _ => None,
+            };
+            if let Some((pairs, class)) = opened {
+                if (pairs > 0 || class.is_some()) && self.open.len() >= MAX_DEPTH {
+                    return self.cursor.fail("at most 4096 levels");
+                }
+                let (keys, last) = (self.keys.len(), Some(i64::MIN));
+                self.open.push(Open { pairs, keys, last, class });
             }
+            while self.open.last().is_some_and(|open| open.pairs == 0) {
+                self.close()?;
+            }
+            let Some(open) = self.open.last_mut() else { return Ok(()) };
+            open.pairs -= 1;
+            let start = self.cursor.at;
+            self.keys.push(start as u32);
+            open.last = match (self.cursor.token()?, open.last) {
+                (Token::Int(int), Some(last)) if int > last => Some(int),
+                (Token::Text(name), _) if open.class.is_some() && unmangle(name).is_none() => {
+                    return Err(Error { offset: start, expected: "the name of a property" });
+                }
+                (Token::Int(_) | Token::Text(_), _) => None,
+                _ => return self.cursor.fail("an integer or a string as key before this"),
+            };
         }
-        // Every value has a slot, except `R`.
-        if !is_reference {
-            self.slots.starts.push(value as u32);
-        }
+    }
+
+    /// Numbers the value that starts with `token`. Every value has a slot, except `R`.
+    fn add_slot(&mut self, start: usize, token: &Token<'b>) -> Result<(), Error> {
+        let missing = |expected| Error { offset: start, expected };
+        let is_object = |at: &usize| matches!(self.cursor.bytes.get(*at), Some(b'O' | b'C' | b'E'));
+        let value = match *token {
+            Token::Reference(number) => {
+                let target = self.slots.get(number);
+                return target.map(drop).ok_or(missing("a reference to an earlier value"));
+            }
+            Token::SameObject(number) => {
+                let target = self.slots.get(number).filter(is_object);
+                target.ok_or(missing("a reference to an earlier object"))?
+            }
+            _ => start,
+        };
+        self.slots.starts.push(value as u32);
         if let Token::Custom { length: content @ 2.. } = token {
             // The shortest value has two bytes.
             self.slots.known.get_or_insert(self.slots.starts.len());
             self.slots.hidden += content / 2;
         }
-        if let Token::Array { .. } | Token::Object { .. } = token {
-            let class = match token {
-                Token::Object { class, .. } => Some(*class),
-                _ => None,
-            };
-            self.open.push(Open { keys: self.keys.len(), last: Some(i64::MIN), class });
-        }
         Ok(())
     }
 
-    fn key(&mut self, start: usize, token: &Token<'b>) -> Result<(), Error> {
-        self.keys.push(start as u32);
-        let Some(open) = self.open.last_mut() else { return Ok(()) };
-        open.last = match (open.last, token) {
-            (Some(last), Token::Int(int)) if *int > last => Some(*int),
-            _ => None,
-        };
-        match (open.class, token) {
-            (Some(_), Token::Text(name)) if unmangle(name).is_none() => {
-                self.cursor_at(start).fail("the name of a property")
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn close(&mut self, end: usize) -> Result<(), Error> {
+    /// The end of the innermost array or object
+    fn close(&mut self) -> Result<(), Error> {
+        self.cursor.expect(b"}", "the end of the array or object")?;
         let Some(open) = self.open.pop() else { return Ok(()) };
-        let cursor = self.cursor_at(end);
-        let key_at = |start| match self.cursor_at(start as usize).token() {
-            Ok(Token::Text(name)) => {
-                Token::Text(open.class.map_or(name, |class| plain_name(name, class)))
-            }
-            Ok(key) => key,
-            Err(_) => Token::Null,
+        let key_at = |at| match (Cursor { at, ..self.cursor }.token(), open.class) {
+            (Ok(Token::Int(int)), _) => Key::Int(int),
+            (Ok(Token::Text(name)), Some(class)) => Key::of(plain_name(name, class)),
+            (Ok(Token::Text(key)), None) => Key::of(key),
+            _ => Key::Text(b""),
         };
         let keys = self.keys.get(open.keys..).unwrap_or_default();
-        if open.last.is_none() && repeats(keys, |a, b| key_at(a).compare_keys(&key_at(b))) {
-            return cursor.fail("unique keys");
+        if open.last.is_none() && repeats(keys, key_at) {
+            return self.cursor.fail("unique keys");
         }
         // Those of the outermost array stay: with `php_serialize` they are the keys of `$_SESSION`.
         if !self.open.is_empty() {
@@ -330,11 +322,12 @@ impl<'b> Visit<'b> for Decoder<'b> {
     }
 }
 
-/// Whether two of `keys` are equal.
-fn repeats(keys: &[u32], compare: impl Fn(u32, u32) -> Ordering) -> bool {
-    let mut keys = keys.to_vec();
-    keys.sort_unstable_by(|&a, &b| compare(a, b));
-    keys.windows(2).any(|pair| compare(pair[0], pair[1]) == Ordering::Equal)
+/// Whether two of the keys that start at these offsets are equal.
+fn repeats<K: Ord>(starts: &[u32], key_at: impl Fn(usize) -> K) -> bool {
+    let key_at = |start: &u32| key_at(*start as usize);
+    let mut starts = starts.to_vec();
+    starts.sort_unstable_by_key(key_at);
+    starts.windows(2).any(|pair| key_at(&pair[0]) == key_at(&pair[1]))
 }
 
 /// The scope and the name of a property: `\0*\0name` if it is protected, `\0Class\0name` if it is
