@@ -156,24 +156,19 @@ fn host_and_port(address: &str) -> Option<Address> {
 /// (`redis_extract_auth_info`).
 fn login(auth: &Value) -> Result<Login, &'static str> {
     let fields = match auth {
-        Value::String(password) => {
-            return Ok(Login { user: None, password: password.to_owned() });
-        }
+        Value::String(password) => return Ok(Login { user: None, password: password.to_owned() }),
         Value::Map(fields) => fields,
         _ => return Err(INVALID_PARAMETERS),
     };
-    let field = |name, index| match fields.get(name).or_else(|| fields.get(index)) {
-        Some(Value::String(text)) => Some(text.to_owned()),
-        _ => None,
+    let field = |name, index| {
+        let field = fields.get(name).or_else(|| fields.get(index)).and_then(Value::as_str);
+        field.map(str::to_owned).ok_or(INVALID_PARAMETERS)
     };
-    let found = match fields.len() {
-        1 => field("pass", "0").map(|password| Login { user: None, password }),
-        2 => field("user", "0")
-            .zip(field("pass", "1"))
-            .map(|(user, password)| Login { user: Some(user), password }),
-        _ => None,
-    };
-    found.ok_or(INVALID_PARAMETERS)
+    match fields.len() {
+        1 => Ok(Login { user: None, password: field("pass", "0")? }),
+        2 => Ok(Login { user: Some(field("user", "0")?), password: field("pass", "1")? }),
+        _ => Err(INVALID_PARAMETERS),
+    }
 }
 
 /// As a save_path, without the login.

@@ -231,7 +231,7 @@ fn a_slow_server_is_a_fault_after_five_seconds() {
         std::mem::forget(stream);
     });
     let dripping = fake_redis(|_, stream| {
-        while std::io::Write::write_all(&mut &stream, b"+").is_ok() {
+        while std::io::Write::write_all(&mut &stream, b"$").is_ok() {
             thread::sleep(Duration::from_millis(300));
         }
     });

@@ -71,9 +71,9 @@ impl Connection {
     }
 
     /// Sends `commands` and waits for their replies, or the first error, after which a server may
-    /// close the connection. A reply of another kind than its command has is a fault: the server may
-    /// have sent one too many, so that the others are late.
-    pub fn ask(&mut self, commands: &Commands, deadline: Instant) -> Result<Vec<Reply>, Fault> {
+    /// close the connection. Returns the value among them. A reply of another kind than its command has
+    /// is a fault: the server may have sent one too many, so that the others are late.
+    pub fn ask(&mut self, commands: &Commands, deadline: Instant) -> Result<Reply, Fault> {
         let mut rest = commands.bytes.as_slice();
         while !rest.is_empty() {
             limit(&self.socket, Timeout::Send, deadline)?;
@@ -83,17 +83,16 @@ impl Connection {
                 sent => rest = &rest[sent?..],
             }
         }
-        let mut replies = Vec::new();
-        while let Some(&kind) = commands.replies.get(replies.len()) {
-            let first = self.received.first().copied();
-            match reply::take(&mut self.received)? {
-                Some(Reply::Error(text)) => return Err(Fault::refused(&text)),
-                Some(reply) if first == Some(kind) => replies.push(reply),
-                Some(_) => return Err(Fault::NotRedis),
-                None => self.receive(deadline)?,
-            }
+        let mut value = None;
+        for &kind in &commands.replies {
+            value = value.or(loop {
+                match reply::take(&mut self.received, kind)? {
+                    Some(reply) => break reply,
+                    None => self.receive(deadline)?,
+                }
+            });
         }
-        Ok(replies)
+        Ok(value)
     }
 
     fn receive(&mut self, deadline: Instant) -> Result<(), Fault> {

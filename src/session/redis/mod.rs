@@ -81,46 +81,46 @@ pub fn probe(server: &RedisServer, lifetime: u32) -> Result<(), Fault> {
 
 /// The value of the session `id`. Extends its lifetime to `lifetime` seconds, and never shortens it:
 /// PHP sends `EXPIRE` without `GT`, so a page with a smaller gc_maxlifetime shortens a session.
-fn get(server: &RedisServer, id: &str, lifetime: Option<u32>) -> Result<Option<Vec<u8>>, Fault> {
-    let key = [&server.prefix, id].concat();
-    let mut commands = Commands::default();
-    commands.push(b'$', &["GET", &key]);
-    if let Some(lifetime) = lifetime {
-        commands.push(b':', &["EXPIRE", &key, &lifetime.to_string(), "GT"]);
-    }
-    let value = exchange(server, &commands)?.into_iter().find_map(|reply| match reply {
-        Reply::Value(value) => Some(value),
-        _ => None,
-    });
-    value.ok_or(Fault::NotRedis)
-}
-
-/// The replies to `commands`, on an idle connection or on a new one, where those to the login precede.
-fn exchange(server: &RedisServer, commands: &Commands) -> Result<Vec<Reply>, Fault> {
+fn get(server: &RedisServer, id: &str, lifetime: Option<u32>) -> Result<Reply, Fault> {
     let deadline = Instant::now() + TIMEOUT;
-    if let Some(mut connection) = idle(server) {
-        match connection.ask(commands, deadline) {
+    let key = [&server.prefix, id].concat();
+    let with_commands = |mut before: Commands| {
+        before.push(b'$', &["GET", &key]);
+        if let Some(lifetime) = lifetime {
+            before.push(b':', &["EXPIRE", &key, &lifetime.to_string(), "GT"]);
+        }
+        before
+    };
+    if let Some(connection) = idle(server) {
+        match ask(server, connection, &with_commands(Commands::default()), deadline) {
             // The server was restarted. Sending both commands twice is harmless.
             Err(Fault::Io(_)) => {}
-            replies => return keep(server, connection, replies?),
+            reply => return reply,
         }
     }
-    let mut all = login(server);
-    all.bytes.extend_from_slice(&commands.bytes);
-    all.replies.extend_from_slice(&commands.replies);
-    let mut connection = Connection::open(&server.address, deadline)?;
-    let replies = connection.ask(&all, deadline)?;
-    keep(server, connection, replies)
+    let connection = Connection::open(&server.address, deadline)?;
+    ask(server, connection, &with_commands(login(server)), deadline)
+}
+
+/// Asks on a connection, and keeps it for the next request if all replies were as expected.
+fn ask(
+    server: &RedisServer,
+    mut connection: Connection,
+    commands: &Commands,
+    deadline: Instant,
+) -> Result<Reply, Fault> {
+    let reply = connection.ask(commands, deadline)?;
+    let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
+    idle.push(Idle { server: server.clone(), connection, since: Instant::now() });
+    Ok(reply)
 }
 
 /// The commands on a new connection
 fn login(server: &RedisServer) -> Commands {
     let mut commands = Commands::default();
     if let Some(login) = &server.login {
-        match &login.user {
-            Some(user) => commands.push(b'+', &["AUTH", user, &login.password]),
-            None => commands.push(b'+', &["AUTH", &login.password]),
-        }
+        let words = [Some("AUTH"), login.user.as_deref(), Some(&login.password)];
+        commands.push(b'+', &words.into_iter().flatten().collect::<Vec<_>>());
     }
     if let Some(database) = server.database {
         commands.push(b'+', &["SELECT", &database.to_string()]);
@@ -138,17 +138,6 @@ fn idle(server: &RedisServer) -> Option<Connection> {
         }
     }
     None
-}
-
-/// Keeps the connection, whose replies were all as expected, for the next request.
-fn keep(
-    server: &RedisServer,
-    connection: Connection,
-    replies: Vec<Reply>,
-) -> Result<Vec<Reply>, Fault> {
-    let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
-    idle.push(Idle { server: server.clone(), connection, since: Instant::now() });
-    Ok(replies)
 }
 
 impl Fault {
