@@ -2,7 +2,7 @@
 
 use std::mem;
 
-use super::{Date, Document, Invalid, Malformed, PlateKey, PlateName, with_strings_first};
+use super::{Date, Document, Invalid, PlateKey, PlateName, with_strings_first};
 use crate::json::{Map, Value};
 
 /// The maximum number of plates in a menu.
@@ -16,9 +16,9 @@ const PLATES: [&str; 3] = ["primero", "segundo", "postre"];
 pub struct Day(Map);
 
 impl Document for Day {
-    fn from_file(value: Option<Value>) -> Result<Day, Malformed> {
+    fn from_file(value: Option<Value>) -> Result<Day, String> {
         let mut value = value.unwrap_or(Value::Map(Map::new()));
-        let day = value.as_php_map().ok_or_else(|| Malformed::new(&[], "map"))?;
+        let day = value.as_php_map().ok_or("the document is not a map")?;
         for (id, menu) in entries_at(day, "menus", &["menus"])? {
             let Some(menu) = map_at(menu, &["menus", id])? else { continue };
             for (key, plate) in entries_at(menu, "plates", &["menus", id, "plates"])? {
@@ -34,10 +34,12 @@ impl Document for Day {
 }
 
 /// Converts `value` to a map: a list becomes a map, null is accepted as absent.
-fn map_at<'v>(value: &'v mut Value, path: &[&str]) -> Result<Option<&'v mut Map>, Malformed> {
+fn map_at<'v>(value: &'v mut Value, path: &[&str]) -> Result<Option<&'v mut Map>, String> {
     match value {
         Value::Null => Ok(None),
-        value => value.as_php_map().map(Some).ok_or_else(|| Malformed::new(path, "map")),
+        value => {
+            value.as_php_map().map(Some).ok_or_else(|| format!("{} is not a map", path.join(".")))
+        }
     }
 }
 
@@ -46,7 +48,7 @@ fn entries_at<'m>(
     map: &'m mut Map,
     key: &str,
     path: &[&str],
-) -> Result<impl Iterator<Item = (&'m str, &'m mut Value)>, Malformed> {
+) -> Result<impl Iterator<Item = (&'m str, &'m mut Value)>, String> {
     let inner = map.get_mut(key).map(|value| map_at(value, path)).transpose()?.flatten();
     Ok(inner.into_iter().flat_map(Map::iter_mut))
 }

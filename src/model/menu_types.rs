@@ -1,6 +1,6 @@
 //! The menu types of an aulario.
 
-use super::{Color, Document, Invalid, Label, Malformed, TypeId, with_strings_first};
+use super::{Color, Document, Invalid, Label, TypeId, with_strings_first};
 use crate::json::{Map, Value};
 
 /// The types of an aulario without stored types.
@@ -15,13 +15,13 @@ const DEFAULTS: [(&str, &str, &str); 3] = [
 pub struct MenuTypes(Vec<Value>);
 
 impl Document for MenuTypes {
-    fn from_file(value: Option<Value>) -> Result<MenuTypes, Malformed> {
+    fn from_file(value: Option<Value>) -> Result<MenuTypes, String> {
         let list = match value {
             None => Vec::new(),
             Some(Value::List(list)) => list,
             // PHP writes a map after an entry was removed.
             Some(Value::Map(map)) => map.into_values().collect(),
-            Some(_) => return Err(Malformed::new(&[], "list of menu types")),
+            Some(_) => return Err("the document is not a list of menu types".to_owned()),
         };
         if list.is_empty() {
             let defaults = DEFAULTS.iter().map(|(id, label, color)| menu_type(id, label, color));

@@ -25,26 +25,11 @@ pub enum Invalid {
     TooManyPlates,
 }
 
-/// A data file whose JSON does not have the expected shape.
-#[derive(Debug, PartialEq, thiserror::Error)]
-#[error("{place} is not a {expected}")]
-pub struct Malformed {
-    /// The keys that lead to the value, joined by dots
-    place: String,
-    expected: &'static str,
-}
-
-impl Malformed {
-    fn new(path: &[&str], expected: &'static str) -> Malformed {
-        let place = if path.is_empty() { "the document".to_owned() } else { path.join(".") };
-        Malformed { place, expected }
-    }
-}
-
 /// The content of a data file.
 pub trait Document: Sized {
-    /// The document in a file, or the default one if there is no file.
-    fn from_file(value: Option<Value>) -> Result<Self, Malformed>;
+    /// The document in a file, or the default one if there is no file. The error says which value does
+    /// not have the expected shape.
+    fn from_file(value: Option<Value>) -> Result<Self, String>;
     /// The JSON to store.
     fn into_file(self) -> Value;
 }

@@ -220,7 +220,7 @@ fn read_to_change<D: Document>(path: &Path) -> Result<(D, Option<Snapshot>), Err
 
 /// The document in the `value` that was read at `path`.
 pub(crate) fn document<D: Document>(path: &Path, value: Option<Value>) -> Result<D, Error> {
-    D::from_file(value).map_err(|malformed| Error::unusable(path, malformed.to_string()))
+    D::from_file(value).map_err(|why| Error::unusable(path, why))
 }
 
 fn is_file(path: &Path) -> Result<bool, Error> {
