@@ -27,14 +27,7 @@ pub fn refused(error: &config::Error, settings: Option<&Settings>, report: &mut 
 /// Reports the settings that are set, and what differs from PHP.
 pub fn check(config: &Config, settings: &Settings, report: &mut Report) {
     for setting in SETTINGS.iter().filter(|setting| settings.get(setting.name).is_some()) {
-        let text = match setting.name {
-            "COMEDOR_TRUSTED_ORIGINS" => {
-                let origins = config.trusted_origins.join(",");
-                format!("{}={origins} ({})", setting.name, settings.source(setting.name))
-            }
-            name => shown(settings, name),
-        };
-        report.add(Level::Ok, ABOUT, text);
+        report.add(Level::Ok, ABOUT, shown(settings, setting.name));
     }
     report.add(Level::Ok, ABOUT, "any other setting has its default");
     match clock::today(config.zone.as_deref()) {
@@ -65,7 +58,7 @@ fn compare(config: &Config, report: &mut Report) {
     let in_redis = matches!(session.save_path, SavePath::Redis(_));
     let is_ours = |name, php: &str| match name {
         "COMEDOR_SESSION_DIR" => {
-            SavePath::parse(php.as_bytes()).is_ok_and(|php| php == session.save_path)
+            SavePath::parse(php.as_bytes()).is_some_and(|php| php == session.save_path)
         }
         "COMEDOR_SESSION_NAME" => php == session.name,
         "COMEDOR_SESSION_FORMAT" => php == session.format.name(),
@@ -106,8 +99,8 @@ fn rules(zone: Option<&str>) -> Vec<u8> {
 /// A value of PHP without a password: an address of a server may have one in any place.
 fn without_password(value: &str) -> String {
     match SavePath::parse(value.as_bytes()) {
-        Ok(SavePath::Redis(server)) => return server.to_string(),
-        Ok(SavePath::Files(_)) if !value.contains('?') => return value.to_owned(),
+        Some(SavePath::Redis(server)) => return server.to_string(),
+        Some(SavePath::Files(_)) if !value.contains('?') => return value.to_owned(),
         _ => {}
     }
     // `tcp://a?auth=…, tcp://b` and `seed[]=…` of phpredis, `host=…` of other handlers

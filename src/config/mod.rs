@@ -128,8 +128,9 @@ impl Config {
             Some(_) => return Err(invalid("COMEDOR_DATA_DIR", "must start with a /")),
         };
         let session = SessionConfig {
-            save_path: SavePath::parse(settings.value("COMEDOR_SESSION_DIR"))
-                .map_err(|problem| invalid("COMEDOR_SESSION_DIR", problem))?,
+            save_path: SavePath::parse(settings.value("COMEDOR_SESSION_DIR")).ok_or_else(|| {
+                invalid("COMEDOR_SESSION_DIR", format!("must be {}", SavePath::EXPECTED))
+            })?,
             name: settings.parse(
                 "COMEDOR_SESSION_NAME",
                 "a name that PHP accepts as session.name",

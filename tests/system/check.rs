@@ -470,12 +470,3 @@ fn invalid_setting_is_one_finding_with_its_value_and_place() {
         assert_eq!(findings.iter().filter(|finding| finding["level"] == "error").count(), 1);
     }
 }
-
-#[test]
-fn trusted_origins_are_shown_as_a_browser_sends_them() {
-    let school = School::new();
-    let setting = "COMEDOR_TRUSTED_ORIGINS=HTTPS://Menus.Example:443, http://b.example:8080";
-    let (_, findings) = check(&school, &["env", setting], &[], "");
-    let shown = "COMEDOR_TRUSTED_ORIGINS=https://menus.example,http://b.example:8080 (the env";
-    found(&findings, "ok", "settings", shown);
-}
