@@ -53,7 +53,6 @@ impl SessionId {
         is_id.then_some(SessionId(text))
     }
 
-    /// The id as text
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -7,13 +7,10 @@ use super::settings::Format;
 /// never writes them.
 const MAX_DIGITS: usize = 20;
 
-/// The error for an invalid session
 #[derive(Debug, thiserror::Error)]
 #[error("byte {offset}: expected {expected}")]
 pub struct Error {
-    /// The offset of the error, in bytes
     pub offset: usize,
-    /// What is valid at this offset
     pub expected: &'static str,
 }
 
@@ -63,9 +60,7 @@ impl<'b> Key<'b> {
 /// an error it is undefined.
 #[derive(Clone, Copy)]
 pub struct Cursor<'b> {
-    /// The whole file
     pub bytes: &'b [u8],
-    /// The position
     pub at: usize,
 }
 
@@ -74,31 +69,29 @@ impl<'b> Cursor<'b> {
         self.bytes.get(self.at..).unwrap_or_default()
     }
 
-    /// The error that `expected` is missing at this position.
-    pub fn fail<T>(&self, expected: &'static str) -> Result<T, Error> {
-        Err(Error { offset: self.at, expected })
+    pub fn error(&self, expected: &'static str) -> Error {
+        Error { offset: self.at, expected }
+    }
+
+    /// The error that `expected` is missing at this position, unless it is there.
+    pub fn require(&self, is_there: bool, expected: &'static str) -> Result<(), Error> {
+        if is_there { Ok(()) } else { Err(self.error(expected)) }
     }
 
     /// Skips `text`, which must be next.
     // Inline, so that one or two bytes are compared without a call of memcmp.
     #[inline]
     pub fn expect(&mut self, text: &[u8], expected: &'static str) -> Result<(), Error> {
-        if !self.rest().starts_with(text) {
-            return self.fail(expected);
-        }
+        self.require(self.rest().starts_with(text), expected)?;
         self.at += text.len();
         Ok(())
     }
 
     /// The next `length` bytes.
     fn take(&mut self, length: usize, expected: &'static str) -> Result<&'b [u8], Error> {
-        match self.rest().get(..length) {
-            Some(taken) => {
-                self.at += length;
-                Ok(taken)
-            }
-            None => self.fail(expected),
-        }
+        let taken = self.rest().get(..length).ok_or(self.error(expected))?;
+        self.at += length;
+        Ok(taken)
     }
 
     /// The longest prefix of bytes for which `belong` is true.
@@ -125,18 +118,15 @@ impl<'b> Cursor<'b> {
     /// An unsigned number.
     fn number(&mut self) -> Result<usize, Error> {
         let digits = self.take_while(|byte| byte.is_ascii_digit());
+        self.require((1..=MAX_DIGITS).contains(&digits.len()), "a number before this")?;
         let number = digits.iter().try_fold(0usize, |number, digit| {
             number.checked_mul(10)?.checked_add(usize::from(digit - b'0'))
         });
-        match number {
-            Some(number) if (1..=MAX_DIGITS).contains(&digits.len()) => Ok(number),
-            _ => self.fail("a number before this"),
-        }
+        number.ok_or(self.error("a smaller number before this"))
     }
 
-    /// `:length:"` … bytes … `"`
+    /// `length:"` … bytes … `"`
     fn quoted(&mut self) -> Result<&'b [u8], Error> {
-        self.expect(b":", ":")?;
         let length = self.number()?;
         self.expect(b":\"", ":\"")?;
         let bytes = self.take(length, "the bytes of the string")?;
@@ -144,78 +134,60 @@ impl<'b> Cursor<'b> {
         Ok(bytes)
     }
 
-    /// The name of a class, as `quoted`.
+    /// The name of a class, as `quoted`, and `:`
     fn class(&mut self) -> Result<&'b [u8], Error> {
         let class = self.quoted()?;
-        if !is_class(class) {
-            return self.fail("the name of a class before this");
-        }
+        self.require(is_class(class), "the name of a class before this")?;
+        self.expect(b":", ":")?;
         Ok(class)
     }
 
-    /// `:count:{`. As in PHP, the count of pairs must be at most half of the remaining bytes.
+    /// `count:{`. As in PHP, the count of pairs must be at most half of the remaining bytes.
     fn opening(&mut self) -> Result<usize, Error> {
-        self.expect(b":", ":")?;
         let pairs = self.number()?;
         self.expect(b":{", ":{")?;
-        if pairs > self.rest().len() / 2 {
-            return self.fail("that many elements");
-        }
+        self.require(pairs <= self.rest().len() / 2, "that many elements")?;
         Ok(pairs)
     }
 
     /// A scalar, or the start of another value.
     pub fn token(&mut self) -> Result<Token<'b>, Error> {
         let kind = self.take(1, "a value")?;
+        if kind != b"N" {
+            self.expect(b":", ":")?;
+        }
         let token = match kind[0] {
             b'N' => Token::Other,
-            b'b' => {
-                self.expect(b":", ":")?;
-                match self.take(1, "0 or 1")? {
-                    b"0" => Token::Bool(false),
-                    b"1" => Token::Bool(true),
-                    _ => return self.fail("0 or 1 before this"),
-                }
-            }
-            b'i' => {
-                self.expect(b":", ":")?;
-                Token::Int(self.int()?)
-            }
+            b'b' => match self.take(1, "0 or 1")? {
+                b"0" => Token::Bool(false),
+                b"1" => Token::Bool(true),
+                _ => return Err(self.error("0 or 1 before this")),
+            },
+            b'i' => Token::Int(self.int()?),
             b'd' => {
-                self.expect(b":", ":")?;
                 let number = self.take_while(|byte| byte != b';');
-                if !is_float(number) {
-                    return self.fail("a float before this");
-                }
+                self.require(is_float(number), "a float before this")?;
                 Token::Other
             }
             b's' => Token::Text(self.quoted()?),
-            b'R' | b'r' => {
-                self.expect(b":", ":")?;
-                let slot = self.number()?;
-                if kind == b"R" { Token::Reference(slot) } else { Token::SameObject(slot) }
-            }
+            b'R' => Token::Reference(self.number()?),
+            b'r' => Token::SameObject(self.number()?),
             b'E' => {
-                if !is_enum_case(self.quoted()?) {
-                    return self.fail("Enum:Case before this");
-                }
+                let case = self.quoted()?;
+                self.require(is_enum_case(case), "Enum:Case before this")?;
                 Token::Other
             }
             b'a' => return Ok(Token::Array { pairs: self.opening()? }),
-            b'O' => {
-                let class = self.class()?;
-                return Ok(Token::Object { class, pairs: self.opening()? });
-            }
+            b'O' => return Ok(Token::Object { class: self.class()?, pairs: self.opening()? }),
             b'C' => {
                 self.class()?;
-                self.expect(b":", ":")?;
                 let length = self.number()?;
                 self.expect(b":{", ":{")?;
                 self.take(length, "the bytes of the object")?;
                 self.expect(b"}", "the end of the object")?;
                 return Ok(Token::Custom { length });
             }
-            _ => return self.fail("a known type tag before this"),
+            _ => return Err(self.error("a known type tag before this")),
         };
         self.expect(b";", "; after the value")?;
         Ok(token)
@@ -226,9 +198,7 @@ impl<'b> Cursor<'b> {
         let sign = self.rest().first().filter(|byte| matches!(byte, b'+' | b'-'));
         self.at += usize::from(sign.is_some());
         let digits = self.take_while(|byte| byte.is_ascii_digit());
-        if digits.is_empty() {
-            return self.fail("an integer");
-        }
+        self.require(!digits.is_empty(), "an integer")?;
         Ok(digits.iter().fold(0i64, |int, digit| {
             let digit = i64::from(digit - b'0');
             let int = int.saturating_mul(10);

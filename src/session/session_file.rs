@@ -3,6 +3,7 @@
 //! PHP holds an exclusive lock on the file while one of its pages runs
 //! (ext/session/mod_files.c), so the file is complete while this program holds a shared lock.
 
+use std::fmt::Display;
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -28,7 +29,7 @@ pub fn read(
     lifetime: Lifetime,
 ) -> Result<Session, Error> {
     let path = path(folder, id).ok_or(Error::Unknown)?;
-    let unusable = |why: &dyn std::fmt::Display| Error::unusable(&shortened(&path), why);
+    let unusable = |why: &dyn Display| Error::unusable(&shortened(&path), why);
 
     // For reading and writing, as in PHP, but without creating it.
     let read = shared_file::open_and(OFlags::RDWR, &path, |file| {
@@ -64,9 +65,9 @@ const NOW: Timestamps = {
     Timestamps { last_access: now, last_modification: now }
 };
 
-fn unreachable(path: &Path, error: &io::Error) -> Error {
+fn unreachable(path: &Path, why: &dyn Display) -> Error {
     let user = geteuid().as_raw();
-    Error::Unreachable(format!("session {}: user {user}: {error}", shortened(path)))
+    Error::Unreachable(format!("session {}: user {user} {why}", shortened(path)))
 }
 
 /// The path with a shortened id, for the log.
@@ -124,16 +125,13 @@ fn refused(path: &Path, folder: &Path, fault: Fault) -> Error {
         // If the folder of the setting is missing, the setting is wrong. If the file, or a folder
         // below that one, is missing, the session has ended.
         Some(Errno::NOENT) if folder.is_dir() => Error::Unknown,
-        Some(Errno::NOENT) => unreachable(folder, &error),
+        Some(Errno::NOENT) => unreachable(folder, &format_args!("cannot use it: {error}")),
         Some(Errno::ACCESS) => {
-            let lacks = match path.symlink_metadata() {
-                Ok(_) => "needs read and write permission for the file, as PHP does",
-                Err(_) => "needs execute permission for its folder",
-            };
-            let user = geteuid().as_raw();
-            Error::Unreachable(format!("session {}: user {user} {lacks}", shortened(path)))
+            let needed = "needs read and write permission for the file, as PHP does, and execute \
+                          permission for its folder";
+            unreachable(path, &needed)
         }
-        _ => unreachable(path, &error),
+        _ => unreachable(path, &format_args!("cannot use it: {error}")),
     }
 }
 

@@ -57,20 +57,14 @@ impl Slots {
 /// A PHP value of a session.
 #[derive(Clone, Copy, Debug)]
 pub enum PhpValue<'s> {
-    /// `true` or `false`
     Bool(bool),
-    /// An integer
     Int(i64),
-    /// A string, which is bytes in PHP
     Text(&'s [u8]),
-    /// An array
     Array(PhpArray<'s>),
-    /// Anything else
     Other,
 }
 
 impl<'s> PhpValue<'s> {
-    /// The array, if it is one
     pub fn as_array(self) -> Option<PhpArray<'s>> {
         match self {
             PhpValue::Array(array) => Some(array),
@@ -111,7 +105,6 @@ impl<'s> From<Token<'s>> for PhpValue<'s> {
     }
 }
 
-/// An array of a session.
 #[derive(Clone, Copy, Debug)]
 pub struct PhpArray<'s> {
     session: &'s Session,
@@ -124,9 +117,7 @@ impl Session {
     /// Decodes the content of a session file. Fails if PHP does; PHP then drops the whole session.
     pub fn decode(bytes: Vec<u8>, format: Format) -> Result<Session, Error> {
         let cursor = Cursor { bytes: &bytes, at: 0 };
-        if u32::try_from(bytes.len()).is_err() {
-            return cursor.fail("less than 4 GiB");
-        }
+        cursor.require(u32::try_from(bytes.len()).is_ok(), "less than 4 GiB")?;
         // Room for most sessions, so that these do not grow three times.
         let room = || Vec::with_capacity(64);
         let slots = Slots { starts: room(), ..Slots::default() };
@@ -175,7 +166,6 @@ impl<'s> PhpArray<'s> {
         self.entries().find(|(name, _)| name.is(key)).map(|(_, value)| value)
     }
 
-    /// The values, in order
     pub fn values(self) -> impl Iterator<Item = PhpValue<'s>> {
         self.entries().map(|(_, value)| value)
     }
@@ -224,9 +214,7 @@ impl<'b> Decoder<'b> {
             self.keys.clear();
         }
         let key_at = |at| Cursor { at, ..self.cursor }.entry_key(format).unwrap_or_default();
-        if repeats(&entries, key_at) {
-            return self.cursor.fail("unique keys");
-        }
+        self.cursor.require(!repeats(&entries, key_at), "unique keys")?;
         Ok(entries)
     }
 
@@ -252,9 +240,9 @@ impl<'b> Decoder<'b> {
                 _ => None,
             };
             if let Some((pairs, class)) = opened {
-                if (pairs > 0 || class.is_some()) && self.open.len() >= MAX_DEPTH {
-                    return self.cursor.fail("at most 4096 levels");
-                }
+                let counts = pairs > 0 || class.is_some();
+                let is_deep = counts && self.open.len() >= MAX_DEPTH;
+                self.cursor.require(!is_deep, "at most 4096 levels")?;
                 let (keys, last) = (self.keys.len(), Some(i64::MIN));
                 self.open.push(Open { pairs, keys, last, class });
             }
@@ -271,7 +259,7 @@ impl<'b> Decoder<'b> {
                     return Err(Error { offset: start, expected: "the name of a property" });
                 }
                 (Token::Int(_) | Token::Text(_), _) => None,
-                _ => return self.cursor.fail("an integer or a string as key before this"),
+                _ => return Err(self.cursor.error("an integer or a string as key before this")),
             };
         }
     }
@@ -311,9 +299,7 @@ impl<'b> Decoder<'b> {
             _ => Key::Text(b""),
         };
         let keys = self.keys.get(open.keys..).unwrap_or_default();
-        if open.last.is_none() && repeats(keys, key_at) {
-            return self.cursor.fail("unique keys");
-        }
+        self.cursor.require(open.last.is_some() || !repeats(keys, key_at), "unique keys")?;
         // Those of the outermost array stay: with `php_serialize` they are the keys of `$_SESSION`.
         if !self.open.is_empty() {
             self.keys.truncate(open.keys);

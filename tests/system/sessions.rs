@@ -197,7 +197,7 @@ fn missing_access_is_a_server_fault_and_another_owner_an_invalid_session() {
             0o666,
             65534,
             "INTERNAL_ERROR",
-            "user 65534 needs execute permission for its folder",
+            "user 65534 needs read and write permission for the file, as PHP does, and execute",
         ),
     ] {
         mode(&school.sessions(), folder_mode);
