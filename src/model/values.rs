@@ -1,7 +1,7 @@
 //! Values that are validated once, by their parser. Every value that becomes part of a path or a key
 //! in a file has a type here.
 
-use chrono::NaiveDate;
+use chrono::{Datelike, NaiveDate};
 
 use super::Invalid;
 
@@ -66,15 +66,10 @@ pub struct Date(String);
 
 impl Date {
     pub fn parse(text: &str) -> Result<Date, Invalid> {
-        const EXPECTED: Invalid = Invalid::Format("a calendar day in the form YYYY-MM-DD");
-        let [a, b, c, d, b'-', e, f, b'-', g, h] = *text.as_bytes() else {
-            return Err(EXPECTED);
-        };
-        let date = || {
-            let year = number(&[a, b, c, d]).filter(|&year| year > 0)?;
-            NaiveDate::from_ymd_opt(year as i32, number(&[e, f])?, number(&[g, h])?)
-        };
-        date().map(|_| Date(text.to_owned())).ok_or(EXPECTED)
+        let date = text.parse().ok().filter(|date: &NaiveDate| date.year() > 0).map(Date::from);
+        // chrono accepts other forms too.
+        let date = date.filter(|date| date.as_str() == text);
+        date.ok_or(Invalid::Format("a calendar day in the form YYYY-MM-DD"))
     }
 
     pub fn as_str(&self) -> &str {
@@ -96,12 +91,6 @@ impl From<NaiveDate> for Date {
     fn from(date: NaiveDate) -> Date {
         Date(date.to_string())
     }
-}
-
-fn number(digits: &[u8]) -> Option<u32> {
-    digits.iter().try_fold(0, |number, digit| {
-        digit.is_ascii_digit().then(|| number * 10 + u32::from(digit - b'0'))
-    })
 }
 
 /// `#` and six hexadecimal digits, in upper or lower case as sent.
