@@ -27,14 +27,12 @@ impl Obstacle<'_> {
     /// data may be closed on purpose, so no command is suggested.
     pub fn report(&self, what: &str, setting: &str, user: &User, report: &mut Report) {
         let text = match self.error.kind() {
-            ErrorKind::NotFound => format!("does not exist; {setting} must name {what}"),
-            ErrorKind::NotADirectory => format!("is not a folder; {setting} must name {what}"),
             ErrorKind::PermissionDenied => format!(
                 "{} needs execute permission for this folder to reach {what} ({setting}); if the \
                  folder must stay closed, move {what}",
                 user.name
             ),
-            _ => format!("{}; {what} ({setting}) cannot be reached", self.error),
+            _ => format!("{}; {setting} must name {what}", self.error),
         };
         report.add(Level::Error, self.path.display(), text);
     }

@@ -9,11 +9,8 @@ use crate::log::printable;
 /// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// Correct
     Ok,
-    /// For information
     Hint,
-    /// Possibly wrong
     Warning,
     /// Requests will fail
     Error,

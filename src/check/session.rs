@@ -100,10 +100,7 @@ fn not_a_caller(session: &Session, config: &Config) -> String {
 fn instead(services: &[String]) -> String {
     match services {
         [] => ", and under no other service".to_owned(),
-        [other] => format!(", but under `{other}`: set COMEDOR_SERVICE={other}"),
-        others => {
-            format!(", but under `{}`: set COMEDOR_SERVICE to one of them", others.join("`, `"))
-        }
+        others => format!(", but under `{}`: set COMEDOR_SERVICE accordingly", others.join("`, `")),
     }
 }
 

@@ -374,11 +374,11 @@ fn check_of_a_session_shows_only_centre_aularios_and_permissions() {
         (&[], "garbage", "byte 1"),
         (&[], "out", "not logged in"),
         (&[], "none", "under no other service"),
-        (&[], "two", "but under `7`, `aulas`: set COMEDOR_SERVICE to one of them"),
+        (&[], "two", "but under `7`, `aulas`: set COMEDOR_SERVICE accordingly"),
         (
             &["env", "COMEDOR_SERVICE=menus"],
             "secret",
-            "but under `service`: set COMEDOR_SERVICE=service",
+            "but under `service`: set COMEDOR_SERVICE accordingly",
         ),
         (&["env", "COMEDOR_SESSION_NAME=SID"], "PHPSESSID=secret", "value of the cookie SID"),
     ] {

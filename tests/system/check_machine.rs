@@ -119,7 +119,7 @@ fn service_that_no_session_has_is_a_warning() {
     let about = sessions.to_str().unwrap();
     let (_, findings) = check(&school, &["env", "COMEDOR_SERVICE=aulas"], &[], "");
     let text = "no session has a centre under `aulas` (COMEDOR_SERVICE), but under `service`: set \
-                COMEDOR_SERVICE=service";
+                COMEDOR_SERVICE accordingly";
     found(&findings, "warning", about, text);
     let of_service =
         |findings: &[Value]| format!("{findings:?}").contains("no session has a centre under");

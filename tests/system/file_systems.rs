@@ -97,5 +97,10 @@ fn file_system_that_does_not_answer_is_an_error_after_five_seconds() {
     let strace = ["strace", "-f", "-o", "/dev/null", "-P", data.to_str().unwrap(), "-e"];
     let wrapper = [&OWN_MOUNTS[..], &strace, &["inject=%%stat:delay_enter=8s"]].concat();
     let (_, findings) = check(&school, &wrapper, &[], "");
-    found(&findings, "error", "/data", "the file system does not answer; the data folder");
+    found(
+        &findings,
+        "error",
+        "/data",
+        "the file system does not answer; COMEDOR_DATA_DIR must name",
+    );
 }

@@ -227,14 +227,10 @@ fn check_names_the_server_and_says_whether_it_accepts_a_request() {
         text
     };
     let (socket, tcp) = (redis.socket(""), redis.tcp("127.0.0.1", ""));
-    let accepts =
-        format!("ok      {socket}: Redis answers and accepts requests without a login, database 0");
-    check(&socket, &accepts);
+    check(&socket, &format!("ok      {socket}: Redis answers and accepts the commands"));
     let login = redis.socket("?auth[]=school&auth[]=s3cret");
-    let text = check(
-        &login,
-        &format!("ok      {socket}?auth=…: Redis answers and accepts the login as school"),
-    );
+    let text =
+        check(&login, &format!("ok      {socket}?auth=…: Redis answers and accepts the commands"));
     let place = format!("{}/comedor.conf line 3", folder.path().display());
     assert!(text.contains(&format!("COMEDOR_SESSION_DIR={socket}?auth=… ({place})")), "{text}");
     assert!(text.contains("every user of this machine can read the password"), "{text}");
@@ -250,7 +246,8 @@ fn check_names_the_server_and_says_whether_it_accepts_a_request() {
     check(&format!("{login}&database=1"), &format!("error   {socket}?auth=…&database=1: NOPERM"));
     check("tcp://no.example", "error   tcp://no.example:6379: unknown host no.example");
     redis.stop();
-    check(&tcp, &format!("error   {tcp}: Connection refused (os error 111): Redis is stopped, or"));
+    let refused = "Connection refused (os error 111); until this is fixed (docs/redis.md#set-up)";
+    check(&tcp, &format!("error   {tcp}: {refused}"));
 }
 
 #[test]
@@ -272,24 +269,6 @@ fn check_never_shows_the_password_in_a_save_path_of_php() {
         crate::check::found(&findings, "warning", "COMEDOR_SESSION_DIR", &text);
         assert!(!format!("{findings:?}").contains("s3cret"), "{findings:#?}");
     }
-}
-
-#[test]
-fn check_says_who_may_connect_to_the_socket() {
-    let redis = Redis::new();
-    let path = PathBuf::from(redis.socket("").strip_prefix("unix://").unwrap());
-    fs::set_permissions(path.parent().unwrap(), PermissionsExt::from_mode(0o755)).unwrap();
-    fs::set_permissions(&path, PermissionsExt::from_mode(0o770)).unwrap();
-    chown(&path, None, Some(33)).unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let output = check(folder.path(), AS_NOBODY, &redis.socket(""), &[], "");
-    let text = String::from_utf8(output.stdout).unwrap();
-    assert!(
-        text.contains(
-            "unixsocketperm 770, and nobody must be in the group of the socket (docs/redis"
-        ),
-        "{text}"
-    );
 }
 
 #[test]
