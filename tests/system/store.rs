@@ -130,6 +130,7 @@ fn the_parent_of_the_aulario_folder_need_not_be_readable() {
 /// As `nobody`, also of group 4567, in a school whose files belong to others.
 #[test]
 fn a_file_of_another_user_is_replaced_only_if_its_group_keeps_access() {
+    const PLAIN: (u32, u32) = (0, 0o777);
     let school = School::new();
     school.save(save("x"));
     let folders = output(Command::new("find").arg(school.data()).args(["-type", "d"]), "findutils");
@@ -143,19 +144,26 @@ fn a_file_of_another_user_is_replaced_only_if_its_group_keeps_access() {
         .unwrap();
     fs::set_permissions(school.path(LOCK), fs::Permissions::from_mode(0o666)).unwrap();
     let path = school.path(DAY);
-    for (owner, group, mode, replaced) in [
-        (1234, 4567, 0o664, true),
-        (1234, 4567, 0o644, false),
-        (1234, 4321, 0o664, false),
-        (1234, 4321, 0o666, false),
-        (65534, 4567, 0o600, true),
-        (65534, 65534, 0o600, true),
+    let folder = path.parent().unwrap();
+    for (owner, group, mode, (folder_group, folder_mode), replaced) in [
+        (1234, 4567, 0o664, PLAIN, true),
+        (1234, 4567, 0o644, PLAIN, false),
+        (1234, 4321, 0o664, PLAIN, false),
+        (1234, 4321, 0o666, PLAIN, false),
+        (1234, 4321, 0o664, (4321, 0o2777), true),
+        (1234, 4321, 0o644, (4321, 0o2777), false),
+        (1234, 4321, 0o664, (4567, 0o2777), false),
+        (65534, 4567, 0o600, PLAIN, true),
+        (65534, 65534, 0o600, PLAIN, true),
+        (65534, 4321, 0o664, PLAIN, false),
     ] {
+        chown(folder, None, Some(folder_group)).expect("this test needs to run as root");
+        fs::set_permissions(folder, fs::Permissions::from_mode(folder_mode)).unwrap();
         chown(&path, Some(owner), Some(group)).expect("this test needs to run as root");
         fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
         let before = school.read(DAY);
         let before_files = school.files();
-        let name = format!("{owner} {group} {mode:o}");
+        let name = format!("{owner} {group} {mode:o} {folder_group} {folder_mode:o}");
         let user = ["setpriv", "--reuid=65534", "--regid=65534", "--groups=4567"];
         let answer = school.post("save_menu").json(&save(&name)).under(&user).run();
         if replaced {
