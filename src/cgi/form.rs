@@ -149,53 +149,6 @@ fn plain(name: &str) -> Cow<'_, str> {
 mod tests {
     use super::*;
 
-    /// What php-cgi 8.2 showed as `$_GET`.
-    #[test]
-    fn names_are_interpreted_as_php_does() {
-        for (query, expected) in [
-            ("a%00b=1", r#"{"a":"1"}"#),
-            ("[a]=x", "{}"),
-            ("=x", "{}"),
-            ("a[b=1", r#"{"a_b":"1"}"#),
-            ("a[b][c=1", r#"{"a":{"b":"1"}}"#),
-            ("%20a.b=1", r#"{"a_b":"1"}"#),
-            ("a b[c d]=1", r#"{"a_b":{"c d":"1"}}"#),
-            ("a[b.c]=1", r#"{"a":{"b.c":"1"}}"#),
-            ("a[b]c[d]=1", r#"{"a":{"b":"1"}}"#),
-            ("a[]=1&a[]=2&a[x]=3", r#"{"a":{"0":"1","1":"2","x":"3"}}"#),
-            ("a[01]=1&a[]=2", r#"{"a":{"01":"1","0":"2"}}"#),
-            ("a[ ]=1&[b=2", r#"{"a":{"0":"1"}}"#),
-            ("a[b[c=1", r#"{"a_b_c":"1"}"#),
-            ("a[5]=1&a[]=2", r#"{"a":{"5":"1","6":"2"}}"#),
-            ("a=1&a[b]=2", r#"{"a":{"b":"2"}}"#),
-            ("a[b]=1&a=2", r#"{"a":"2"}"#),
-            ("a]=1", r#"{"a]":"1"}"#),
-            ("a[[b]=1", r#"{"a":{"[b":"1"}}"#),
-            ("&&a", r#"{"a":""}"#),
-            ("+a=1+2%2B%zz&a%5Bb%5D=3", r#"{"a":{"b":"3"}}"#),
-            ("b=1+2%2B%zz", r#"{"b":"1 2+%zz"}"#),
-            ("+__Host-a=1&. Host-b=1&_[Host-c=1&..Secure-d[]=1", r#"{"__Host-a":"1"}"#),
-            ("a[9223372036854775807]=1&a[]=2&a[][b]=3", r#"{"a":{"9223372036854775807":"1"}}"#),
-            ("a[9223372036854775808]=1&a[]=2", r#"{"a":{"9223372036854775808":"1","0":"2"}}"#),
-        ] {
-            let map = Form::from_body(query.as_bytes()).unwrap().nested();
-            let expected = Value::parse(expected.as_bytes()).unwrap();
-            assert_eq!(Value::Map(map), expected, "{query}");
-        }
-    }
-
-    #[test]
-    fn a_name_with_too_many_brackets_removes_its_base() {
-        for (brackets, ids) in [(64, [true, true]), (65, [false, true])] {
-            let text = format!("id=a&x=1&id{}=b", "[k]".repeat(brackets));
-            for (text, has_id) in [text.clone(), format!("{text}&id=c")].iter().zip(ids) {
-                let map = Form::from_body(text.as_bytes()).unwrap().nested();
-                assert_eq!(map.get("id").is_some(), has_id, "{text}");
-                assert!(map.get("x").is_some());
-            }
-        }
-    }
-
     #[test]
     fn pairs_after_the_first_thousand_are_dropped_from_a_query_and_refused_in_a_body() {
         for (before, is_kept) in

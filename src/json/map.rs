@@ -147,22 +147,3 @@ fn merge_duplicates(entries: Vec<(Key, Value)>) -> Vec<(Key, Value)> {
     entries.sort_by_key(|(index, _)| *index);
     entries.into_iter().map(|(_, entry)| entry).collect()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn last_duplicate_counts_at_the_position_of_the_first() {
-        for (count, distinct) in [(5, 3), (16, 10), (17, 10), (100, 40)] {
-            let entry = |n| (format!("k{}", n % distinct).into(), Value::Int(n));
-            let map = Map::from_entries((0..count).map(entry).collect());
-            let keys: Vec<&str> = map.iter().map(|(key, _)| key).collect();
-            assert_eq!(keys, (0..distinct).map(|n| format!("k{n}")).collect::<Vec<_>>());
-            for (n, (_, value)) in map.iter().enumerate() {
-                let last = (0..count).rfind(|i| i % distinct == n as i64).unwrap();
-                assert_eq!(*value, Value::Int(last));
-            }
-        }
-    }
-}
