@@ -12,7 +12,9 @@ use super::*;
 fn a_request_is_answered_and_the_connection_closed_unless_it_is_kept() {
     let service = Service::start(Limits::default());
     let mut client = service.client();
-    for body in ["first", "", "second"] {
+    // The answer to the long one has several records.
+    let long: String = (0..40_000).map(|n| format!("{n} ")).collect();
+    for body in ["first", "", &long, "second"] {
         assert_eq!(client.ask(true, &[], body.as_bytes()), answered(body));
     }
     assert_eq!(client.ask(false, &[], b"last"), answered("last"));
@@ -22,9 +24,28 @@ fn a_request_is_answered_and_the_connection_closed_unless_it_is_kept() {
 #[test]
 fn each_log_line_is_sent_as_a_record() {
     let service = Service::start(Limits::default());
-    let reply = service.client().ask(false, &[("DO", "log")], b"x");
-    assert_eq!(reply.stderr, ["one", "two"]);
-    assert_eq!(reply.stdout, "x");
+    for (command, body, records) in [
+        ("", "x", &[(STDOUT, &b"x"[..]), (STDOUT, b"")][..]),
+        ("log", "", &[(STDERR, b"one"), (STDERR, b"two"), (STDERR, b""), (STDOUT, b"")]),
+    ] {
+        let mut client = service.client();
+        client.send(request(false, &[("DO", command)], body.as_bytes()));
+        for &(kind, content) in records.iter().chain(&[(END, &[0; 8][..])]) {
+            assert_eq!(client.record(), Some((kind, content.to_vec())), "{command}");
+        }
+        client.is_at_end();
+    }
+}
+
+/// Recorded from nginx 1.22 with `fastcgi_keep_conn on`.
+#[test]
+fn requests_of_nginx_on_a_kept_connection_are_answered() {
+    let service = Service::start(Limits::default());
+    let mut client = service.client();
+    client.send(include_bytes!("../../fixtures/fastcgi/nginx-two-kept-requests"));
+    for body in ["", r#"{"id":"basal"}"#] {
+        assert_eq!(client.reply(), answered(body));
+    }
 }
 
 #[test]
@@ -169,8 +190,10 @@ fn a_client_that_reads_slowly_or_only_after_sending_does_not_delay_others() {
 fn an_abort_is_answered_and_a_closed_connection_is_released() {
     let service = Service::start(Limits { connections: 2, ..Limits::default() });
     let mut client = service.client();
-    client.send([begin(false), params(&[]), record(ABORT, b"")].concat());
+    client.send([begin(true), params(&[]), record(ABORT, b""), record(STDIN, b"")].concat());
     assert_eq!(client.reply(), answered(""));
+    assert_eq!(client.ask(false, &[], b"next"), answered("next"));
+    assert_eq!(service.handler.handled(), 1);
     for _ in 0..10 {
         let mut gone = service.client();
         gone.send(request(false, &[("DO", "large")], b""));
