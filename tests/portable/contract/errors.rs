@@ -150,17 +150,51 @@ fn writes_from_another_site_are_rejected() {
     let write = || school.post("rename_menu_type").json(&json!({"id": "basal", "label": "B"}));
     write().set("HTTP_SEC_FETCH_SITE", "cross-site").run().fails("FORBIDDEN");
     write().set("HTTP_SEC_FETCH_SITE", "same-site").run().fails("FORBIDDEN");
-    write().set("HTTP_ORIGIN", "http://evil.example").run().fails("FORBIDDEN");
-    write().set("HTTP_ORIGIN", "null").run().fails("FORBIDDEN");
-    write().set("HTTP_ORIGIN", "http://School.Example:80").run().ok();
-    write().set("HTTP_ORIGIN", "http://school.example:8080").run().fails("FORBIDDEN");
+    let from = |origin, host| write().set("HTTP_ORIGIN", origin).set("HTTP_HOST", host);
+    for (origin, host) in [
+        ("http://School.Example:80", "school.example"),
+        ("http://school.example", "School.example"),
+        ("https://school.example", "school.example:443"),
+        ("https://school.example", "school.example:80"),
+        ("http://school.example:443", "school.example:443"),
+        ("http://school.example:8080", "school.example:8080"),
+        ("http://[::1]:8080", "[::1]:8080"),
+        ("http://[::1]", "[::1]:80"),
+    ] {
+        println!("{origin} {host}");
+        from(origin, host).run().ok();
+    }
+    for (origin, host) in [
+        ("http://evil.example", "school.example"),
+        ("http://school.example.evil.example", "school.example"),
+        ("null", "school.example"),
+        ("null", "null"),
+        ("http://", ""),
+        ("http://school.example:8080", "school.example"),
+        ("http://school.example:443", "school.example"),
+        ("http://school.example:", "school.example"),
+        ("http://school.example:8080:80", "school.example:8080"),
+        ("http://school.example:8080:80", "school.example"),
+        ("http://school.example:80:80", "school.example:80"),
+        ("http://school.example", "school.example:x:80"),
+        ("http://[::1]", "[::2]"),
+    ] {
+        println!("{origin} {host}");
+        from(origin, host).run().fails("FORBIDDEN");
+        from(origin, host).set("HTTP_SEC_FETCH_SITE", "unknown").run().fails("FORBIDDEN");
+    }
     write().unset("HTTP_HOST").set("HTTP_ORIGIN", "http://school.example").run().ok();
     write().set("HTTP_SEC_FETCH_SITE", "same-origin").set("HTTP_ORIGIN", "http://x").run().ok();
     write().set("HTTP_SEC_FETCH_SITE", "none").run().ok();
     let trusting = write().set("COMEDOR_TRUSTED_ORIGINS", "https://a.example, https://B.example");
     let site = |site| trusting.clone().set("HTTP_SEC_FETCH_SITE", site);
-    site("cross-site").set("HTTP_ORIGIN", "https://b.example").run().ok();
-    site("cross-site").set("HTTP_ORIGIN", "http://b.example").run().fails("FORBIDDEN");
+    for origin in ["https://b.example", "https://B.example:443"] {
+        site("cross-site").set("HTTP_ORIGIN", origin).run().ok();
+    }
+    for origin in ["http://b.example", "http://b.example:443", "https://b.example:80"] {
+        site("cross-site").set("HTTP_ORIGIN", origin).run().fails("FORBIDDEN");
+        trusting.clone().set("HTTP_ORIGIN", origin).run().fails("FORBIDDEN");
+    }
     site("cross-site").run().fails("FORBIDDEN");
     // Cross-site reads are allowed: without CORS headers, the other page cannot see the answer.
     school.get("get_menu").set("HTTP_SEC_FETCH_SITE", "cross-site").run().ok();
