@@ -43,20 +43,10 @@ pub fn counted_by<T>(
 
 /// Waits up to `timeout` for a lock on `file`, which holds until the file is closed or unlocked.
 /// Returns whether it was taken; `false` at once if it may not wait.
-///
-/// fs2 is called by its full path, here and in [`release`]: `File` has methods of the same names.
 pub fn take(file: &File, kind: Kind, timeout: Duration) -> io::Result<bool> {
-    loop {
-        let attempt = match kind {
-            Kind::Shared => fs2::FileExt::try_lock_shared(file),
-            Kind::Exclusive => fs2::FileExt::try_lock_exclusive(file),
-        };
-        match attempt {
-            Ok(()) => return Ok(true),
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-            Err(error) => return Err(error),
-        }
+    match attempt(file, kind, false) {
+        Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+        attempt => return attempt.map(|()| true),
     }
     let metadata = file.metadata()?;
     let id = (metadata.dev(), metadata.ino());
@@ -67,15 +57,21 @@ pub fn take(file: &File, kind: Kind, timeout: Duration) -> io::Result<bool> {
     let deadline = Instant::now() + timeout;
     let _interruptions = Interruptions::after(timeout)?;
     loop {
-        let attempt = match kind {
-            Kind::Shared => fs2::FileExt::lock_shared(file),
-            Kind::Exclusive => fs2::FileExt::lock_exclusive(file),
-        };
-        match attempt {
+        match attempt(file, kind, true) {
             Err(error) if error.kind() != ErrorKind::Interrupted => return Err(error),
             Err(_) if Instant::now() < deadline => {}
             attempt => return Ok(attempt.is_ok()),
         }
+    }
+}
+
+/// Not as methods, here and in [`release`]: `File` has others of the same names.
+fn attempt(file: &File, kind: Kind, is_blocking: bool) -> io::Result<()> {
+    match (kind, is_blocking) {
+        (Kind::Shared, false) => fs2::FileExt::try_lock_shared(file),
+        (Kind::Shared, true) => fs2::FileExt::lock_shared(file),
+        (Kind::Exclusive, false) => fs2::FileExt::try_lock_exclusive(file),
+        (Kind::Exclusive, true) => fs2::FileExt::lock_exclusive(file),
     }
 }
 

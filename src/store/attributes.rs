@@ -22,16 +22,14 @@ pub struct Attributes(Vec<(Vec<u8>, Vec<u8>)>);
 
 impl Attributes {
     pub fn of(file: &File) -> io::Result<Attributes> {
+        let is_kept = |name: &Vec<u8>| {
+            name == ACL || name == b"security.selinux" || name.starts_with(b"user.")
+        };
         let mut kept = Vec::new();
-        for name in names(file)? {
-            let is_kept = name == ACL || name == b"security.selinux" || name.starts_with(b"user.");
-            if !is_kept {
-                continue;
-            }
+        for name in names(file)?.into_iter().filter(is_kept) {
             match value(file, &name) {
                 Ok(value) => kept.push((name, value)),
-                Err(Errno::NODATA) => {}
-                Err(error) if name == ACL => return Err(error.into()),
+                Err(error) if name == ACL && error != Errno::NODATA => return Err(error.into()),
                 Err(_) => {}
             }
         }
@@ -59,9 +57,9 @@ impl Attributes {
             if value(file, name).is_ok_and(|set| set == *kept) {
                 continue;
             }
-            match fsetxattr(file, name, kept, XattrFlags::empty()) {
-                Err(error) if name == ACL => return Err(error.into()),
-                _ => {}
+            let set = fsetxattr(file, name, kept, XattrFlags::empty());
+            if name == ACL {
+                set?;
             }
         }
         Ok(())

@@ -39,16 +39,13 @@ impl WriteLock {
                 }
                 locked => locked,
             };
-            match locked.map_err(Error::fault("open and lock", &path))? {
-                None => return Err(Error::Busy),
-                Some((file, metadata)) => {
-                    // Before anything is written: the leftovers that this writer would remove may be
-                    // the files of one with the other lock file.
-                    let lock = WriteLock { _file: file, metadata, path: path.clone() };
-                    if lock.is_held() {
-                        return Ok(lock);
-                    }
-                }
+            let locked = locked.map_err(Error::fault("open and lock", &path))?;
+            let (file, metadata) = locked.ok_or(Error::Busy)?;
+            // Before anything is written: the leftovers that this writer would remove may be the files
+            // of one with the other lock file.
+            let lock = WriteLock { _file: file, metadata, path: path.clone() };
+            if lock.is_held() {
+                return Ok(lock);
             }
         }
         Err(Error::Busy)

@@ -32,7 +32,6 @@ use crate::shared_file::{self, Fault};
 use data_file::Snapshot;
 use layout::{LOCK, TYPES, below};
 use lock::WriteLock;
-use replace::Attempt;
 
 /// The maximum number of retries of a change if the file was modified in the meantime, or if another
 /// client of a network file system deleted it or its folder.
@@ -52,6 +51,9 @@ pub enum Error {
     /// Another process is writing.
     #[error("busy")]
     Busy,
+    /// Another program modified the file before it was replaced.
+    #[error("modified")]
+    Modified,
 }
 
 impl Error {
@@ -67,8 +69,10 @@ impl Error {
         move |source| Error::Unflushed { operation, path: path.to_owned(), source }
     }
 
-    fn is_stale(&self) -> bool {
-        matches!(self, Error::Fault { source, .. } if source.is_stale())
+    /// Whether the file may be read and changed again.
+    fn is_passing(&self) -> bool {
+        matches!(self, Error::Modified)
+            || matches!(self, Error::Fault { source, .. } if source.is_stale())
     }
 
     fn unusable(path: &Path, why: impl Into<String>) -> Error {
@@ -79,7 +83,7 @@ impl Error {
 impl From<Error> for crate::error::Error {
     fn from(error: Error) -> crate::error::Error {
         match error {
-            Error::Busy => crate::error::Error::busy(),
+            Error::Busy | Error::Modified => crate::error::Error::busy(),
             Error::Unflushed { .. } => crate::error::Error::perhaps_stored(error.to_string()),
             Error::Fault { .. } | Error::Unusable { .. } => {
                 crate::error::Error::internal(error.to_string())
@@ -172,30 +176,27 @@ impl Aulario {
         // First without the lock: a change that is refused, or a file that must be read again, does
         // not delay other writers.
         change(&mut read_to_change(&path)?.0)?;
-        for attempt in 0..=RETRIES {
+        for _ in 0..RETRIES {
             match self.try_change(&path, names, &change) {
-                Ok(Some(outcome)) => return outcome,
-                Ok(None) => {}
-                Err(error) if error.is_stale() && attempt < RETRIES => {}
-                Err(error) => return Err(error.into()),
+                Err(error) if error.is_passing() => {}
+                outcome => return outcome?,
             }
         }
-        Err(Error::Busy.into())
+        self.try_change(&path, names, &change)?
     }
 
-    /// One attempt to change the document at `path`: the result of `change`, or `None` if another
-    /// program modified the file in the meantime.
+    /// One attempt to change the document at `path`: the result of `change`.
     fn try_change<D: Document, T, E>(
         &self,
         path: &Path,
         names: &[&str],
         change: impl Fn(&mut D) -> Result<T, E>,
-    ) -> Result<Option<Result<T, E>>, Error> {
+    ) -> Result<Result<T, E>, Error> {
         let lock = WriteLock::take(&self.folder, LOCK)?;
         let (mut document, snapshot) = read_to_change(path)?;
         let outcome = change(&mut document);
         if outcome.is_err() {
-            return Ok(Some(outcome));
+            return Ok(outcome);
         }
         let bytes = document.into_file().to_php();
         if bytes.len() as u64 > shared_file::MAX_SIZE {
@@ -204,8 +205,8 @@ impl Aulario {
         if snapshot.is_none() {
             data_file::make_folders(&self.folder, names)?;
         }
-        let replaced = replace::replace(path, &bytes, snapshot, &lock)?;
-        Ok((replaced == Attempt::Replaced).then_some(outcome))
+        replace::replace(path, &bytes, snapshot, &lock)?;
+        Ok(outcome)
     }
 }
 

@@ -34,23 +34,14 @@ use super::lock::{TIMEOUT, WriteLock};
 use super::{Error, RETRIES, layout};
 use crate::{lock, shared_file};
 
-/// The result of an attempt to replace a file.
-#[derive(Debug, PartialEq)]
-pub enum Attempt {
-    /// The file is replaced, and the change is on disk.
-    Replaced,
-    /// The file was modified in the meantime; it was not replaced.
-    Conflict,
-}
-
 /// Replaces the file at `path`, which was read as `snapshot`, with `content`; without a snapshot,
-/// creates it. The folder must exist.
+/// creates it. The folder must exist. After `Ok` the change is on disk.
 pub fn replace(
     path: &Path,
     content: &[u8],
     snapshot: Option<Snapshot>,
     lock: &WriteLock,
-) -> Result<Attempt, Error> {
+) -> Result<(), Error> {
     let mut temporary = Temporary::create(path, snapshot.as_ref())?;
     temporary.fill(content)?;
     match snapshot {
@@ -64,15 +55,13 @@ fn exchange(
     temporary: &Temporary,
     snapshot: Snapshot,
     lock: &WriteLock,
-) -> Result<Attempt, Error> {
-    let Some(lease) = Lease::take(&snapshot.file) else {
-        return Err(Error::Busy);
-    };
+) -> Result<(), Error> {
+    let lease = Lease::take(&snapshot.file).ok_or(Error::Busy)?;
     let is_unmodified =
         snapshot.is_at(path)? && snapshot.is_unmodified().map_err(Error::io("read again", path))?;
     let is_ours = lock.is_held() && temporary.is_at(&temporary.path);
     if !is_ours || !is_unmodified || lease.is_breaking() {
-        return Ok(Attempt::Conflict);
+        return Err(Error::Modified);
     }
     match renameat_with(CWD, &temporary.path, CWD, path, RenameFlags::EXCHANGE) {
         Ok(()) => {}
@@ -85,12 +74,12 @@ fn exchange(
             return settle(fs::rename(&temporary.path, path), path, temporary);
         }
         // The file was deleted, or its folder.
-        Err(Errno::NOENT) => return Ok(Attempt::Conflict),
+        Err(Errno::NOENT) => return Err(Error::Modified),
         Err(error) => return Err(Error::io("exchange with the new file", path)(error.into())),
     }
     // At once, before the flush: until the names are exchanged back, another page may save to the new
-    // file, and this save would be lost. An error in these checks counts as a conflict: the names can
-    // still be exchanged back.
+    // file, and this save would be lost. An error in these checks counts as a modification: the
+    // names can still be exchanged back.
     let is_ours = !lease.is_breaking()
         && temporary.is_at(path)
         && snapshot.is_at(&temporary.path).unwrap_or(false)
@@ -109,12 +98,12 @@ fn exchange(
         renameat_with(CWD, &temporary.path, CWD, path, RenameFlags::EXCHANGE)
             .map_err(|error| Error::unflushed("exchange back", path)(error.into()))?;
     }
-    Ok(Attempt::Conflict)
+    Err(Error::Modified)
 }
 
-fn put_new(path: &Path, temporary: &Temporary, lock: &WriteLock) -> Result<Attempt, Error> {
+fn put_new(path: &Path, temporary: &Temporary, lock: &WriteLock) -> Result<(), Error> {
     if !(lock.is_held() && temporary.is_at(&temporary.path)) {
-        return Ok(Attempt::Conflict);
+        return Err(Error::Modified);
     }
     let moved = match renameat_with(CWD, &temporary.path, CWD, path, RenameFlags::NOREPLACE) {
         // A file system without it, such as NFS.
@@ -126,11 +115,11 @@ fn put_new(path: &Path, temporary: &Temporary, lock: &WriteLock) -> Result<Attem
 
 /// The outcome of a rename or link to `path`. It may fail although the new file exists: an NFS client
 /// repeats a request that was not answered.
-fn settle(moved: io::Result<()>, path: &Path, temporary: &Temporary) -> Result<Attempt, Error> {
+fn settle(moved: io::Result<()>, path: &Path, temporary: &Temporary) -> Result<(), Error> {
     match moved {
         Err(error) if !temporary.is_at(path) => match error.kind() {
             // The folder, or the temporary file, was deleted; or another writer created the file.
-            ErrorKind::NotFound | ErrorKind::AlreadyExists => Ok(Attempt::Conflict),
+            ErrorKind::NotFound | ErrorKind::AlreadyExists => Err(Error::Modified),
             _ => Err(Error::io("rename to", path)(error)),
         },
         _ => flush(path),
@@ -138,9 +127,8 @@ fn settle(moved: io::Result<()>, path: &Path, temporary: &Temporary) -> Result<A
 }
 
 /// Flushes the folder of `path`, so that a replacement survives a power cut.
-fn flush(path: &Path) -> Result<Attempt, Error> {
-    flush_parent(path).map_err(Error::unflushed("flush the folder", path))?;
-    Ok(Attempt::Replaced)
+fn flush(path: &Path) -> Result<(), Error> {
+    flush_parent(path).map_err(Error::unflushed("flush the folder", path))
 }
 
 /// The new file under its temporary name. It is on the same file system as the file that it replaces.
@@ -159,20 +147,18 @@ impl Temporary {
         // The mode of the old file is set after the owner.
         let mode = if snapshot.is_some() { 0o600 } else { 0o666 };
         let create = || OpenOptions::new().write(true).create_new(true).mode(mode).open(&temporary);
-        let is_existing = |created: &io::Result<File>| {
-            created.as_ref().is_err_and(|error| error.kind() == ErrorKind::AlreadyExists)
-        };
-        let mut created = create();
-        for _ in 0..RETRIES {
-            if is_existing(&created) {
-                remove_leftover(&temporary, path)?;
-                created = create();
+        let mut retries = 0;
+        let file = loop {
+            match create() {
+                Err(error) if error.kind() != ErrorKind::AlreadyExists => {
+                    return Err(Error::io("create", &temporary)(error));
+                }
+                Ok(file) => break file,
+                Err(_) if retries == RETRIES => return Err(Error::Busy),
+                Err(_) => remove_leftover(&temporary, path)?,
             }
-        }
-        if is_existing(&created) {
-            return Err(Error::Busy);
-        }
-        let file = created.map_err(Error::io("create", &temporary))?;
+            retries += 1;
+        };
         let created = file.metadata().map_err(Error::io("stat", &temporary))?;
         let temporary = Temporary { path: temporary, file, created };
         // If this fails, another writer takes the file for a leftover and removes it, which is noticed
