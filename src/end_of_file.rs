@@ -17,7 +17,7 @@ use rustix::process::{PidfdFlags, getpid, pidfd_open};
 
 use crate::cgi::Variables;
 use crate::config::Config;
-use crate::ffi::{Fork, fork};
+use crate::ffi::run_in_child;
 
 /// Whether the request came through Apache and the setting is on. Under other servers the fork
 /// would only cost time.
@@ -31,9 +31,8 @@ pub fn hold_back() {
     // Opened before the fork: afterwards, the process id could belong to another process.
     let Ok(parent) = pidfd_open(getpid(), PidfdFlags::empty()) else { return };
     // This process has one thread.
-    if let Ok(Fork::Child) = fork() {
+    run_in_child(|| {
         let mut gone = [PollFd::new(&parent, PollFlags::IN)];
         while let Err(Errno::INTR) = poll(&mut gone, None) {}
-        std::process::exit(0);
-    }
+    });
 }

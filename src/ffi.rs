@@ -9,7 +9,7 @@ use std::io;
 use std::mem::{MaybeUninit, forget};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::panic::catch_unwind;
-use std::process::abort;
+use std::process::{abort, exit};
 use std::ptr::{copy_nonoverlapping, null_mut};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -163,9 +163,12 @@ pub fn environment() -> impl Iterator<Item = (&'static [u8], &'static [u8])> {
 /// `argv` must be the second argument of `main`.
 #[doc(hidden)]
 pub unsafe fn start(argv: *const *const c_char, run: fn(Strings) -> u8) -> i32 {
-    // A write to a closed pipe fails with EPIPE; the default ends the process.
-    // SAFETY: SIG_IGN runs no code in a signal handler.
-    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
+    // A write to a closed pipe fails with EPIPE, and one beyond the file size limit (RLIMIT_FSIZE) with
+    // EFBIG; the default ends the process (signal(7)).
+    for signal in [libc::SIGPIPE, libc::SIGXFSZ] {
+        // SAFETY: SIG_IGN runs no code in a signal handler.
+        unsafe { libc::signal(signal, libc::SIG_IGN) };
+    }
     open_standard_streams();
     catch_unwind(|| run(Strings(argv))).unwrap_or(101).into()
 }
@@ -186,28 +189,14 @@ fn open_standard_streams() {
     }
 }
 
-/// Whether this process is the child of [`fork`].
-#[derive(Debug, PartialEq)]
-pub enum Fork {
-    Parent,
-    Child,
-}
-
-/// fork(2). The caller must be the only thread of the process.
-pub fn fork() -> io::Result<Fork> {
+/// Runs `run` in a child process (fork(2)), which exits after it. The caller must be the only thread of
+/// the process.
+pub fn run_in_child(run: impl FnOnce()) {
     // SAFETY: with a single thread, the child is a complete copy.
-    match unsafe { libc::fork() } {
-        -1 => Err(io::Error::last_os_error()),
-        0 => Ok(Fork::Child),
-        _ => Ok(Fork::Parent),
+    if unsafe { libc::fork() } == 0 {
+        run();
+        exit(0);
     }
-}
-
-/// Makes a write beyond the file size limit (`RLIMIT_FSIZE`) fail with EFBIG; the default ends the
-/// process with SIGXFSZ (signal(7)).
-pub fn ignore_file_size_signal() {
-    // SAFETY: SIG_IGN runs no code in a signal handler.
-    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
 }
 
 /// Blocks SIGTERM, which stops a service, and SIGUSR1, which web servers send to restart one. Returns

@@ -35,7 +35,7 @@ use caller::Caller;
 use cgi::{Cors, Output, Request, Response, Variables, body, input, origin};
 use config::Config;
 use error::Error;
-pub use ffi::{Allocator, Strings, block_stop_signals, ignore_file_size_signal, start};
+pub use ffi::{Allocator, Strings, block_stop_signals, start};
 use store::Aulario;
 
 /// For the differential tests, which compare these with PHP.

@@ -46,7 +46,6 @@ fn run(arguments: Strings) -> u8 {
 /// Serves FastCGI until SIGTERM or SIGUSR1.
 #[cold]
 fn serve_fastcgi(socket: Socket) -> u8 {
-    comedor::ignore_file_size_signal();
     let limits = Limits { body: MAX_BODY as usize, ..Limits::default() };
     let served = comedor::block_stop_signals()
         .and_then(|stop| fastcgi::serve(socket, &Responder::default(), &limits, stop));
@@ -70,7 +69,6 @@ fn answer_cgi(variables: &Variables) -> u8 {
         respond(&comedor::refuse(&Variables::of_process(), error));
         exit(0);
     }));
-    comedor::ignore_file_size_signal();
     let mut body = input::limited(variables, StandardInput);
     let config = Config::load();
     respond(&comedor::answer(&config, variables, &mut body));
