@@ -78,13 +78,9 @@ fn drain_rest(input: &mut Take<impl Read>) {
     let started = Instant::now();
     while input.limit() > 0 && started.elapsed() < DRAIN_TIMEOUT {
         let mut stdin = [PollFd::from_borrowed_fd(stdin(), PollFlags::IN)];
-        match poll(&mut stdin, Some(&DRAIN_IDLE_TIMEOUT)) {
-            Ok(1..) => {}
-            _ => return,
-        }
-        match input.read(&mut [0; 8192]) {
-            Ok(1..) => {}
-            _ => return,
+        let is_ready = matches!(poll(&mut stdin, Some(&DRAIN_IDLE_TIMEOUT)), Ok(1..));
+        if !is_ready || !matches!(input.read(&mut [0; 8192]), Ok(1..)) {
+            return;
         }
     }
 }

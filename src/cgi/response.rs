@@ -7,15 +7,10 @@ use crate::log;
 
 /// The output for a request with `method`: the response, and the cause of an error.
 pub(crate) fn output(answer: Result<Response, Error>, method: Method, cors: &Cors) -> Output {
-    let (response, stderr) = match answer {
-        Ok(response) => (response, None),
-        Err(error) => {
-            let line = error.cause.as_deref().map(log::line);
-            (error.into(), line)
-        }
-    };
-    let stdout = response.to_bytes(method == Method::Head, cors);
-    Output { stdout, stderr: stderr.unwrap_or_default().into_bytes() }
+    let cause = answer.as_ref().err().and_then(|error| error.cause.as_deref());
+    let stderr = cause.map(log::line).unwrap_or_default().into_bytes();
+    let response = answer.unwrap_or_else(Response::from);
+    Output { stdout: response.to_bytes(method == Method::Head, cors), stderr }
 }
 
 /// Status, headers and a JSON body, or the answer to a preflight request, which has none.

@@ -37,20 +37,23 @@ impl Map {
     /// A map of `entries`, which may have duplicate keys. As in a PHP array, the last value counts,
     /// at the position of the first.
     pub fn from_entries(entries: Vec<(Key, Value)>) -> Map {
-        if entries.len() > FEW {
-            return Map(merge_duplicates(entries));
-        }
         let is_unique = |(index, (key, _)): (usize, &(Key, Value))| {
             entries[..index].iter().all(|(earlier, _)| earlier != key)
         };
-        if entries.iter().enumerate().all(is_unique) {
+        if entries.len() <= FEW && entries.iter().enumerate().all(is_unique) {
             return Map(entries);
         }
-        let mut map = Map::new();
-        for (key, value) in entries {
-            map.set(key, value);
-        }
-        map
+        let mut entries: Vec<_> = entries.into_iter().enumerate().collect();
+        entries.sort_by(|(_, (a, _)), (_, (b, _))| a.cmp(b));
+        entries.dedup_by(|(_, later), (_, first)| {
+            let is_duplicate = later.0 == first.0;
+            if is_duplicate {
+                mem::swap(&mut later.1, &mut first.1);
+            }
+            is_duplicate
+        });
+        entries.sort_by_key(|(index, _)| *index);
+        Map(entries.into_iter().map(|(_, entry)| entry).collect())
     }
 
     pub fn len(&self) -> usize {
@@ -132,18 +135,4 @@ impl From<Vec<Value>> for Map {
         let keyed = list.into_iter().enumerate();
         Map(keyed.map(|(index, value)| (index.to_string().into(), value)).collect())
     }
-}
-
-fn merge_duplicates(entries: Vec<(Key, Value)>) -> Vec<(Key, Value)> {
-    let mut entries: Vec<_> = entries.into_iter().enumerate().collect();
-    entries.sort_by(|(_, (a, _)), (_, (b, _))| a.cmp(b));
-    entries.dedup_by(|(_, later), (_, first)| {
-        let is_duplicate = later.0 == first.0;
-        if is_duplicate {
-            mem::swap(&mut later.1, &mut first.1);
-        }
-        is_duplicate
-    });
-    entries.sort_by_key(|(index, _)| *index);
-    entries.into_iter().map(|(_, entry)| entry).collect()
 }
