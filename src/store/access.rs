@@ -72,17 +72,17 @@ pub fn of_replacement(
         return Some(old);
     }
     let grants = |granted: u32, had: u32| had & READ_AND_WRITE & !granted == 0;
-    let (owner_had, group_had) = (old.mode >> 6, acl.own_group());
+    let (owner_had, group_had) = (old.mode >> 6, acl.own_group);
 
     let created_gid = if folder.mode & SETGID != 0 { folder.gid } else { user.gid };
     let keeps_group = old.gid == created_gid || user.is_member(old.gid);
     let group_keeps_access =
-        keeps_group || acl.group(old.gid).is_some_and(|granted| grants(granted, group_had));
-    let owner_keeps_access = match acl.user(old.uid) {
+        keeps_group || acl.groups.get(&old.gid).is_some_and(|&granted| grants(granted, group_had));
+    let owner_keeps_access = match acl.users.get(&old.uid) {
         _ if old.uid == user.uid => true,
         // As the new owner, `user` has what the old one had.
         _ if owner_had & WRITE == 0 => false,
-        Some(granted) => grants(granted, owner_had),
+        Some(&granted) => grants(granted, owner_had),
         None => group_had & WRITE != 0,
     };
     let gid = if keeps_group { old.gid } else { created_gid };

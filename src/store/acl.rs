@@ -1,23 +1,23 @@
 //! Access control lists (acl(5)), in the form of Linux's attribute (`linux/posix_acl_xattr.h`).
 
-/// What an access control list grants to others than the owner of a file. Permissions are those of a
-/// digit of a mode: 4 read, 2 write, 1 execute.
+use std::collections::BTreeMap;
+
+/// What an access control list grants to others than the owner of a file, under its mask. Permissions
+/// are those of a digit of a mode: 4 read, 2 write, 1 execute.
 #[derive(Debug, PartialEq)]
 pub struct Acl {
-    /// The named users
-    pub users: Vec<(u32, u32)>,
-    /// The named groups
-    pub groups: Vec<(u32, u32)>,
-    /// The file's own group
-    pub group: u32,
-    /// The maximum for named users and all groups
-    pub mask: u32,
+    /// Those of the named users. No entry of a group counts for them
+    pub users: BTreeMap<u32, u32>,
+    /// Those of the named groups
+    pub groups: BTreeMap<u32, u32>,
+    /// Those of the file's own group
+    pub own_group: u32,
 }
 
 impl Acl {
     /// A file without a list: the mode says what its group may do.
     pub fn of_mode(mode: u32) -> Acl {
-        Acl { users: Vec::new(), groups: Vec::new(), group: mode >> 3 & 7, mask: 7 }
+        Acl { users: BTreeMap::new(), groups: BTreeMap::new(), own_group: mode >> 3 & 7 }
     }
 
     /// `None` if the value is malformed, or of another version.
@@ -30,41 +30,22 @@ impl Acl {
         const MASK: u16 = 0x10;
         const OTHER: u16 = 0x20;
         let (entries, rest) = value.strip_prefix(&VERSION)?.as_chunks::<8>();
-        let (mut users, mut groups) = (Vec::new(), Vec::new());
-        let (mut group, mut mask) = (None, 7);
+        let (mut users, mut groups) = (BTreeMap::new(), BTreeMap::new());
+        let (mut own_group, mut mask) = (None, 7);
         for &[tag0, tag1, low, high, ref id @ ..] in entries {
             let id = u32::from_le_bytes(*id);
             let permissions = u16::from_le_bytes([low, high]).into();
             match u16::from_le_bytes([tag0, tag1]) {
-                USER => users.push((id, permissions)),
-                GROUP => groups.push((id, permissions)),
-                OWN_GROUP => group = Some(permissions),
+                USER => _ = users.insert(id, permissions),
+                GROUP => _ = groups.insert(id, permissions),
+                OWN_GROUP => own_group = Some(permissions),
                 MASK => mask = permissions,
                 OWNER | OTHER => {}
                 _ => return None,
             }
         }
-        rest.is_empty().then_some(Acl { users, groups, group: group?, mask })
-    }
-
-    /// What the file's own group may do.
-    pub fn own_group(&self) -> u32 {
-        self.group & self.mask
-    }
-
-    /// What the user may do, if the list names this user. Then no entry of a group counts.
-    pub fn user(&self, uid: u32) -> Option<u32> {
-        self.named(&self.users, uid)
-    }
-
-    /// What the entry of the group grants, if the list names this group.
-    pub fn group(&self, gid: u32) -> Option<u32> {
-        self.named(&self.groups, gid)
-    }
-
-    fn named(&self, entries: &[(u32, u32)], id: u32) -> Option<u32> {
-        let (_, permissions) = entries.iter().find(|(named, _)| *named == id)?;
-        Some(permissions & self.mask)
+        users.values_mut().chain(groups.values_mut()).for_each(|permissions| *permissions &= mask);
+        rest.is_empty().then_some(Acl { users, groups, own_group: own_group? & mask })
     }
 }
 
