@@ -45,18 +45,15 @@ pub fn of_setting(text: &str) -> Option<String> {
     let origin = normal(text)?;
     let (scheme, site) = origin.split_once("://")?;
     let (host, port) = host_and_port(site);
-    let host = match host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
-        Some(address) => serialized(address.parse().ok()?),
-        None if is_name(host) => host.to_owned(),
-        None => return None,
-    };
     // A browser drops leading zeros, and then a default port.
-    let port = match port {
-        Some(port) if port.starts_with('0') || port.parse::<u16>().is_err() => return None,
-        Some(port) => format!(":{port}"),
-        None => String::new(),
-    };
-    matches!(scheme, "http" | "https").then(|| format!("{scheme}://{host}{port}"))
+    let is_port = |port: &str| !port.starts_with('0') && port.parse::<u16>().is_ok();
+    if !matches!(scheme, "http" | "https") || !port.is_none_or(is_port) {
+        return None;
+    }
+    match host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
+        Some(address) => Some(origin.replace(host, &serialized(address.parse().ok()?))),
+        None => is_name(host).then(|| origin.clone()),
+    }
 }
 
 /// Whether a browser sends `host` as it is. One that "ends in a number" (URL standard) is an IPv4
