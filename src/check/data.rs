@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rustix::fs::{Access, access as may_access};
 
-use super::reach::try_to_write;
+use super::reach::{entries, try_to_write};
 use super::report::{Level, Report, counted};
 use super::user::{User, is_within, quoted};
 use crate::model::{Day, Document, Id, MenuTypes};
@@ -51,8 +51,8 @@ impl Survey<'_> {
             return self.add(Level::Warning, centre, not_an_id("session"));
         };
         let folder = layout::aularios(centre);
-        let entries = self.list(&folder).unwrap_or_default();
-        let (folders, files): (Vec<_>, Vec<_>) = entries.into_iter().partition(|p| p.is_dir());
+        let entries = self.list(&folder).into_iter();
+        let (folders, files): (Vec<_>, Vec<_>) = entries.partition(|path| path.is_dir());
         // `None` if the configuration is damaged
         let mut aularios = BTreeMap::new();
         for path in &files {
@@ -114,8 +114,11 @@ impl Survey<'_> {
         let absence = "the three default types apply, and menus of other types are not shown until \
                        the file is back";
         let known = self.document::<MenuTypes>(&types, absence);
-        if let Some(known) = &known {
-            self.types(&types, known);
+        let useless =
+            |known: &MenuTypes| known.entries() - known.ids().collect::<BTreeSet<_>>().len();
+        if let Some(count @ 1..) = known.as_ref().map(useless) {
+            let text = "menu types without a usable id, or with the id of an earlier one";
+            self.add(Level::Warning, &types, format!("{text}: {count}"));
         }
         let mut unknown: BTreeMap<String, usize> = BTreeMap::new();
         for month in self.changeable_folders(&folder.join(layout::MONTHS)) {
@@ -168,8 +171,7 @@ impl Survey<'_> {
     }
 
     fn folders(&mut self, folder: &Path) -> Vec<PathBuf> {
-        let entries = self.list(folder).unwrap_or_default();
-        entries.into_iter().filter(|path| path.is_dir()).collect()
+        self.list(folder).into_iter().filter(|path| path.is_dir()).collect()
     }
 
     /// One finding with one command for all files and folders of an aulario without access
@@ -186,15 +188,6 @@ impl Survey<'_> {
         let fix = is_within(folder, self.data_dir)
             .then(|| format!("sudo chgrp -R {group} {path} && sudo chmod -R g+rwX {path}"));
         self.report.add_with_fix(Level::Error, folder.display(), text, fix);
-    }
-
-    fn types(&mut self, path: &Path, types: &MenuTypes) {
-        let ids: BTreeSet<&str> = types.ids().collect();
-        let useless = types.entries() - ids.len();
-        if useless > 0 {
-            let text = "without a usable id, or with the id of an earlier one";
-            self.add(Level::Warning, path, format!("menu types {text}: {useless}"));
-        }
     }
 
     /// Checks the folder of a day and reads its menus.
@@ -235,38 +228,32 @@ impl Survey<'_> {
     }
 
     /// The entries of `folder`, sorted, without temporary files; those of killed writers are reported.
-    /// Empty if the folder does not exist, `None` if it cannot be listed.
-    fn list(&mut self, folder: &Path) -> Option<Vec<PathBuf>> {
-        match fs::read_dir(folder) {
-            Ok(entries) => {
-                let mut paths: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
-                paths.sort();
-                // A writer creates no folders under such names.
-                let is_temporary =
-                    |path: &PathBuf| layout::is_temporary(&name(path)) && !path.is_dir();
-                let (leftovers, paths): (Vec<_>, Vec<_>) =
-                    paths.into_iter().partition(is_temporary);
-                for path in leftovers.iter().filter(|path| !is_new(path)) {
-                    let text = "was left by a process that was killed, and can be removed";
-                    let fix = format!("sudo rm {}", quoted(path));
-                    self.report.add_with_fix(Level::Warning, path.display(), text, fix);
-                }
-                Some(paths)
-            }
-            Err(error) if error.kind() == ErrorKind::NotFound => Some(Vec::new()),
-            Err(error) => {
-                let name = &self.user.name;
-                // A request opens the files in it by their names.
-                let (level, effect) = match may_access(folder, Access::EXEC_OK) {
-                    Ok(()) => (Level::Warning, "so it is not checked"),
-                    Err(_) => (Level::Error, "nor open files in it, so requests fail"),
-                };
-                let text = format!("{name} cannot list this folder ({error}), {effect}");
-                let fix = self.user.grant(folder, "rx", self.data_dir);
-                self.report.add_with_fix(level, folder.display(), text, fix);
-                None
-            }
+    fn list(&mut self, folder: &Path) -> Vec<PathBuf> {
+        if let Err(error) = fs::read_dir(folder)
+            && error.kind() != ErrorKind::NotFound
+        {
+            let name = &self.user.name;
+            // A request opens the files in it by their names.
+            let (level, effect) = match may_access(folder, Access::EXEC_OK) {
+                Ok(()) => (Level::Warning, "so it is not checked"),
+                Err(_) => (Level::Error, "nor open files in it, so requests fail"),
+            };
+            let text = format!("{name} cannot list this folder ({error}), {effect}");
+            let fix = self.user.grant(folder, "rx", self.data_dir);
+            self.report.add_with_fix(level, folder.display(), text, fix);
         }
+        let mut paths = entries(folder);
+        paths.retain(|path| {
+            // A writer creates no folders under such names.
+            let is_temporary = layout::is_temporary(&name(path)) && !path.is_dir();
+            if is_temporary && !is_new(path) {
+                let text = "was left by a process that was killed, and can be removed";
+                let fix = format!("sudo rm {}", quoted(path));
+                self.report.add_with_fix(Level::Warning, path.display(), text, fix);
+            }
+            !is_temporary
+        });
+        paths
     }
 
     /// Reports a file that cannot be used. `absence` is the effect of moving it away, which is never the

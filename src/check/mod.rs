@@ -35,9 +35,9 @@ pub enum Subject {
 
 /// Checks `subject`; returns the findings, as JSON or as lines, and the exit status.
 pub fn run(subject: Subject, as_json: bool) -> (String, u8) {
-    let mut report = Report::new(as_json);
+    let mut report = Report::new();
     check(subject, &mut report);
-    report.finish()
+    report.finish(as_json)
 }
 
 fn check(subject: Subject, report: &mut Report) {

@@ -41,15 +41,13 @@ struct Finding {
 /// Collects findings and prints them.
 #[derive(Debug)]
 pub struct Report {
-    as_json: bool,
     findings: Vec<Finding>,
     is_in_container: bool,
 }
 
 impl Report {
-    /// A report on standard output: lines, or one JSON document.
-    pub fn new(as_json: bool) -> Report {
-        Report { as_json, findings: Vec::new(), is_in_container: is_in_container() }
+    pub fn new() -> Report {
+        Report { findings: Vec::new(), is_in_container: is_in_container() }
     }
 
     /// Adds a finding about a setting, a path or another subject.
@@ -76,7 +74,7 @@ impl Report {
 
     /// The findings and a summary, or the JSON document, and the exit status: 0 no problem, 1 warnings,
     /// 2 errors.
-    pub fn finish(self) -> (String, u8) {
+    pub fn finish(self, as_json: bool) -> (String, u8) {
         let count = |level| self.findings.iter().filter(|finding| finding.level == level).count();
         let (errors, warnings) = (count(Level::Error), count(Level::Warning));
         let status = match (errors, warnings) {
@@ -84,7 +82,7 @@ impl Report {
             (0, _) => 1,
             _ => 2,
         };
-        if self.as_json {
+        if as_json {
             let findings = self.findings.into_iter().map(Finding::into_json).collect();
             let document = Value::Map(Map::from([
                 ("status", Value::Int(status.into())),

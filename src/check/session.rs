@@ -1,7 +1,6 @@
 //! Checks sessions. Of one: whether it is found, its centre, aularios and permissions. Prints no other
 //! content of it.
 
-use std::collections::BTreeSet;
 use std::io::{self, BufRead, IsTerminal, Read, Write};
 
 use rustix::fs::OFlags;
@@ -40,9 +39,13 @@ pub fn check(config: &Config, settings: &Settings, report: &mut Report) {
             return add(Level::Error, &text);
         }
     };
-    let caller = match Caller::identify(&session, config) {
-        Ok(caller) => caller,
-        Err(_) => return add(Level::Error, &not_a_caller(&session, config)),
+    if !caller::is_logged_in(&session) {
+        let text = "the user is not logged in: $_SESSION['auth_ok'] is not true";
+        return add(Level::Error, text);
+    }
+    let Ok(caller) = Caller::identify(&session, config) else {
+        let text = no_centre("the session has no", config, &caller::services(&session));
+        return add(Level::Error, &text);
     };
     add(Level::Ok, &format!("the session exists; the browser must send it in the cookie {name}"));
     add(Level::Ok, &format!("the centre is {}", caller.centro.as_str()));
@@ -83,25 +86,15 @@ fn read_line(cookie: &str) -> io::Result<String> {
     Ok(line)
 }
 
-/// Why a session has no logged-in user or no centre.
-fn not_a_caller(session: &Session, config: &Config) -> String {
-    if !caller::is_logged_in(session) {
-        return "the user is not logged in: $_SESSION['auth_ok'] is not true".to_owned();
-    }
+/// That there is no centre under COMEDOR_SERVICE, but there are some under `services`. `subject` is who
+/// lacks it.
+fn no_centre(subject: &str, config: &Config, services: &[String]) -> String {
     let service = config.service.as_str();
-    format!(
-        "the session has no centre under `{service}` (COMEDOR_SERVICE), in \
-         $_SESSION['auth_data']['{service}']['centro']{}",
-        instead(&caller::services(session))
-    )
-}
-
-/// What to do if sessions have centres under these services, and not under COMEDOR_SERVICE.
-fn instead(services: &[String]) -> String {
-    match services {
-        [] => ", and under no other service".to_owned(),
-        others => format!(", but under `{}`: set COMEDOR_SERVICE accordingly", others.join("`, `")),
-    }
+    let instead = match services {
+        [] => "and under no other service".to_owned(),
+        others => format!("but under `{}`: set COMEDOR_SERVICE accordingly", others.join("`, `")),
+    };
+    format!("{subject} centre under `{service}` (COMEDOR_SERVICE), {instead}")
 }
 
 /// Warns if the session files have centres, and none under COMEDOR_SERVICE.
@@ -117,14 +110,10 @@ pub fn check_service(config: &Config, folder: &SessionFolder, report: &mut Repor
             Session::decode(shared_file::read(&file).ok()?.0, config.session.format).ok()?;
         Some(caller::services(&session))
     });
-    let services: BTreeSet<String> = services.flatten().collect();
-    let service = config.service.as_str();
-    if !services.is_empty() && !services.contains(service) {
-        let services: Vec<_> = services.into_iter().collect();
-        let text = format!(
-            "no session has a centre under `{service}` (COMEDOR_SERVICE){}",
-            instead(&services)
-        );
-        report.add(Level::Warning, about, text);
+    let mut services: Vec<String> = services.flatten().collect();
+    services.sort();
+    services.dedup();
+    if !services.is_empty() && !services.iter().any(|name| name == config.service.as_str()) {
+        report.add(Level::Warning, about, no_centre("no session has a", config, &services));
     }
 }
