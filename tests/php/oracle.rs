@@ -277,37 +277,12 @@ fn json_text() -> impl Strategy<Value = String> {
 
 /// JSON that generated text rarely has: keys of lists, escapes, numbers at the limits, what is refused.
 const JSON: &[&str] = &[
-    "1.0",
-    "-0.0",
-    "1e2",
-    "0.0001",
-    "0.00001",
-    "1.5e-5",
-    "1e16",
-    "1e17",
-    "1.5e300",
-    "5e-324",
-    "123456789012345678",
-    "9223372036854775807",
-    "9223372036854775808",
-    "-9223372036854775809",
-    "0.1",
-    "-12.50",
-    "692298717322660.2",
-    "1.2345678901234567e16",
-    "{}",
-    r#"{"0":1,"1":{}}"#,
-    r#"{"1":1}"#,
-    r#"{"00":1}"#,
-    r#"{"a":1,"b":2,"a":3}"#,
-    r#""\ud83d\ude00""#,
-    r#""\ud800""#,
-    r#""a/b\\\"\u0000\u001F\b\f\n\r\t\u2028x\u2029\u007f\u00e9""#,
-    "",
-    "\u{feff}[]",
-    "[1,]",
-    "[] x",
-    r#"{"a":1"#,
+    "1.0", "-0.0", "1e2", "0.0001", "0.00001", "1.5e-5", "1e16", "1e17", "1.5e300", "5e-324",
+    "123456789012345678", "9223372036854775807", "9223372036854775808", "-9223372036854775809",
+    "0.1", "-12.50", "692298717322660.2", "1.2345678901234567e16", "{}", r#"{"0":1,"1":{}}"#,
+    r#"{"1":1}"#, r#"{"00":1}"#, r#"{"a":1,"b":2,"a":3}"#, r#""\ud83d\ude00""#, r#""\ud800""#,
+    r#""a/b\\\"\u0000\u001F\b\f\n\r\t""#, r#""\u2028x\u2029\u007f\u00e9""#, "", "\u{feff}[]",
+    "[1,]", "[] x", r#"{"a":1"#,
 ];
 
 #[test]
@@ -362,20 +337,10 @@ fn json_is_rewritten_byte_for_byte_as_by_php() {
 #[test]
 fn floats_are_converted_to_text_as_by_php() {
     let named = [
-        1e25,
-        1e14,
-        1e13,
-        123456789012345678.0,
-        0.1 + 0.2,
-        1e-5,
-        0.0001,
-        -0.0,
-        -1.5,
-        99999999999999.9,
-        5e-324,
-        f64::INFINITY,
-        f64::NEG_INFINITY,
+        "1e25", "1e14", "1e13", "123456789012345678", "0.30000000000000004", "1e-5", "0.0001",
+        "-0", "-1.5", "99999999999999.9", "5e-324", "inf", "-inf",
     ];
+    let named = named.map(|text| text.parse::<f64>().unwrap());
     let any_float = any::<f64>().prop_filter("JSON has no NaN", |float| !float.is_nan());
     let floats: Vec<f64> = named.into_iter().chain(cases(any_float)).collect();
     let code = "while (($line = fgets(STDIN)) !== false) {
@@ -390,30 +355,11 @@ fn floats_are_converted_to_text_as_by_php() {
 /// Forms that generated text rarely is: ends of names and brackets, indices at the limits, prefixes of
 /// cookies.
 const FORMS: &[&str] = &[
-    "a%00b=1",
-    "[a]=x",
-    "=x",
-    "a[b=1",
-    "a[b][c=1",
-    "%20a.b=1",
-    "a b[c d]=1",
-    "a[b.c]=1",
-    "a[b]c[d]=1",
-    "a[]=1&a[]=2&a[x]=3",
-    "a[01]=1&a[]=2",
-    "a[ ]=1&[b=2",
-    "a[b[c=1",
-    "a[5]=1&a[]=2",
-    "a=1&a[b]=2",
-    "a[b]=1&a=2",
-    "a]=1",
-    "a[[b]=1",
-    "&&a",
-    "+a=1+2%2B%zz&a%5Bb%5D=3",
-    "b=1+2%2B%zz",
-    "+__Host-a=1&. Host-b=1&_[Host-c=1&..Secure-d[]=1",
-    "a[9223372036854775807]=1&a[]=2&a[][b]=3",
-    "a[9223372036854775808]=1&a[]=2",
+    "a%00b=1", "[a]=x", "=x", "a[b=1", "a[b][c=1", "%20a.b=1", "a b[c d]=1", "a[b.c]=1",
+    "a[b]c[d]=1", "a[]=1&a[]=2&a[x]=3", "a[01]=1&a[]=2", "a[ ]=1&[b=2", "a[b[c=1", "a[5]=1&a[]=2",
+    "a=1&a[b]=2", "a[b]=1&a=2", "a]=1", "a[[b]=1", "&&a", "+a=1+2%2B%zz&a%5Bb%5D=3", "b=1+2%2B%zz",
+    "+__Host-a=1", ". Host-b=1", "_[Host-c=1", "..Secure-d[]=1", "a[9223372036854775807]=1&a[]=2",
+    "a[9223372036854775807]=1&a[][b]=3", "a[9223372036854775808]=1&a[]=2",
 ];
 
 #[test]
