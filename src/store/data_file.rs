@@ -129,19 +129,15 @@ pub fn read(path: &Path) -> Result<(Option<Value>, Option<Snapshot>), Error> {
 pub fn make_folders(folder: &Path, names: &[&str]) -> Result<(), Error> {
     let mut path = folder.to_owned();
     for name in names {
-        make_folder(&path)?;
+        let is_new = create_folder(&path)?;
+        match flush_parent(&path) {
+            // If another user created the folder, this user may lack access to its parent.
+            Err(error) if !is_new && error.kind() == ErrorKind::PermissionDenied => {}
+            flushed => flushed.map_err(Error::io("flush the parent of folder", &path))?,
+        }
         path.push(name);
     }
     Ok(())
-}
-
-fn make_folder(folder: &Path) -> Result<(), Error> {
-    let is_new = create_folder(folder)?;
-    match flush_parent(folder) {
-        // If another user created the folder, this user may lack access to its parent.
-        Err(error) if !is_new && error.kind() == ErrorKind::PermissionDenied => Ok(()),
-        flushed => flushed.map_err(Error::io("flush the parent of folder", folder)),
-    }
 }
 
 /// Creates `folder` if it is missing; returns whether it was.
