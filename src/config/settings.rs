@@ -8,10 +8,18 @@
 use std::fmt;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use super::{Error, Setting, invalid};
 use crate::ffi::environment;
 use crate::shared_file::{self, Fault};
+
+/// The paths of the settings file. Found once per process: reading the path of the executable takes longer
+/// than opening a file.
+static FILES: LazyLock<Vec<PathBuf>> = LazyLock::new(|| {
+    let beside = std::env::current_exe().ok().map(|exe| exe.with_file_name("comedor.conf"));
+    beside.into_iter().chain([PathBuf::from("/etc/comedor/comedor.conf")]).collect()
+});
 
 /// The values that are set, with their names and sources. The environment takes precedence over the
 /// file. Without `Debug`: a value can contain a password.
@@ -44,13 +52,12 @@ impl Settings {
             Some((Setting::find(name)?.name, value.to_vec(), Source::Environment))
         });
         let settings = Settings(set.collect());
-        let beside = std::env::current_exe().ok().map(|exe| exe.with_file_name("comedor.conf"));
-        for path in beside.into_iter().chain([PathBuf::from("/etc/comedor/comedor.conf")]) {
-            match read(&path) {
-                Ok(bytes) => return settings.with_file(&path, &bytes),
+        for path in FILES.iter() {
+            match read(path) {
+                Ok(bytes) => return settings.with_file(path, &bytes),
                 Err(fault) if fault.is_absent() => {}
                 Err(fault) if fault.kind() == Some(ErrorKind::NotADirectory) => {}
-                Err(source) => return Err(Error::Unreadable { path, source }),
+                Err(source) => return Err(Error::Unreadable { path: path.clone(), source }),
             }
         }
         Ok(settings)
