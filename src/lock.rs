@@ -41,8 +41,8 @@ pub fn counted_by<T>(
     result
 }
 
-/// Waits up to `timeout` for a lock on `file`, which holds until the file is closed or unlocked.
-/// Returns whether it was taken; `false` at once if it may not wait.
+/// Waits up to `timeout` for a lock on `file`, which holds until the file is closed. Returns whether it
+/// was taken; `false` at once if it may not wait.
 pub fn take(file: &File, kind: Kind, timeout: Duration) -> io::Result<bool> {
     match attempt(file, kind, false) {
         Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
@@ -65,7 +65,7 @@ pub fn take(file: &File, kind: Kind, timeout: Duration) -> io::Result<bool> {
     }
 }
 
-/// Not as methods, here and in [`release`]: `File` has others of the same names.
+/// Not as methods: `File` has others of the same names.
 fn attempt(file: &File, kind: Kind, is_blocking: bool) -> io::Result<()> {
     match (kind, is_blocking) {
         (Kind::Shared, false) => fs2::FileExt::try_lock_shared(file),
@@ -73,9 +73,4 @@ fn attempt(file: &File, kind: Kind, is_blocking: bool) -> io::Result<()> {
         (Kind::Exclusive, false) => fs2::FileExt::try_lock_exclusive(file),
         (Kind::Exclusive, true) => fs2::FileExt::lock_exclusive(file),
     }
-}
-
-/// Releases a lock before its file is closed.
-pub fn release(file: &File) -> io::Result<()> {
-    fs2::FileExt::unlock(file)
 }

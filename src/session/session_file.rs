@@ -37,7 +37,6 @@ pub fn read(
             return Ok(None);
         }
         let (bytes, metadata) = shared_file::read(&file)?;
-        lock::release(&file)?;
         Ok(Some((file, bytes, metadata)))
     });
     let read = read.map_err(|fault| refused(&path, &folder.folder, fault))?;

@@ -58,7 +58,7 @@ resume() {
 # Its standard output has PHP's errors. Debian's PHP also warns if the machine has no time zones.
 PHP = "2> /dev/null php -d display_startup_errors=0 -r"
 # After the read with the lock and before the last look at the file; the fourth is after the lease.
-GAPS = ["flock:when=3", "fchmod:when=1", "fsync:when=1", "fcntl:when=3"]
+GAPS = ["flock:when=2", "fchmod:when=1", "fsync:when=1", "fcntl:when=3"]
 LAST_LOOK = "pread64:when=1"
 SAVE = "file_put_contents($argv[1], $argv[2]);"
 # Logs in, changes, replaces and ends the session `php`, over and over.
