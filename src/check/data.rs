@@ -19,14 +19,34 @@ use crate::store::{self, Aulario, layout};
 /// A writer may still use a temporary file younger than this: it waits at most 10 s for a lock.
 const WRITE_TIME: Duration = Duration::from_secs(60);
 
+/// A smaller difference of clocks has no effect; some file systems store times in units of two seconds
+const MAX_SKEW: Duration = Duration::from_secs(3);
+
 /// Reads the whole data folder and adds the findings to `report`.
 pub fn check(data_dir: &Path, user: &User, report: &mut Report) {
-    let mut survey = Survey { data_dir, user, report, closed: Vec::new(), days: 0, aularios: 0 };
+    let mut survey = Survey {
+        data_dir,
+        user,
+        report,
+        closed: Vec::new(),
+        skew: Duration::ZERO,
+        days: 0,
+        aularios: 0,
+    };
     let centros = layout::centres(data_dir);
     for centre in survey.folders(&centros) {
         survey.centre(&centre);
     }
     let (aularios, days) = (counted(survey.aularios, "aulario"), counted(survey.days, "saved day"));
+    if survey.skew >= MAX_SKEW {
+        let text = format!(
+            "the time of a new file differs by {} s from this machine's clock: an empty file may count as \
+             being written, and sessions expire too early or too late with COMEDOR_SESSION_MAX_AGE; \
+             synchronise the clocks of all servers (NTP)",
+            survey.skew.as_secs()
+        );
+        report.add(Level::Warning, data_dir.display(), text);
+    }
     report.add(Level::Ok, centros.display(), format!("{aularios} and {days} checked"));
 }
 
@@ -41,6 +61,8 @@ struct Survey<'r> {
     report: &'r mut Report,
     /// The files and folders of the current aulario that a save needs and the user may not use
     closed: Vec<PathBuf>,
+    /// The largest difference between the time of a new file and this machine's clock
+    skew: Duration,
     days: usize,
     aularios: usize,
 }
@@ -114,11 +136,16 @@ impl Survey<'_> {
         let absence = "the three default types apply, and menus of other types are not shown until \
                        the file is back";
         let known = self.document::<MenuTypes>(&types, absence);
-        let useless =
-            |known: &MenuTypes| known.entries() - known.ids().collect::<BTreeSet<_>>().len();
-        if let Some(count @ 1..) = known.as_ref().map(useless) {
-            let text = "menu types without a usable id, or with the id of an earlier one";
-            self.add(Level::Warning, &types, format!("{text}: {count}"));
+        let mut ids = BTreeSet::new();
+        let entries = (1..).zip(known.iter().flat_map(MenuTypes::entries));
+        let useless = entries.filter(|(_, id)| !id.is_some_and(|id| ids.insert(id)));
+        let useless: Vec<_> = useless.map(|(number, _): (usize, _)| number.to_string()).collect();
+        if !useless.is_empty() {
+            let text = format!(
+                "entries {} have no usable id, or that of an earlier one, so no request can use them",
+                useless.join(", ")
+            );
+            self.add(Level::Warning, &types, text);
         }
         let mut unknown: BTreeMap<String, usize> = BTreeMap::new();
         for month in self.changeable_folders(&folder.join(layout::MONTHS)) {
@@ -145,10 +172,13 @@ impl Survey<'_> {
 
     /// Checks that the user can create files in `folder`. Otherwise it has this `effect`.
     fn check_write(&mut self, folder: &Path, effect: &str) {
-        if let Err(error) = try_to_write(folder) {
-            let text = format!("{} cannot write here ({error}), so {effect}", self.user.name);
-            let fix = self.user.grant(folder, "rwx", self.data_dir);
-            self.report.add_with_fix(Level::Error, folder.display(), text, fix);
+        match try_to_write(folder) {
+            Ok(skew) => self.skew = self.skew.max(skew),
+            Err(error) => {
+                let text = format!("{} cannot write here ({error}), so {effect}", self.user.name);
+                let fix = self.user.grant(folder, "rwx", self.data_dir);
+                self.report.add_with_fix(Level::Error, folder.display(), text, fix);
+            }
         }
     }
 

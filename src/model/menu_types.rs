@@ -56,12 +56,12 @@ impl MenuTypes {
 
     /// The usable ids, in order.
     pub fn ids(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().filter_map(id_of)
+        self.entries().flatten()
     }
 
-    /// The number of entries, with or without a usable id.
-    pub fn entries(&self) -> usize {
-        self.0.len()
+    /// The usable id of each entry.
+    pub fn entries(&self) -> impl Iterator<Item = Option<&str>> {
+        self.0.iter().map(id_of)
     }
 
     /// The id of the first type.
