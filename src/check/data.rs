@@ -142,7 +142,7 @@ impl Survey<'_> {
         let useless: Vec<_> = useless.map(|(number, _): (usize, _)| number.to_string()).collect();
         if !useless.is_empty() {
             let text = format!(
-                "entries {} have no usable id, or that of an earlier one, so no request can use them",
+                "entries that no request can use, without a usable id or with that of an earlier one: {}",
                 useless.join(", ")
             );
             self.add(Level::Warning, &types, text);

@@ -144,7 +144,7 @@ fn problems_in_the_data_are_found_with_file_and_position() {
         (
             "warning",
             "Comedor-MenuTypes.json",
-            "entries 2, 3, 4 have no usable id, or that of an earlier one",
+            "without a usable id or with that of an earlier one: 2, 3, 4",
         ),
         ("error", "21/_datos.json", "menus.a.plates.primero is not a map"),
         ("error", "22/_datos.json", "EOF"),
