@@ -66,7 +66,8 @@ pub struct Date(String);
 
 impl Date {
     pub fn parse(text: &str) -> Result<Date, Invalid> {
-        let date = text.parse().ok().filter(|date: &NaiveDate| date.year() > 0).map(Date::from);
+        let is_year = |date: &NaiveDate| (1..=9999).contains(&date.year());
+        let date = text.parse().ok().filter(is_year).map(Date::from);
         // chrono accepts other forms too.
         let date = date.filter(|date| date.as_str() == text);
         date.ok_or(Invalid::Format("a calendar day in the form YYYY-MM-DD"))
