@@ -104,6 +104,10 @@ impl RedisServer {
             _ => return None,
         };
         let parameters = Form::from_body(query.as_bytes())?.nested();
+        // Redis Cluster
+        if parameters.get("seed").is_some() {
+            return None;
+        }
         let text = |name| match parameters.get(name) {
             None => Some(None),
             Some(value) => value.as_str().map(Some),
@@ -227,11 +231,11 @@ mod tests {
     fn other_servers_are_refused() {
         for value in [
             "tcp://a:1,tcp://b:1", "tcp://a:1 tcp://b:1", "tcp://?seed[]=a:1&seed[]=b:1",
-            "tls://a:1", "rediss://a:1", "tcp://", "tcp://:6379", "tcp://h:x", "tcp://h:0",
-            "tcp://h:65536", "tcp://u:p@h", "tcp://::1:6379", "tcp://h#x?database=1",
-            "unix://run/redis.sock", "tcp://h?database=x", "tcp://h?database=-1",
-            "tcp://h?prefix[]=x", "tcp://h?auth[]=a&auth[]=b&auth[]=c", "tcp://h?auth[user]=a",
-            "tcp://h?auth=%ff",
+            "tcp://a:1?seed[]=b:1", "tls://a:1", "rediss://a:1", "tcp://", "tcp://:6379",
+            "tcp://h:x", "tcp://h:0", "tcp://h:65536", "tcp://u:p@h", "tcp://::1:6379",
+            "tcp://h#x?database=1", "unix://run/redis.sock", "tcp://h?database=x",
+            "tcp://h?database=-1", "tcp://h?prefix[]=x", "tcp://h?auth[]=a&auth[]=b&auth[]=c",
+            "tcp://h?auth[user]=a", "tcp://h?auth=%ff",
         ] {
             assert_eq!(SavePath::parse(value.as_bytes()), None, "{value}");
         }
