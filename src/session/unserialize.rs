@@ -163,7 +163,8 @@ impl Session {
 impl<'s> PhpArray<'s> {
     /// The value of `key`. For PHP a string of decimal digits and the integer are the same key.
     pub fn get(self, key: &str) -> Option<PhpValue<'s>> {
-        self.entries().find(|(name, _)| name.is(key)).map(|(_, value)| value)
+        let (_, at) = self.pairs().find(|(name, _)| name.is(key))?;
+        self.session.value_at(at)
     }
 
     pub fn values(self) -> impl Iterator<Item = PhpValue<'s>> {
@@ -172,12 +173,17 @@ impl<'s> PhpArray<'s> {
 
     /// The keys, strings or integers, and the values, in order
     pub fn entries(self) -> impl Iterator<Item = (PhpValue<'s>, PhpValue<'s>)> {
+        self.pairs().filter_map(move |(key, at)| Some((key, self.session.value_at(at)?)))
+    }
+
+    /// Each key, and where its value starts
+    fn pairs(self) -> impl Iterator<Item = (PhpValue<'s>, usize)> {
         let mut cursor = self.session.cursor_at(self.start);
         (0..self.length).map_while(move |_| {
             let key = cursor.token().ok()?.into();
-            let value = self.session.value_at(cursor.at)?;
+            let at = cursor.at;
             cursor.skip().ok()?;
-            Some((key, value))
+            Some((key, at))
         })
     }
 }
