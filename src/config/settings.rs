@@ -8,7 +8,7 @@
 use std::fmt;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::LazyLock;
+use std::sync::OnceLock;
 
 use super::{Error, Setting, invalid};
 use crate::ffi::environment;
@@ -16,10 +16,13 @@ use crate::shared_file::{self, Fault};
 
 /// The paths of the settings file. Found once per process: reading the path of the executable takes longer
 /// than opening a file.
-static FILES: LazyLock<Vec<PathBuf>> = LazyLock::new(|| {
-    let beside = std::env::current_exe().ok().map(|exe| exe.with_file_name("comedor.conf"));
-    beside.into_iter().chain([PathBuf::from("/etc/comedor/comedor.conf")]).collect()
-});
+fn files() -> &'static [PathBuf] {
+    static FILES: OnceLock<Vec<PathBuf>> = OnceLock::new();
+    FILES.get_or_init(|| {
+        let beside = std::env::current_exe().ok().map(|exe| exe.with_file_name("comedor.conf"));
+        beside.into_iter().chain([PathBuf::from("/etc/comedor/comedor.conf")]).collect()
+    })
+}
 
 /// The values that are set, with their names and sources. The environment takes precedence over the
 /// file. Without `Debug`: a value can contain a password.
@@ -52,7 +55,7 @@ impl Settings {
             Some((Setting::find(name)?.name, value.to_vec(), Source::Environment))
         });
         let settings = Settings(set.collect());
-        for path in FILES.iter() {
+        for path in files() {
             match read(path) {
                 Ok(bytes) => return settings.with_file(path, &bytes),
                 Err(fault) if fault.is_absent() => {}
