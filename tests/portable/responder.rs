@@ -12,6 +12,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::net::{RecvFlags, recv};
+
 use crate::support::fastcgi::{Client, Held, Process, Reply, parameters};
 use crate::support::*;
 
@@ -175,10 +177,17 @@ fn slow_clients_do_not_shut_out_others() {
     for _ in 0..20 {
         school.get("get_menu_types").ask(&socket.path).ok();
     }
-    // Each that has sent its parameters gets an answer: the first ones gave way.
-    let reply = slow[2].reply();
-    assert!(reply.stdout.starts_with("Status: 503 "), "{reply:?}");
-    slow[2].is_at_end();
+    // 88 of the first ones have given way, in about the order of their connections: a thread that has just
+    // accepted one may be late. Each that has sent its parameters gets an answer.
+    let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+    let has_answer = |client: &&mut Client| recv(&client.0, &mut [0; 1], flags).is_ok();
+    let answered: Vec<_> = slow.iter_mut().skip(2).step_by(3).filter(has_answer).collect();
+    assert!(answered.len() > 20, "{}", answered.len());
+    for client in answered {
+        let reply = client.reply();
+        assert!(reply.stdout.starts_with("Status: 503 "), "{reply:?}");
+        client.is_at_end();
+    }
     process.stop();
 }
 
