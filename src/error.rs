@@ -51,12 +51,12 @@ impl Error {
         Error::new("FORBIDDEN", "403 Forbidden", sentence)
     }
 
-    /// The request has no session of a logged-in user.
+    /// The request lacks the session of a logged-in user.
     pub(crate) fn not_logged_in() -> Error {
         Error::invalid_session("Not logged in: the request has no valid session.", None)
     }
 
-    /// The session cannot be used, or has no centre. `cause` is for an existing session file.
+    /// The session cannot be used, or lacks a centre. `cause` is for an existing session file.
     pub(crate) fn invalid_session(sentence: &'static str, cause: Option<String>) -> Error {
         Error { cause, ..Error::new("INVALID_SESSION", BAD_REQUEST, sentence) }
     }
@@ -72,7 +72,7 @@ impl Error {
         Error::new("INVALID_FORMAT", BAD_REQUEST, sentence)
     }
 
-    /// The aulario has no menu type with that id.
+    /// Unknown menu type
     pub(crate) fn invalid_menu_type() -> Error {
         let sentence = "Unknown menu type; get_menu_types lists the menu types of the aulario.";
         Error::new("INVALID_MENU_TYPE", BAD_REQUEST, sentence)

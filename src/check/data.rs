@@ -19,7 +19,7 @@ use crate::store::{self, Aulario, layout};
 /// A writer may still use a temporary file younger than this: it waits at most 10 s for a lock.
 const WRITE_TIME: Duration = Duration::from_secs(60);
 
-/// A smaller difference of clocks has no effect; some file systems store times in units of two seconds
+/// Smaller differences of clocks are ignored: some file systems store times in units of two seconds
 const MAX_SKEW: Duration = Duration::from_secs(3);
 
 /// Reads the whole data folder and adds the findings to `report`.
@@ -92,7 +92,7 @@ impl Survey<'_> {
             aularios.insert(id.as_str().to_owned(), (path, aulario));
         }
         for folder in folders.iter().filter(|folder| !aularios.contains_key(&*name(folder))) {
-            let text = "belongs to no aulario: there is no configuration file of that name";
+            let text = "is not used: the configuration file of that name is missing";
             self.add(Level::Hint, folder, text);
         }
         let setting = |id: &str| aularios.get(id)?.1.as_ref()?.shared_comedor_from();
@@ -101,7 +101,7 @@ impl Survey<'_> {
             let is_shared = aulario.as_ref().is_some_and(Aulario::is_shared);
             if let Some(source) = setting(id) {
                 let problem = match setting(source) {
-                    _ if !is_shared => "is no other aulario; the aulario shows its own menus",
+                    _ if !is_shared => "is not another aulario; the aulario shows its own menus",
                     Some(next) if next != source => {
                         "has shared_comedor_from too; that setting is ignored here"
                     }

@@ -86,8 +86,8 @@ fn read_line(cookie: &str) -> io::Result<String> {
     Ok(line)
 }
 
-/// That there is no centre under COMEDOR_SERVICE, but there are some under `services`. `subject` is who
-/// lacks it.
+/// The sentence for a missing centre under COMEDOR_SERVICE, with the `services` that have one. `subject` is
+/// who lacks it.
 fn no_centre(subject: &str, config: &Config, services: &[String]) -> String {
     let service = config.service.as_str();
     let instead = match services {

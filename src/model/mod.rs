@@ -27,7 +27,7 @@ pub enum Invalid {
 
 /// The content of a data file.
 pub trait Document: Sized {
-    /// The document in a file, or the default one if there is no file. The error says which value does
+    /// The document in a file, or the default one if the file is absent. The error says which value does
     /// not have the expected shape.
     fn from_file(value: Option<Value>) -> Result<Self, String>;
     /// The JSON to store.

@@ -248,7 +248,7 @@ fn json_text() -> impl Strategy<Value = String> {
         any::<i64>().prop_map(|int| int.to_string()),
         any::<u64>().prop_map(|int| int.to_string()),
         any::<f64>()
-            .prop_filter("JSON has no NaN", |float| float.is_finite())
+            .prop_filter("JSON cannot express NaN", |float| float.is_finite())
             .prop_map(|float| format!("{float:e}")),
         (1..9999999999999999i64, 0..30i32)
             .prop_map(|(int, exponent)| format!("{}.{int}e{exponent}", int % 10)),
@@ -341,7 +341,7 @@ fn floats_are_converted_to_text_as_by_php() {
         "-0", "-1.5", "99999999999999.9", "5e-324", "inf", "-inf",
     ];
     let named = named.map(|text| text.parse::<f64>().unwrap());
-    let any_float = any::<f64>().prop_filter("JSON has no NaN", |float| !float.is_nan());
+    let any_float = any::<f64>().prop_filter("JSON cannot express NaN", |float| !float.is_nan());
     let floats: Vec<f64> = named.into_iter().chain(cases(any_float)).collect();
     let code = "while (($line = fgets(STDIN)) !== false) {
         echo unpack('E', hex2bin(trim($line)))[1], PHP_EOL;

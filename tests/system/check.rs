@@ -130,8 +130,12 @@ fn problems_in_the_data_are_found_with_file_and_position() {
     let (status, findings) = check(&school, &[], &[], "");
     assert_eq!(status, 2);
     for (level, about, text) in [
-        ("warning", "self.json", "shared_comedor_from is `self`, which is no other aulario"),
-        ("warning", "nowhere.json", "shared_comedor_from is `missing`, which is no other aulario"),
+        ("warning", "self.json", "shared_comedor_from is `self`, which is not another aulario"),
+        (
+            "warning",
+            "nowhere.json",
+            "shared_comedor_from is `missing`, which is not another aulario",
+        ),
         (
             "warning",
             "chain.json",
@@ -139,7 +143,7 @@ fn problems_in_the_data_are_found_with_file_and_position() {
         ),
         ("warning", "two words.json", "not a valid id"),
         ("error", "broken.json", "is damaged (invalid JSON: EOF"),
-        ("hint", "orphan", "belongs to no aulario"),
+        ("hint", "orphan", "the configuration file of that name is missing"),
         ("warning", ".Comedor-MenuTypes.json.tmp", "killed"),
         (
             "warning",
