@@ -56,9 +56,7 @@ pub fn open(flags: OFlags, path: &Path) -> Result<File, Fault> {
     open_with(flags | OFlags::NOFOLLOW, path)
 }
 
-/// Opens `path` as [`open`] does and passes the file to `step`; starts over if it is stale. So is an
-/// open file that does not exist: GlusterFS may open it only with the first step (the volume option
-/// performance.open-behind).
+/// Opens `path` as [`open`] does and passes the file to `step`; starts over if it is stale.
 ///
 /// The folder is opened first, so that the client asks the server for its entries again. Otherwise it
 /// may take the same file from its cache (nfs(5), "Directory entry caching").
@@ -67,10 +65,6 @@ pub fn open_and<T>(
     path: &Path,
     mut step: impl FnMut(File) -> Result<T, Fault>,
 ) -> Result<T, Fault> {
-    let mut step = |file| match step(file) {
-        Err(fault) if fault.is_absent() => Err(Fault::Io(Errno::STALE.into())),
-        done => done,
-    };
     let mut openings = 1;
     loop {
         match open(flags, path).and_then(&mut step) {

@@ -58,11 +58,6 @@ fn finding(kind: &str, source: &str, options: &str, content: Content) -> (Level,
              changes can be missed and overwritten; with soft, a save can damage data",
         ),
         "nfs" | "nfs4" | "ceph" | "fuse.ceph-fuse" => (Level::Ok, source.as_str()),
-        "fuse.glusterfs" => (
-            Level::Warning,
-            ": if several servers mount it, ACKNOWLEDGED CHANGES AND SAVES BY PHP ARE LOST unless the \
-             volume and each mount have the options in docs/several-servers.md#glusterfs",
-        ),
         "ext4" | "xfs" | "btrfs" if is_data => {
             (Level::Ok, ", which was tested with simulated power cuts")
         }
@@ -114,8 +109,7 @@ mod tests {
             (&["vfat", "exfat", "ntfs3", "fuseblk"], Warning, "owners and permissions", Warning),
             (&["ceph", "fuse.ceph-fuse"], Ok, "(server:/menus)", Ok),
             (&["nfs", "nfs4"], Warning, "docs/several-servers.md#nfs", Warning),
-            (&["cifs", "9p", "fuse.sshfs"], Warning, "locks may not work", Warning),
-            (&["fuse.glusterfs"], Warning, "docs/several-servers.md#glusterfs", Warning),
+            (&["cifs", "9p", "fuse.glusterfs"], Warning, "locks may not work", Warning),
             (&["zfs", "ext3", "f2fs"], Hint, "not tested with power cuts", Ok),
         ] {
             for kind in kinds {
