@@ -26,6 +26,7 @@ mod properties;
 pub mod responder;
 mod session;
 mod shared_file;
+pub mod site;
 mod store;
 
 use std::io::Read;

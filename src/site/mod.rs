@@ -1,0 +1,115 @@
+//! What root finds out about the machine: where the PHP script is, at which URL path, which PHP runs
+//! it with which settings, and which of these paths reach comedor.
+//!
+//! It asks the web server for its effective configuration (`apache2ctl -t -D DUMP_CONFIG`, `nginx -T`),
+//! and reads PHP's files in `/etc/php`: root's files, which `apache`, `nginx` and `php` parse. The
+//! files of the application belong to others: a child without rights collects them (`application`),
+//! and what it sends is data. Parsers take bytes and return values; only `command` starts programs, each
+//! with a fixed `PATH`, an empty environment and a time limit.
+//!
+//! What is not understood becomes a sentence in [`Machine::notes`]; nothing is guessed.
+
+use std::fmt;
+use std::path::PathBuf;
+
+/// What was found
+#[derive(Debug, Default)]
+pub struct Machine {
+    /// Each path of each site at which the script `…/api/comedor.php` is
+    pub scripts: Vec<Script>,
+    /// Each path at which comedor is enabled
+    pub enabled: Vec<Enabled>,
+    /// Sentences about what was not understood
+    pub notes: Vec<String>,
+}
+
+/// A line of a file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Place {
+    pub file: PathBuf,
+    pub line: usize,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "{} line {}", self.file.display(), self.line)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Server {
+    /// In Debian's layout
+    Apache,
+    Nginx,
+}
+
+/// A virtual host of Apache, a `server` of nginx.
+#[derive(Clone, Debug)]
+pub struct Site {
+    pub server: Server,
+    /// The user that the web server runs as
+    pub user: String,
+    /// `ServerName`, `server_name`; `localhost` without one
+    pub name: String,
+    /// An address to connect to from this machine
+    pub address: String,
+    pub port: u16,
+    pub is_tls: bool,
+    pub place: Place,
+}
+
+/// How the web server passes requests to comedor.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Way {
+    /// As the web server's user
+    Cgi,
+    /// By this socket
+    FastCgi(PathBuf),
+}
+
+/// A path that a site passes to comedor.
+#[derive(Clone, Debug)]
+pub struct Enabled {
+    pub site: Site,
+    pub path: String,
+    pub way: Way,
+    pub place: Place,
+}
+
+/// The PHP script that comedor replaces, at a path of a site.
+#[derive(Clone, Debug)]
+pub struct Script {
+    pub site: Site,
+    pub file: PathBuf,
+    /// Of the URL, such as `/entreaulas/api/comedor.php`
+    pub path: String,
+    /// What answers this path, if it is comedor
+    pub comedor: Option<Way>,
+    /// `None` if it was not understood; a note says so
+    pub php: Option<Php>,
+    /// `<service>:docente` in the script
+    pub service: Option<Value>,
+    /// The folder before `/Centros` in the script
+    pub data_dir: Option<Value>,
+    /// A use of PDO or SQLite3 in the script: its data is not in files
+    pub database: Option<Place>,
+    /// The settings of PHP's pages that comedor needs, by PHP's names: the value that is in force, and
+    /// where it was set; without those that have PHP's default
+    pub settings: Vec<(&'static str, Value)>,
+}
+
+/// A value and where it was found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Value {
+    pub text: String,
+    pub place: Place,
+}
+
+/// The PHP that runs a script.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Php {
+    /// `mod_php 8.2` or `PHP-FPM 8.2`
+    pub name: String,
+    pub user: String,
+    pub group: String,
+}
