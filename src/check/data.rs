@@ -19,34 +19,14 @@ use crate::store::{self, Aulario, layout};
 /// A writer may still use a temporary file younger than this: it waits at most 10 s for a lock.
 const WRITE_TIME: Duration = Duration::from_secs(60);
 
-/// Smaller differences of clocks are ignored: some file systems store times in units of two seconds
-const MAX_SKEW: Duration = Duration::from_secs(3);
-
 /// Reads the whole data folder and adds the findings to `report`.
 pub fn check(data_dir: &Path, user: &User, report: &mut Report) {
-    let mut survey = Survey {
-        data_dir,
-        user,
-        report,
-        closed: Vec::new(),
-        skew: Duration::ZERO,
-        days: 0,
-        aularios: 0,
-    };
+    let mut survey = Survey { data_dir, user, report, closed: Vec::new(), days: 0, aularios: 0 };
     let centros = layout::centres(data_dir);
     for centre in survey.folders(&centros) {
         survey.centre(&centre);
     }
     let (aularios, days) = (counted(survey.aularios, "aulario"), counted(survey.days, "saved day"));
-    if survey.skew >= MAX_SKEW {
-        let text = format!(
-            "the time of a new file differs by {} s from this machine's clock: an empty file may count as \
-             being written, and sessions expire too early or too late with COMEDOR_SESSION_MAX_AGE; \
-             synchronise the clocks of all servers (NTP)",
-            survey.skew.as_secs()
-        );
-        report.add(Level::Warning, data_dir.display(), text);
-    }
     report.add(Level::Ok, centros.display(), format!("{aularios} and {days} checked"));
 }
 
@@ -61,11 +41,12 @@ struct Survey<'r> {
     report: &'r mut Report,
     /// The files and folders of the current aulario that a save needs and the user may not use
     closed: Vec<PathBuf>,
-    /// The largest difference between the time of a new file and this machine's clock
-    skew: Duration,
     days: usize,
     aularios: usize,
 }
+
+/// The aularios of a centre by id, each with its configuration file; `None` if that is damaged
+type Aularios<'p> = BTreeMap<String, (&'p Path, Option<Aulario>)>;
 
 impl Survey<'_> {
     fn centre(&mut self, centre: &Path) {
@@ -75,9 +56,32 @@ impl Survey<'_> {
         let folder = layout::aularios(centre);
         let entries = self.list(&folder).into_iter();
         let (folders, files): (Vec<_>, Vec<_>) = entries.partition(|path| path.is_dir());
-        // `None` if the configuration is damaged
-        let mut aularios = BTreeMap::new();
-        for path in &files {
+        let aularios = self.configured(&centro, &files);
+        for folder in folders.iter().filter(|folder| !aularios.contains_key(&*name(folder))) {
+            let text = "is not used: the configuration file of that name is missing";
+            self.add(Level::Hint, folder, text);
+        }
+        self.sharing(&aularios);
+        // An aulario that shows the menus of another one does not use its own folder.
+        let is_own = |aulario: &Option<Aulario>| !aulario.as_ref().is_some_and(Aulario::is_shared);
+        let own = aularios.iter().filter(|(_, (_, aulario))| is_own(aulario)).map(|(id, _)| id);
+        let (present, missing): (Vec<&String>, Vec<_>) =
+            own.partition(|id| folder.join(id).is_dir());
+        for id in present {
+            self.aulario(&folder.join(id));
+        }
+        if !missing.is_empty() {
+            let missing: Vec<_> = missing.into_iter().map(String::as_str).collect();
+            let missing = missing.join(", ");
+            let effect = format!("the first save fails for aularios without a folder: {missing}");
+            self.check_write(&folder, &effect);
+        }
+    }
+
+    /// Reads the configuration files among `files`.
+    fn configured<'p>(&mut self, centro: &Id, files: &'p [PathBuf]) -> Aularios<'p> {
+        let mut aularios = Aularios::new();
+        for path in files {
             let name = name(path);
             let Some(id) = layout::configured(&name) else { continue };
             let Ok(id) = Id::parse(id) else {
@@ -85,43 +89,30 @@ impl Survey<'_> {
                 continue;
             };
             self.aularios += 1;
-            let aulario = Aulario::find(self.data_dir, &centro, &id).unwrap_or_else(|error| {
+            let aulario = Aulario::find(self.data_dir, centro, &id).unwrap_or_else(|error| {
                 self.fault(path, &error, None);
                 None
             });
             aularios.insert(id.as_str().to_owned(), (path, aulario));
         }
-        for folder in folders.iter().filter(|folder| !aularios.contains_key(&*name(folder))) {
-            let text = "is not used: the configuration file of that name is missing";
-            self.add(Level::Hint, folder, text);
-        }
-        let setting = |id: &str| aularios.get(id)?.1.as_ref()?.shared_comedor_from();
-        let mut missing: Vec<&str> = Vec::new();
-        for (id, (path, aulario)) in &aularios {
-            let is_shared = aulario.as_ref().is_some_and(Aulario::is_shared);
-            if let Some(source) = setting(id) {
-                let problem = match setting(source) {
-                    _ if !is_shared => "is not another aulario; the aulario shows its own menus",
-                    Some(next) if next != source => {
-                        "has shared_comedor_from too; that setting is ignored here"
-                    }
-                    _ => continue,
-                };
-                let text = format!("shared_comedor_from is `{source}`, which {problem}");
-                self.add(Level::Warning, path, text);
-            }
-            let own = folder.join(id);
-            match own.is_dir() {
-                // Its own data is not used.
-                _ if is_shared => {}
-                true => self.aulario(&own),
-                false => missing.push(id),
-            }
-        }
-        if !missing.is_empty() {
-            let missing = missing.join(", ");
-            let effect = format!("the first save fails for aularios without a folder: {missing}");
-            self.check_write(&folder, &effect);
+        aularios
+    }
+
+    /// Warns about each `shared_comedor_from` that has another effect than it says.
+    fn sharing(&mut self, aularios: &Aularios) {
+        let source_of = |id: &str| aularios.get(id)?.1.as_ref()?.shared_comedor_from();
+        for (path, aulario) in aularios.values() {
+            let Some(aulario) = aulario else { continue };
+            let Some(source) = aulario.shared_comedor_from() else { continue };
+            let problem = if !aulario.is_shared() {
+                "is not another aulario; the aulario shows its own menus"
+            } else if source_of(source).is_some_and(|next| next != source) {
+                "has shared_comedor_from too; that setting is ignored here"
+            } else {
+                continue;
+            };
+            let text = format!("shared_comedor_from is `{source}`, which {problem}");
+            self.add(Level::Warning, path, text);
         }
     }
 
@@ -172,13 +163,10 @@ impl Survey<'_> {
 
     /// Checks that the user can create files in `folder`. Otherwise it has this `effect`.
     fn check_write(&mut self, folder: &Path, effect: &str) {
-        match try_to_write(folder) {
-            Ok(skew) => self.skew = self.skew.max(skew),
-            Err(error) => {
-                let text = format!("{} cannot write here ({error}), so {effect}", self.user.name);
-                let fix = self.user.grant(folder, "rwx", self.data_dir);
-                self.report.add_with_fix(Level::Error, folder.display(), text, fix);
-            }
+        if let Err(error) = try_to_write(folder) {
+            let text = format!("{} cannot write here ({error}), so {effect}", self.user.name);
+            let fix = self.user.grant(folder, "rwx", self.data_dir);
+            self.report.add_with_fix(Level::Error, folder.display(), text, fix);
         }
     }
 

@@ -1,5 +1,5 @@
-//! Names the file systems of the data and the sessions. Warns about file systems and mount options
-//! that can lose changes; `docs/several-servers.md` says what was tested.
+//! Names the file systems of the data and the sessions. Warns about those that can lose changes;
+//! `docs/several-servers.md` says what was tested.
 
 use std::fs;
 use std::io;
@@ -23,7 +23,7 @@ const REMOTE: &[&str] =
 /// Reports the file system of `folder`.
 pub fn check(folder: &Path, content: Content, report: &mut Report) {
     let (level, text) = match mount_of(folder) {
-        Ok([kind, source, options]) => finding(&kind, &source, &options, content),
+        Ok((kind, source)) => finding(&kind, &source, content),
         Err(error) => {
             let text = format!("the file system is unknown: /proc/self/mountinfo: {error}");
             (Level::Hint, text)
@@ -32,9 +32,9 @@ pub fn check(folder: &Path, content: Content, report: &mut Report) {
     report.add(level, folder.display(), text);
 }
 
-/// The type, the source and the options of the mount of `folder` (proc(5)), found by its id: mountinfo
-/// does not list the device of a Btrfs subvolume, and a mount can hide another one with the same path.
-fn mount_of(folder: &Path) -> io::Result<[String; 3]> {
+/// The type and the source of the mount of `folder` (proc(5)), found by its id: mountinfo does not list
+/// the device of a Btrfs subvolume, and a mount can hide another one with the same path.
+fn mount_of(folder: &Path) -> io::Result<(String, String)> {
     // 0 before Linux 5.8
     let id = statx(CWD, folder, AtFlags::empty(), StatxFlags::MNT_ID)?.stx_mnt_id;
     let mountinfo = fs::read("/proc/self/mountinfo")?;
@@ -42,22 +42,20 @@ fn mount_of(folder: &Path) -> io::Result<[String; 3]> {
     let line = mountinfo.lines().find(|line| line.starts_with(&format!("{id} ")));
     // The number of fields before the hyphen varies.
     let mount = line.and_then(|line| line.split_once(" - ")).and_then(|(_, fields)| {
-        let fields: Vec<String> = fields.split(' ').map(str::to_owned).collect();
-        fields.try_into().ok()
+        let mut fields = fields.split(' ').map(str::to_owned);
+        Some((fields.next()?, fields.next()?))
     });
     mount.ok_or_else(|| io::Error::other(format!("mount {id} is not listed")))
 }
 
-fn finding(kind: &str, source: &str, options: &str, content: Content) -> (Level, String) {
+fn finding(kind: &str, source: &str, content: Content) -> (Level, String) {
     let is_data = content == Content::Data;
     let source = format!(" ({source})");
     let (level, rest) = match kind {
-        "nfs" | "nfs4" if !is_tested_nfs(options) => (
-            Level::Warning,
-            ", with other options than those in docs/several-servers.md#nfs: if several servers mount it, \
-             changes can be missed and overwritten; with soft, a save can damage data",
-        ),
-        "nfs" | "nfs4" | "ceph" | "fuse.ceph-fuse" => (Level::Ok, source.as_str()),
+        "nfs" | "nfs4" => {
+            (Level::Hint, ": if several servers mount it, see docs/several-servers.md#nfs")
+        }
+        "ceph" | "fuse.ceph-fuse" => (Level::Ok, source.as_str()),
         "ext4" | "xfs" | "btrfs" if is_data => {
             (Level::Ok, ", which was tested with simulated power cuts")
         }
@@ -86,15 +84,6 @@ fn finding(kind: &str, source: &str, options: &str, content: Content) -> (Level,
     (level, format!("the file system is {kind}{rest}"))
 }
 
-/// Whether an NFS mount has options that were tested (nfs(5)). The kernel shows `lookupcache=positive`
-/// as `lookupcache=pos`.
-fn is_tested_nfs(options: &str) -> bool {
-    let has = |wanted: &[&str]| options.split(',').any(|option| wanted.contains(&option));
-    options.contains("vers=4")
-        && has(&["lookupcache=pos", "lookupcache=none", "noac"])
-        && !has(&["nocto", "nolock", "local_lock=flock", "local_lock=all", "soft", "softerr"])
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -108,39 +97,16 @@ mod tests {
             (&["overlay"], Warning, "together with the container", Ok),
             (&["vfat", "exfat", "ntfs3", "fuseblk"], Warning, "owners and permissions", Warning),
             (&["ceph", "fuse.ceph-fuse"], Ok, "(server:/menus)", Ok),
-            (&["nfs", "nfs4"], Warning, "docs/several-servers.md#nfs", Warning),
+            (&["nfs", "nfs4"], Hint, "docs/several-servers.md#nfs", Hint),
             (&["cifs", "9p", "fuse.glusterfs"], Warning, "locks may not work", Warning),
             (&["zfs", "ext3", "f2fs"], Hint, "not tested with power cuts", Ok),
         ] {
             for kind in kinds {
-                let of = |content| finding(kind, "server:/menus", "rw", content);
+                let of = |content| finding(kind, "server:/menus", content);
                 let ((level, found), of_sessions) = (of(Content::Data), of(Content::Sessions));
                 assert_eq!((level, of_sessions.0), (data, sessions), "{kind}");
                 assert!(found.contains(text), "{found}");
             }
-        }
-    }
-
-    #[test]
-    fn nfs_is_correct_with_the_options_that_were_tested() {
-        // As the kernel shows a mount with lookupcache=positive.
-        const TESTED: &str = "rw,vers=4.2,rsize=1048576,wsize=1048576,namlen=255,hard,proto=tcp,timeo=600,retrans=2,sec=sys,clientaddr=10.0.0.2,lookupcache=pos,local_lock=none,addr=10.0.0.1";
-        for (old, new, is_tested) in [
-            ("", "", true),
-            ("lookupcache=pos", "lookupcache=none", true),
-            ("lookupcache=pos,", "", false),
-            ("lookupcache=pos", "lookupcache=all", false),
-            ("hard,lookupcache=pos", "noac,hard", true),
-            ("hard", "soft", false),
-            ("hard", "softerr", false),
-            ("hard", "nocto,hard", false),
-            ("vers=4.2", "vers=4.0", true),
-            ("vers=4.2", "vers=3", false),
-            ("local_lock=none", "local_lock=posix", true),
-            ("local_lock=none", "local_lock=flock", false),
-            ("local_lock=none", "nolock,local_lock=all", false),
-        ] {
-            assert_eq!(is_tested_nfs(&TESTED.replace(old, new)), is_tested, "{old} {new}");
         }
     }
 }

@@ -6,12 +6,6 @@ use std::path::Path;
 use super::reach::entries;
 use crate::store::access::Credentials;
 
-/// Whether this is a container of the released image. It has no shell to run a command in, and the check
-/// runs as the user of the container.
-pub fn is_in_container() -> bool {
-    !Path::new("/bin/sh").exists()
-}
-
 /// The capabilities (capabilities(7)) that this process lacks of those with which root saves the files
 /// of other users: it sets their owner, reaches them, sets their mode, and takes a lease on them.
 pub fn missing_capabilities() -> Vec<&'static str> {

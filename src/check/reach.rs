@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::thread;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use rustix::fs::{Access, access};
 
@@ -74,32 +74,12 @@ pub fn entries(folder: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// Creates a file and removes it; returns how far its time is outside of the interval in which it was
-/// written. It is named like a temporary file, so that a later check reports it if this check is killed.
-pub fn try_to_write(folder: &Path) -> io::Result<Duration> {
+/// Creates a file and removes it. It is named like a temporary file, so that a later check reports it if
+/// this check is killed.
+pub fn try_to_write(folder: &Path) -> io::Result<()> {
     let path = layout::temporary(&folder.join(format!("comedor.check.{}", std::process::id())));
     let mut file = OpenOptions::new().write(true).create_new(true).open(&path)?;
-    let before = SystemTime::now();
     let written = file.write_all(b"comedor check\n").and_then(|()| file.sync_all());
-    let modified = written.and_then(|()| file.metadata()?.modified());
-    let after = SystemTime::now();
     fs::remove_file(&path)?;
-    Ok(skew(modified?, before, after))
-}
-
-fn skew(time: SystemTime, before: SystemTime, after: SystemTime) -> Duration {
-    time.duration_since(after).or_else(|_| before.duration_since(time)).unwrap_or_default()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn time_of_a_file_is_compared_with_the_interval_of_its_writing() {
-        let at = |seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
-        for (time, seconds) in [(70, 30), (99, 1), (100, 0), (103, 0), (105, 0), (106, 1)] {
-            assert_eq!(skew(at(time), at(100), at(105)).as_secs(), seconds, "{time}");
-        }
-    }
+    written
 }

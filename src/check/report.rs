@@ -1,8 +1,8 @@
 //! The findings of a check: lines for people, with the problems last, or one JSON document.
 
 use std::io::{self, IsTerminal};
+use std::path::Path;
 
-use super::process::is_in_container;
 use crate::json::{Map, Value};
 use crate::log::printable;
 
@@ -137,6 +137,12 @@ impl Finding {
         let fix = fix.as_ref().map(|command| format!("        {command}\n")).unwrap_or_default();
         format!("{start}{level:7}{end} {about}: {text}\n{fix}")
     }
+}
+
+/// Whether this is a container of the released image. It has no shell to run a command in, and the check
+/// runs as the user of the container.
+pub fn is_in_container() -> bool {
+    !Path::new("/bin/sh").exists()
 }
 
 /// A number and its noun in the right form: "1 day", "2 days".

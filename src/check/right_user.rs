@@ -6,9 +6,9 @@ use std::fs;
 use std::iter::once;
 use std::path::{Path, PathBuf};
 
-use super::process::{is_in_container, missing_capabilities, running};
+use super::process::{missing_capabilities, running};
 use super::reach::{entries, limited};
-use super::report::{Level, Report};
+use super::report::{Level, Report, is_in_container};
 use super::user::{User, group_name, user_name};
 use crate::config::Config;
 use crate::session::{self, SavePath};
@@ -25,14 +25,12 @@ pub fn check(config: &Config, is_session: bool, report: &mut Report) -> Option<U
     let (sessions, data) = written_by_php(config);
     let shared = data.as_ref().map(|(_, access)| access).filter(|access| shares(access));
     let group = group_name(shared.map_or(credentials.gid, |access| access.gid));
-    let processes = if sessions.is_empty() { php_processes() } else { Vec::new() };
     let is_member = shared.is_some() && sessions.is_empty();
-    let (what, owners) = match data {
-        _ if !sessions.is_empty() => ("its session files".to_owned(), sessions),
-        _ if !processes.is_empty() => ("its processes".to_owned(), processes),
-        Some((path, access)) => (path.display().to_string(), vec![access]),
-        None => (String::new(), Vec::new()),
-    };
+    let of_sessions = (!sessions.is_empty()).then(|| ("its session files".to_owned(), sessions));
+    let found = of_sessions.or_else(php_processes);
+    let found =
+        found.or_else(|| data.map(|(path, access)| (path.display().to_string(), vec![access])));
+    let (what, owners) = found.unwrap_or_default();
     let names: BTreeSet<String> = owners.iter().map(named).collect();
     let is_one = names.len() == 1 && owners.iter().all(|owner| owner.uid != 0);
     let names = names.into_iter().collect::<Vec<_>>().join(" or ");
@@ -75,14 +73,15 @@ fn named(access: &Ownership) -> String {
 }
 
 /// The users of the processes that run PHP: FPM or CGI, else Apache with its module
-fn php_processes() -> Vec<Ownership> {
+fn php_processes() -> Option<(String, Vec<Ownership>)> {
     let is_php = |name: &str| name.starts_with("php-fpm") || name.starts_with("php-cgi");
     let mut processes = running(is_php);
     if processes.is_empty() {
         processes = running(|name| name == "apache2");
     }
-    let users = processes.into_iter();
-    users.map(|(_, user)| Ownership { uid: user.uid, gid: user.gid, mode: 0 }).collect()
+    let access = |(_, user): &(_, Credentials)| Ownership { uid: user.uid, gid: user.gid, mode: 0 };
+    let users: Vec<_> = processes.iter().map(access).collect();
+    (!users.is_empty()).then(|| ("its processes".to_owned(), users))
 }
 
 /// The owners of the session files, one of each, and the first folder of the data that a page has to
