@@ -38,10 +38,11 @@ answers() {
 }
 # application FOLDER SERVICE: the PHP application, with one aulario.
 application() {
-    local docroot=/var/www/html$1 aularios=/DATA/$2/Centros/colegio/Aularios
+    local docroot=/var/www/html$1 aularios=/DATA/$2/Centros/colegio/Aularios page
     mkdir -p "$docroot/api" "$aularios"
-    cp tests/fixtures/site/api/comedor.php "$docroot/api/"
-    sed "s/'service/'$2/; s/centro1/colegio/" tests/fixtures/site/login.php > "$docroot/login.php"
+    for page in login.php api/comedor.php; do
+        sed "s/'service/'$2/; s#/DATA/service#/DATA/$2#; s/centro1/colegio/" "tests/fixtures/site/$page" > "$docroot/$page"
+    done
     echo '{"name":"Aula 1"}' > "$aularios/aula1.json"
     chown -R www-data: "/DATA/$2"
 }

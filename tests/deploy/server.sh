@@ -1,0 +1,184 @@
+# Sourced by scripts in a machine that tests/boot has booted: lays out the server of a school, and uses it.
+
+set -Eeuo pipefail
+trap 'echo "failed: ${BASH_SOURCE[0]}: $LINENO: $BASH_COMMAND" >&2' ERR
+
+php_version=$(basename /etc/php/*)
+fpm=php$php_version-fpm
+date=2026-11-20
+
+rm -f /usr/sbin/policy-rc.d
+# Services start more often here than systemd accepts from an administrator.
+mkdir -p /run/systemd/system/service.d
+printf '[Unit]\nStartLimitIntervalSec=0\n' > /run/systemd/system/service.d/often.conf
+systemctl daemon-reload
+useradd --system --no-create-home maestra
+echo '127.0.0.1 school.example other.example' >> /etc/hosts
+for folder in apache2 nginx php; do cp -a "/etc/$folder" "/tmp/clean-$folder"; done
+
+# lay_out [NAME=VALUE]...: a server with the PHP application, without comedor.
+lay_out() {
+    # The web server, apache or nginx, and how PHP runs: module, fpm, or pool (FPM with a pool for this site)
+    web=apache php=module
+    # PHP's user, in a pool
+    user=www-data
+    # The folder of the application, by an alias of the site if it is not below the document root
+    application=/var/www/html/entreaulas
+    # The data folder that the script names, and the folder that it is a link to, if it is one
+    data=/DATA/entreaulas data_at=
+    # The folder of the sessions: set by a line of php.ini, of the pool or of the application's code
+    sessions=/var/lib/php/sessions ini='' pool='' code=''
+    # Lines of the web server's configuration outside of the site
+    server=
+    [ $# -eq 0 ] || declare -g "$@"
+    echo "== a server with ${*:-mod_php}"
+    clear_server
+    lay_out_application
+    [ -z "$ini" ] || tee /etc/php/*/{apache2,fpm}/conf.d/99-school.ini <<< "$ini" > /dev/null
+    if [ $php = pool ]; then
+        cat > "/etc/php/$php_version/fpm/pool.d/school.conf" << POOL
+[school]
+user = $user
+group = $user
+listen = /run/php/school.sock
+listen.owner = www-data
+listen.group = www-data
+pm = static
+pm.max_children = 2
+$pool
+POOL
+    fi
+    [ $php = module ] || systemctl restart "$fpm"
+    "lay_out_$web"
+    systemctl restart ${web/%apache/apache2}
+}
+
+# Everything that a deployment before has left.
+clear_server() {
+    systemctl stop apache2 nginx "$fpm"
+    [ ! -e /etc/comedor ] || { systemctl disable --now comedor.socket comedor.service && dpkg --purge comedor; } &> /dev/null
+    rm -rf /etc/systemd/system/comedor.* /run/systemd/system/comedor.* /var/www/html/entreaulas /srv/{aulas,sessions}
+    rm -rf /DATA/* /srv/disk/* /home/maestra/* /var/lib/php/sessions/*
+    for folder in apache2 nginx php; do
+        rm -rf "/etc/$folder"
+        cp -a "/tmp/clean-$folder" "/etc/$folder"
+    done
+    systemctl daemon-reload
+}
+
+lay_out_application() {
+    local page
+    mkdir -p "$application/api" "${data_at:-$data}/Centros/colegio/Aularios"
+    for page in login.php day.php api/comedor.php; do
+        sed "s/'service/'entreaulas/; s/centro1/colegio/; s#/DATA/service/#$data/#; s#__DIR__ . '/../data/#'$data/#" \
+            "tests/fixtures/site/$page" > "$application/$page"
+    done
+    if [ -n "$code" ]; then
+        printf '<?php\n%s\n' "$code" > "$application/settings.php"
+        sed -i "s#^session_start()#require_once '$application/settings.php';\n&#" "$application"/{,api/}*.php
+    fi
+    [ -z "$data_at" ] || ln -s "$data_at" "$data"
+    echo '{"name":"Aula 1"}' > "$data/Centros/colegio/Aularios/aula1.json"
+    chown -R "$user:" "${data_at:-$data}"
+    [ -d "$sessions" ] || install -d -o "$user" -m 700 "$sessions"
+}
+
+lay_out_apache() {
+    cat > /etc/apache2/sites-available/000-default.conf << SITE
+$server
+<VirtualHost *:80>
+    ServerName school.example
+    DocumentRoot /var/www/html
+    $([[ $application == /var/www/html/* ]] || printf '%s\n' "Alias /entreaulas $application" \
+        "<Directory $application>" 'Require all granted' '</Directory>')
+    $([ $php != pool ] || printf '%s\n' '<FilesMatch "\.php$">' \
+        'SetHandler "proxy:unix:/run/php/school.sock|fcgi://school"' '</FilesMatch>')
+</VirtualHost>
+SITE
+    [ $php = module ] || {
+        a2dismod "php$php_version" mpm_prefork
+        a2enmod mpm_event proxy_fcgi
+        a2enconf "$fpm"
+    } > /dev/null
+}
+
+lay_out_nginx() {
+    local socket=/run/php/$fpm.sock
+    [ $php = fpm ] || socket=/run/php/school.sock
+    cat > /etc/nginx/sites-available/default << SITE
+server {
+    listen 80 default_server;
+    server_name school.example;
+    root /var/www/html;
+    location ~ \.php$ {
+        include snippets/fastcgi-php.conf;
+        fastcgi_pass unix:$socket;
+    }
+}
+SITE
+}
+
+# ask PAGE [OPTION]...: a request to the application, by curl, with the cookies of the login
+ask() { curl -sS -b /tmp/cookies -c /tmp/cookies "http://school.example/entreaulas/$1" "${@:2}"; }
+# api ACTION [OPTION]...
+api() { ask "api/comedor.php?action=$1&aulario=aula1&date=$date&menu=basal" "${@:2}"; }
+log_in() {
+    rm -f /tmp/cookies
+    ask login.php | expect in
+}
+# Standard input must contain a text.
+expect() {
+    local text
+    text=$(cat)
+    [[ $text == *"$1"* ]] || { echo "expected $1: $text" >&2 && return 1; }
+}
+
+install_package() { dpkg -i "$PACKAGE" > /dev/null; }
+# As `systemctl edit comedor.service` does.
+drop_in() {
+    mkdir -p /etc/systemd/system/comedor.service.d
+    printf '%s\n' '[Service]' "$@" > /etc/systemd/system/comedor.service.d/override.conf
+    systemctl daemon-reload
+}
+# enable_by_hand cgi|fastcgi [SETTING]...: as the guides say.
+enable_by_hand() {
+    local path='s#/api/comedor#/entreaulas/api/comedor#g' examples=/usr/share/doc/comedor/examples
+    printf '%s\n' COMEDOR_SERVICE=entreaulas "${@:2}" > /etc/comedor/comedor.conf
+    [ "$1" = cgi ] || systemctl enable -q --now comedor.socket
+    case $web-$1 in
+    apache-cgi)
+        sed -i "$path" /etc/apache2/conf-available/comedor.conf
+        a2enmod -q cgi
+        a2enconf -q comedor
+        ;;
+    apache-fastcgi)
+        sed "$path" $examples/apache-fastcgi.conf.example > /etc/apache2/conf-available/comedor-fastcgi.conf
+        a2enmod -q proxy_fcgi
+        a2enconf -q comedor-fastcgi
+        ;;
+    nginx-fastcgi)
+        sed "$path" $examples/nginx.conf.example > /etc/nginx/snippets/comedor.conf
+        sed -i 's#server_name .*#&\n    include snippets/comedor.conf;#' /etc/nginx/sites-available/default
+        ;;
+    esac > /dev/null
+    systemctl restart ${web/%apache/apache2}
+}
+
+script_answers() { api get_menu_types | expect 'OLD PHP SCRIPT'; }
+# The application's page and comedor read what the other has saved.
+comedor_answers() {
+    local dish=$RANDOM
+    log_in
+    api save_menu -d "{\"date\":\"$date\",\"menu_type\":\"basal\",\"plates\":{\"primero\":{\"name\":\"Sopa $dish\"}}}" |
+        expect '"success":true'
+    ask "day.php?date=$date" | expect "Sopa $dish"
+    ask "day.php?date=$date" -d plate=segundo -d "name=Pescado $dish" | expect "Pescado $dish"
+    api get_menu | expect "Pescado $dish"
+    api get_menu | expect '{"success":true,'
+}
+# … and so does the script, after comedor has gone.
+script_reads_the_menu() {
+    log_in
+    api get_menu | expect 'Pescado'
+    api get_menu | expect 'OLD PHP SCRIPT'
+}
