@@ -10,10 +10,10 @@ use std::any::Any;
 use std::cell::RefCell;
 use std::fs::File;
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
 
 use crate::ffi::Interruptions;
+use crate::shared_file::FileId;
 
 /// The two kinds of lock.
 #[derive(Clone, Copy, Debug)]
@@ -48,8 +48,7 @@ pub fn take(file: &File, kind: Kind, timeout: Duration) -> io::Result<bool> {
         Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
         attempt => return attempt.map(|()| true),
     }
-    let metadata = file.metadata()?;
-    let id = (metadata.dev(), metadata.ino());
+    let FileId(id) = FileId::of(&file.metadata()?);
     let counted = COUNTER.with_borrow(|counter| counter.as_ref().map(|counter| counter(id)));
     if matches!(counted, Some(None)) {
         return Ok(false);

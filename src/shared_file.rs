@@ -2,6 +2,7 @@
 
 use std::fs::{File, Metadata};
 use std::io::{self, ErrorKind, Read};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use rustix::buffer::spare_capacity;
@@ -15,6 +16,16 @@ pub const MAX_SIZE: u64 = 16 * 1024 * 1024;
 /// The maximum number of times that a file is opened if other clients of a network file system replace
 /// it.
 const OPENINGS: usize = 10;
+
+/// Device and inode, which identify a file whatever its name.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FileId(pub (u64, u64));
+
+impl FileId {
+    pub fn of(metadata: &Metadata) -> FileId {
+        FileId((metadata.dev(), metadata.ino()))
+    }
+}
 
 /// Why a file cannot be used.
 #[derive(Debug, thiserror::Error)]

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt};
 use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, SystemTime};
@@ -13,7 +13,7 @@ use super::Error;
 use super::access::Ownership;
 use super::attributes::Attributes;
 use crate::json::Value;
-use crate::shared_file;
+use crate::shared_file::{self, FileId};
 
 /// PHP truncates a file and then writes it. A file that does not parse is read this many times, with
 /// this pause: within 200 ms.
@@ -66,7 +66,7 @@ impl Snapshot {
 
     /// Whether `path` is this file.
     pub fn is_at(&self, path: &Path) -> Result<bool, Error> {
-        is_at(path, &self.metadata)
+        is_at(path, FileId::of(&self.metadata))
     }
 
     /// Whether the content is unchanged. Times are not compared, because their resolution can be
@@ -84,19 +84,14 @@ impl Snapshot {
     }
 }
 
-/// Whether `path` is the file with these attributes. The path is opened, because a network file
-/// system may answer a stat from its cache.
-pub fn is_at(path: &Path, metadata: &Metadata) -> Result<bool, Error> {
+/// Whether `path` is the file `id`. The path is opened, because a network file system may answer a stat
+/// from its cache.
+pub fn is_at(path: &Path, id: FileId) -> Result<bool, Error> {
     match shared_file::open_and(OFlags::RDONLY, path, |file| Ok(file.metadata()?)) {
-        Ok(found) => Ok(is_same(&found, metadata)),
+        Ok(found) => Ok(FileId::of(&found) == id),
         Err(fault) if fault.is_absent() => Ok(false),
         Err(fault) => Err(Error::fault("open again", path)(fault)),
     }
-}
-
-/// Whether `a` and `b` are attributes of the same file.
-pub fn is_same(a: &Metadata, b: &Metadata) -> bool {
-    (a.dev(), a.ino()) == (b.dev(), b.ino())
 }
 
 /// Reads the JSON of a file. The value is `None` if the file is empty, the snapshot is `None` if the

@@ -1,6 +1,6 @@
 //! The lock that only one writer of an aulario can hold.
 
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use rustix::fs::OFlags;
 use super::Error;
 use super::data_file::{create_folder, is_at};
 use crate::lock;
-use crate::shared_file::{self, Fault};
+use crate::shared_file::{self, Fault, FileId};
 
 /// The timeout of a writer that waits for other writers of the same aulario.
-pub const TIMEOUT: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The maximum number of retries if the lock file was deleted or replaced during the wait.
 const RETRIES: usize = 3;
@@ -22,7 +22,7 @@ const RETRIES: usize = 3;
 pub struct WriteLock {
     /// Keeps the lock as long as it is open
     _file: File,
-    metadata: Metadata,
+    id: FileId,
     path: PathBuf,
 }
 
@@ -40,10 +40,10 @@ impl WriteLock {
                 locked => locked,
             };
             let locked = locked.map_err(Error::fault("open and lock", &path))?;
-            let (file, metadata) = locked.ok_or(Error::Busy)?;
+            let (file, id) = locked.ok_or(Error::Busy)?;
             // Before anything is written: the leftovers that this writer would remove may be the files
             // of one with the other lock file.
-            let lock = WriteLock { _file: file, metadata, path: path.clone() };
+            let lock = WriteLock { _file: file, id, path: path.clone() };
             if lock.is_held() {
                 return Ok(lock);
             }
@@ -53,15 +53,15 @@ impl WriteLock {
 
     /// Whether other writers still lock the same file. `false` if it was deleted or replaced.
     pub fn is_held(&self) -> bool {
-        is_at(&self.path, &self.metadata).unwrap_or(false)
+        is_at(&self.path, self.id).unwrap_or(false)
     }
 }
 
 /// Opens and locks the file at `path`; `None` if another writer has the lock.
-fn open_and_lock(flags: OFlags, path: &Path) -> Result<Option<(File, Metadata)>, Fault> {
+fn open_and_lock(flags: OFlags, path: &Path) -> Result<Option<(File, FileId)>, Fault> {
     shared_file::open_and(flags, path, |file| {
         let is_locked = lock::take(&file, lock::Kind::Exclusive, TIMEOUT)?;
-        let metadata = file.metadata()?;
-        Ok(is_locked.then_some((file, metadata)))
+        let id = FileId::of(&file.metadata()?);
+        Ok(is_locked.then_some((file, id)))
     })
 }

@@ -65,12 +65,20 @@ impl Error {
         move |error| Error::fault(operation, path)(error.into())
     }
 
+    /// The error of a step that fails if another program creates or deletes the file, or its folder.
+    fn modified_or(operation: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Error {
+        move |error| match error.kind() {
+            ErrorKind::NotFound | ErrorKind::AlreadyExists => Error::Modified,
+            _ => Error::io(operation, path)(error),
+        }
+    }
+
     fn unflushed(operation: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Error {
         move |source| Error::Unflushed { operation, path: path.to_owned(), source }
     }
 
     /// Whether the file may be read and changed again.
-    fn is_passing(&self) -> bool {
+    fn is_transient(&self) -> bool {
         matches!(self, Error::Modified)
             || matches!(self, Error::Fault { source, .. } if source.is_stale())
     }
@@ -178,7 +186,7 @@ impl Aulario {
         change(&mut read_to_change(&path)?.0)?;
         for _ in 0..RETRIES {
             match self.try_change(&path, names, &change) {
-                Err(error) if error.is_passing() => {}
+                Err(error) if error.is_transient() => {}
                 outcome => return outcome?,
             }
         }

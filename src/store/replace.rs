@@ -23,16 +23,16 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, OFlags, RenameFlags, renameat_with};
+use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 
 use super::access::{self, Credentials, Ownership};
 use super::attributes::Attributes;
-use super::data_file::{Snapshot, flush_parent, is_at, is_same, parent};
+use super::data_file::{Snapshot, flush_parent, parent};
 use super::lease::Lease;
-use super::lock::{TIMEOUT, WriteLock};
-use super::{Error, RETRIES, layout};
-use crate::{lock, shared_file};
+use super::lock::WriteLock;
+use super::{Error, layout};
+use crate::shared_file::FileId;
 
 /// Replaces the file at `path`, which was read as `snapshot`, with `content`; without a snapshot,
 /// creates it. The folder must exist. After `Ok` the change is on disk.
@@ -73,9 +73,9 @@ fn exchange(
             drop(snapshot);
             return settle(fs::rename(&temporary.path, path), path, temporary);
         }
-        // The file was deleted, or its folder.
-        Err(Errno::NOENT) => return Err(Error::Modified),
-        Err(error) => return Err(Error::io("exchange with the new file", path)(error.into())),
+        Err(error) => {
+            return Err(Error::modified_or("exchange with the new file", path)(error.into()));
+        }
     }
     // At once, before the flush: until the names are exchanged back, another page may save to the new
     // file, and this save would be lost. An error in these checks counts as a modification: the
@@ -117,11 +117,7 @@ fn put_new(path: &Path, temporary: &Temporary, lock: &WriteLock) -> Result<(), E
 /// repeats a request that was not answered.
 fn settle(moved: io::Result<()>, path: &Path, temporary: &Temporary) -> Result<(), Error> {
     match moved {
-        Err(error) if !temporary.is_at(path) => match error.kind() {
-            // The folder, or the temporary file, was deleted; or another writer created the file.
-            ErrorKind::NotFound | ErrorKind::AlreadyExists => Err(Error::Modified),
-            _ => Err(Error::io("rename to", path)(error)),
-        },
+        Err(error) if !temporary.is_at(path) => Err(Error::modified_or("rename to", path)(error)),
         _ => flush(path),
     }
 }
@@ -135,9 +131,8 @@ fn flush(path: &Path) -> Result<(), Error> {
 /// Every writer uses the same name, so that leftovers do not accumulate. Removed when dropped.
 struct Temporary {
     path: PathBuf,
-    /// Locked, see [`remove_leftover`]
     file: File,
-    created: Metadata,
+    id: FileId,
 }
 
 impl Temporary {
@@ -147,34 +142,25 @@ impl Temporary {
         // The mode of the old file is set after the owner.
         let mode = if snapshot.is_some() { 0o600 } else { 0o666 };
         let create = || OpenOptions::new().write(true).create_new(true).mode(mode).open(&temporary);
-        let mut retries = 0;
-        let file = loop {
-            match create() {
-                Err(error) if error.kind() != ErrorKind::AlreadyExists => {
-                    return Err(Error::io("create", &temporary)(error));
-                }
-                Ok(file) => break file,
-                Err(_) if retries == RETRIES => return Err(Error::Busy),
-                Err(_) => remove_leftover(&temporary, path)?,
-            }
-            retries += 1;
-        };
+        let created = create().or_else(|error| match error.kind() {
+            // Left by a writer that was killed: this one has the lock of the aulario.
+            ErrorKind::AlreadyExists => fs::remove_file(&temporary).and_then(|()| create()),
+            _ => Err(error),
+        });
+        let file = created.map_err(Error::modified_or("create", &temporary))?;
         let created = file.metadata().map_err(Error::io("stat", &temporary))?;
-        let temporary = Temporary { path: temporary, file, created };
-        // If this fails, another writer takes the file for a leftover and removes it, which is noticed
-        // before the exchange.
-        _ = fs2::FileExt::try_lock_exclusive(&temporary.file);
+        let temporary = Temporary { path: temporary, file, id: FileId::of(&created) };
         if let Some(snapshot) = snapshot {
-            temporary.keep_access(snapshot, path)?;
+            temporary.keep_access(snapshot, &created, path)?;
         }
         Ok(temporary)
     }
 
     /// Sets the owner, group, attributes and mode of the old file at `path`.
-    fn keep_access(&self, old: &Snapshot, path: &Path) -> Result<(), Error> {
+    fn keep_access(&self, old: &Snapshot, created: &Metadata, path: &Path) -> Result<(), Error> {
         let attributes = old.attributes().map_err(Error::io("read the attributes of", path))?;
         let mut access = old.access();
-        if (access.uid, access.gid) != (self.created.uid(), self.created.gid()) {
+        if (access.uid, access.gid) != (created.uid(), created.gid()) {
             access = self.judge(access, &attributes, path)?;
             fchown(&self.file, Some(access.uid), Some(access.gid))
                 .map_err(Error::io("keep the owner and group of", path))?;
@@ -214,7 +200,7 @@ impl Temporary {
 
     /// Whether `path` is this file.
     fn is_at(&self, path: &Path) -> bool {
-        fs::symlink_metadata(path).is_ok_and(|found| is_same(&found, &self.created))
+        fs::symlink_metadata(path).is_ok_and(|found| FileId::of(&found) == self.id)
     }
 }
 
@@ -224,45 +210,5 @@ impl Drop for Temporary {
         if self.is_at(&self.path) {
             _ = fs::remove_file(&self.path);
         }
-    }
-}
-
-/// Removes the temporary file of a writer that was killed.
-///
-/// If the lock file of the aulario was deleted, two writers have a lock each, and the temporary file may
-/// be in use. So a writer also locks its new file: it has the temporary name before the exchange, and
-/// the name of the data file after it. This waits for both locks.
-fn remove_leftover(temporary: &Path, path: &Path) -> Result<(), Error> {
-    let mut locked: Vec<(File, Metadata)> = Vec::new();
-    for name in [temporary, path] {
-        // What this user cannot read is the leftover of another user.
-        let Ok(file) = shared_file::open(OFlags::RDONLY, name) else { continue };
-        let metadata = file.metadata().map_err(Error::io("stat", name))?;
-        // On NFS a new file has both names for a moment.
-        if locked.iter().any(|(_, other)| is_same(other, &metadata)) {
-            continue;
-        }
-        let is_locked = match lock::take(&file, lock::Kind::Exclusive, TIMEOUT) {
-            // NFS: the file must be open for writing for that (flock(2)). A shared lock waits for its
-            // writer too.
-            Err(error) if Errno::from_io_error(&error) == Some(Errno::BADF) => {
-                lock::take(&file, lock::Kind::Shared, TIMEOUT)
-            }
-            result => result,
-        };
-        if !is_locked.map_err(Error::io("lock", name))? {
-            return Err(Error::Busy);
-        }
-        if !is_at(name, &metadata)? {
-            // The other writer has finished, and a third one may have started.
-            return Ok(());
-        }
-        locked.push((file, metadata));
-    }
-    match fs::remove_file(temporary) {
-        Err(error) if error.kind() != ErrorKind::NotFound => {
-            Err(Error::io("remove", temporary)(error))
-        }
-        _ => Ok(()),
     }
 }
