@@ -89,7 +89,7 @@ fn misused(problem: &str) -> u8 {
 
 fn help() -> String {
     let mut text = [USAGE, SETTINGS_INTRO].concat();
-    for setting in &SETTINGS {
+    for setting in SETTINGS {
         let default = if setting.default.is_empty() { "none" } else { setting.default };
         text += &format!("  {:24} {} (default: {default})\n", setting.name, setting.summary);
     }

@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use chrono::{DateTime, NaiveDate};
 use tz::TimeZone;
 
-use crate::config::{self, invalid};
+use crate::config::{self, TZ, invalid};
 use crate::model::Date;
 
 /// Today in `zone` (a value of `TZ`), else in the system's time zone. Rejects an unknown zone.
@@ -22,7 +22,7 @@ fn time_zone(zone: Option<&str>) -> Result<TimeZone, config::Error> {
         Some("UTC") => Ok(TimeZone::utc()),
         Some(name) => TimeZone::from_posix_tz(name).map_err(|_| {
             invalid(
-                "TZ",
+                &TZ,
                 "must name a time zone below /usr/share/zoneinfo (Debian's tzdata), such as Europe/Madrid",
             )
         }),

@@ -103,7 +103,8 @@ fn authority(text: &str, default: &str) -> Option<String> {
     Some(text.to_ascii_lowercase())
 }
 
-fn host_and_port(text: &str) -> (&str, Option<&str>) {
+/// The parts of `host:port`; the port may be missing.
+pub fn host_and_port(text: &str) -> (&str, Option<&str>) {
     match text.rsplit_once(':') {
         // Colons in brackets belong to an IPv6 address.
         Some((host, port)) if !port.ends_with(']') => (host, Some(port)),

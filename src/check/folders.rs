@@ -9,7 +9,7 @@ use super::redis;
 use super::report::{Level, Report};
 use super::session;
 use super::user::User;
-use crate::config::{Config, Settings};
+use crate::config::{Config, DATA_DIR, SESSION_DIR, Settings};
 use crate::session::SavePath;
 use crate::store::layout;
 
@@ -23,7 +23,7 @@ pub fn check_sessions(config: &Config, settings: &Settings, user: &User, report:
     };
     let folder = &files.folder;
     if let Err(obstacle) = enter(folder) {
-        return obstacle.report("the session folder", "COMEDOR_SESSION_DIR", user, report);
+        return obstacle.report("the session folder", SESSION_DIR.name, user, report);
     }
     file_system::check(folder, Content::Sessions, report);
     session::check_service(config, files, report);
@@ -63,7 +63,7 @@ pub fn check_data(config: &Config, user: &User, report: &mut Report) -> bool {
         let fix = user.grant(obstacle.path, "x", &config.data_dir);
         report.add_with_fix(Level::Error, obstacle.path.display(), text, fix);
     } else {
-        obstacle.report("the data folder", "COMEDOR_DATA_DIR", user, report);
+        obstacle.report("the data folder", DATA_DIR.name, user, report);
     }
     false
 }

@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use super::reach::enter;
 use super::report::{Level, Report};
 use super::user::{User, quoted};
-use crate::config::{Settings, Source};
+use crate::config::{SESSION_DIR, Settings, Source};
 use crate::session::redis::probe;
 use crate::session::{Address, RedisServer};
 use crate::store::data_file::parent;
@@ -21,7 +21,7 @@ pub fn check(
     if let Address::Unix(path) = &server.address
         && let Err(obstacle) = enter(parent(path))
     {
-        obstacle.report("the socket of Redis", "COMEDOR_SESSION_DIR", user, report);
+        obstacle.report("the socket of Redis", SESSION_DIR.name, user, report);
     } else if let Err(fault) = probe(server, lifetime) {
         let effect = "every request fails with INTERNAL_ERROR";
         let text = format!("{fault}; until this is fixed (docs/redis.md#set-up), {effect}");
@@ -29,7 +29,7 @@ pub fn check(
     } else {
         report.add(Level::Ok, server, "Redis answers and accepts the commands of a request");
     }
-    let Source::Line { path, .. } = settings.source("COMEDOR_SESSION_DIR") else { return };
+    let Source::Line { path, .. } = settings.source(&SESSION_DIR) else { return };
     if server.login.is_some() && fs::metadata(path).is_ok_and(|file| file.mode() & 0o004 != 0) {
         let text = "every user of this machine can read the password of Redis in this file";
         let (group, file) = (&user.group, quoted(path));

@@ -8,8 +8,8 @@ use rustix::fs::OFlags;
 use super::report::{Level, Report};
 use super::settings::shown;
 use crate::caller::{self, Caller};
-use crate::config::{Config, Settings};
-use crate::session::{self, Lifetime, Session, SessionFolder, SessionId, session_id};
+use crate::config::{Config, SESSION_DIR, SESSION_FORMAT, SESSION_MAX_AGE, Settings};
+use crate::session::{self, Effect, Session, SessionFolder, SessionId, session_id};
 use crate::shared_file;
 use crate::store::layout;
 
@@ -29,11 +29,11 @@ pub fn check(config: &Config, settings: &Settings, report: &mut Report) {
             format!("standard input has no session id; expected the value of the cookie {name}");
         return add(Level::Error, &text);
     };
-    let session = match session::read(&config.session, &id, Lifetime::Unchanged) {
+    let session = match session::read(&config.session, &id, Effect::Nothing) {
         Ok(session) => session,
         Err(error) => {
-            let used = ["DIR", "FORMAT", "MAX_AGE"]
-                .map(|name| shown(settings, &format!("COMEDOR_SESSION_{name}")))
+            let used = [&SESSION_DIR, &SESSION_FORMAT, &SESSION_MAX_AGE]
+                .map(|setting| shown(settings, setting))
                 .join(", ");
             let text = format!("{error}; phpinfo() shows PHP's settings, here they are {used}");
             return add(Level::Error, &text);

@@ -6,7 +6,10 @@ use std::path::{Path, PathBuf};
 use super::php;
 use super::report::{Level, Report};
 use crate::clock;
-use crate::config::{self, Config, SETTINGS, Settings};
+use crate::config::{
+    self, Config, SESSION_DIR, SESSION_FORMAT, SESSION_LIFETIME, SESSION_NAME, SETTINGS, Setting,
+    Settings, TZ,
+};
 use crate::session::SavePath;
 
 const ABOUT: &str = "settings";
@@ -14,8 +17,8 @@ const ABOUT: &str = "settings";
 /// Reports why the settings cannot be used. `settings` are those that could be read.
 pub fn refused(error: &config::Error, settings: Option<&Settings>, report: &mut Report) {
     let place = match (error, settings) {
-        (config::Error::Setting { name, .. }, Some(settings)) => {
-            format!("{}: ", shown(settings, name))
+        (config::Error::Setting { setting, .. }, Some(settings)) => {
+            format!("{}: ", shown(settings, setting))
         }
         _ => String::new(),
     };
@@ -26,14 +29,14 @@ pub fn refused(error: &config::Error, settings: Option<&Settings>, report: &mut 
 
 /// Reports the settings that are set, and what differs from PHP.
 pub fn check(config: &Config, settings: &Settings, report: &mut Report) {
-    for setting in SETTINGS.iter().filter(|setting| settings.get(setting.name).is_some()) {
-        report.add(Level::Ok, ABOUT, shown(settings, setting.name));
+    for setting in SETTINGS.iter().filter(|setting| settings.get(setting).is_some()) {
+        report.add(Level::Ok, ABOUT, shown(settings, setting));
     }
     report.add(Level::Ok, ABOUT, "any other setting has its default");
     match clock::today(config.zone.as_deref()) {
         Ok(today) => report.add(Level::Ok, ABOUT, format!("today is {}", today.as_str())),
         Err(error) => {
-            let text = format!("{}: {error}; requests without a date fail", shown(settings, "TZ"));
+            let text = format!("{}: {error}; requests without a date fail", shown(settings, &TZ));
             report.add(Level::Error, ABOUT, text);
         }
     }
@@ -41,10 +44,11 @@ pub fn check(config: &Config, settings: &Settings, report: &mut Report) {
 }
 
 /// `NAME=value` without a password, and where it was set.
-pub fn shown(settings: &Settings, name: &str) -> String {
-    let value = String::from_utf8_lossy(settings.value(name));
-    let value = if name == "COMEDOR_SESSION_DIR" { without_password(&value) } else { value.into() };
-    format!("{name}={value} ({})", settings.source(name))
+pub fn shown(settings: &Settings, setting: &'static Setting) -> String {
+    let value = String::from_utf8_lossy(settings.value(setting));
+    let name = setting.name;
+    let value = if *setting == SESSION_DIR { without_password(&value) } else { value.into() };
+    format!("{name}={value} ({})", settings.source(setting))
 }
 
 /// Warns about settings that none of PHP's configurations has.
@@ -56,31 +60,29 @@ fn compare(config: &Config, report: &mut Report) {
     }
     let session = &config.session;
     let in_redis = matches!(session.save_path, SavePath::Redis(_));
-    let is_ours = |name, php: &str| match name {
-        "COMEDOR_SESSION_DIR" => {
-            SavePath::parse(php.as_bytes()).is_some_and(|php| php == session.save_path)
-        }
-        "COMEDOR_SESSION_NAME" => php == session.name,
-        "COMEDOR_SESSION_FORMAT" => php == session.format.name(),
-        "COMEDOR_SESSION_LIFETIME" => !in_redis || php == session.lifetime.to_string(),
+    let is_ours = |setting, php: &str| match setting {
+        SESSION_DIR => SavePath::parse(php.as_bytes()).is_some_and(|php| php == session.save_path),
+        SESSION_NAME => php == session.name,
+        SESSION_FORMAT => php == session.format.name(),
+        SESSION_LIFETIME => !in_redis || php == session.lifetime.to_string(),
         _ => rules(Some(php)) == rules(config.zone.as_deref()),
     };
     // The defaults of PHP, that of save_path in Debian. The default of date.timezone is UTC, but an
     // application that does not set it usually sets the zone in its code.
-    for (name, of_php, default) in [
-        ("COMEDOR_SESSION_DIR", "session.save_path", Some("/var/lib/php/sessions")),
-        ("COMEDOR_SESSION_NAME", "session.name", Some("PHPSESSID")),
-        ("COMEDOR_SESSION_FORMAT", "session.serialize_handler", Some("php")),
-        ("COMEDOR_SESSION_LIFETIME", "session.gc_maxlifetime", Some("1440")),
-        ("TZ", "date.timezone", None),
+    for (setting, of_php, default) in [
+        (SESSION_DIR, "session.save_path", Some("/var/lib/php/sessions")),
+        (SESSION_NAME, "session.name", Some("PHPSESSID")),
+        (SESSION_FORMAT, "session.serialize_handler", Some("php")),
+        (SESSION_LIFETIME, "session.gc_maxlifetime", Some("1440")),
+        (TZ, "date.timezone", None),
     ] {
         let values = servers.iter().flat_map(|server| php::values(server, of_php, default));
         let values: Vec<_> = values.collect();
         let Some((value, file)) = values.first() else { continue };
-        if values.iter().any(|(value, _)| is_ours(name, value)) {
+        if values.iter().any(|(value, _)| is_ours(setting, value)) {
             continue;
         }
-        let value = without_password(value);
+        let (name, value) = (setting.name, without_password(value));
         let found = format!("PHP's {of_php} is {value} ({})", file.display());
         let advice = format!("set {name} to it, unless the application sets another in its code");
         report.add(Level::Warning, name, format!("{found}; {advice}"));

@@ -4,7 +4,7 @@
 //! request. An invalid setting is an error that names it; it is never replaced by a default. Whether
 //! a configured folder exists is not checked here.
 
-mod settings;
+mod sources;
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -14,10 +14,10 @@ use crate::cgi::origin;
 use crate::model::Id;
 use crate::session::{self, Format, SavePath, SessionConfig};
 use crate::shared_file::Fault;
-pub(crate) use settings::{Settings, Source};
+pub(crate) use sources::{Settings, Source};
 
 /// A setting as the documentation lists it.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setting {
     pub name: &'static str,
     /// The value if nothing is set; empty for none.
@@ -26,57 +26,45 @@ pub struct Setting {
     pub summary: &'static str,
 }
 
-const fn setting(name: &'static str, default: &'static str, summary: &'static str) -> Setting {
-    Setting { name, default, summary }
-}
-
 impl Setting {
     pub(crate) fn find(name: &[u8]) -> Option<&'static Setting> {
         SETTINGS.iter().find(|setting| setting.name.as_bytes() == name)
     }
 }
 
-/// Every setting.
-pub const SETTINGS: [Setting; 10] = [
-    setting(
-        "COMEDOR_SERVICE",
-        "service",
-        "name of the service: a key of the session, its permission and its data folder",
-    ),
-    setting("COMEDOR_DATA_DIR", "/DATA/<service>", "folder that contains Centros/"),
-    setting(
-        "COMEDOR_SESSION_DIR",
-        "/var/lib/php/sessions",
-        "PHP's session.save_path: a folder, N;folder, N;MODE;folder, tcp://… or unix://…",
-    ),
-    setting("COMEDOR_SESSION_NAME", "PHPSESSID", "PHP's session.name: the name of the cookie"),
-    setting(
-        "COMEDOR_SESSION_FORMAT",
-        "php",
-        "PHP's session.serialize_handler: php, php_serialize or php_binary",
-    ),
-    setting(
-        "COMEDOR_SESSION_MAX_AGE",
-        "",
-        "seconds since its last use after which a session is rejected; none: no limit, as in PHP",
-    ),
-    setting(
-        "COMEDOR_SESSION_LIFETIME",
-        "1440",
-        "PHP's session.gc_maxlifetime: seconds since its last use until Redis deletes a session",
-    ),
-    setting(
-        "COMEDOR_TRUSTED_ORIGINS",
-        "",
-        "comma-separated origins (https://menus.example) whose pages may use the API from another site",
-    ),
-    setting(
-        "COMEDOR_LEAVE_EARLY",
-        "on",
-        "on: keep standard output open until exit, which saves time under Apache; off: do not",
-    ),
-    setting("TZ", "", "time zone of \"today\", such as Europe/Madrid; none: the system's"),
-];
+/// Defines a constant for each setting, and the table of all.
+macro_rules! settings {
+    ($($id:ident: $name:literal, default $default:literal, $summary:literal;)*) => {
+        $(pub(crate) const $id: Setting =
+            Setting { name: $name, default: $default, summary: $summary };)*
+
+        /// Every setting.
+        pub const SETTINGS: &[Setting] = &[$($id),*];
+    };
+}
+
+settings! {
+    SERVICE: "COMEDOR_SERVICE", default "service",
+        "name of the service: a key of the session, its permission and its data folder";
+    DATA_DIR: "COMEDOR_DATA_DIR", default "/DATA/<service>",
+        "folder that contains Centros/";
+    SESSION_DIR: "COMEDOR_SESSION_DIR", default "/var/lib/php/sessions",
+        "PHP's session.save_path: a folder, N;folder, N;MODE;folder, tcp://… or unix://…";
+    SESSION_NAME: "COMEDOR_SESSION_NAME", default "PHPSESSID",
+        "PHP's session.name: the name of the cookie";
+    SESSION_FORMAT: "COMEDOR_SESSION_FORMAT", default "php",
+        "PHP's session.serialize_handler: php, php_serialize or php_binary";
+    SESSION_MAX_AGE: "COMEDOR_SESSION_MAX_AGE", default "",
+        "seconds since its last use after which a session is rejected; none: no limit, as in PHP";
+    SESSION_LIFETIME: "COMEDOR_SESSION_LIFETIME", default "1440",
+        "PHP's session.gc_maxlifetime: seconds since its last use until Redis deletes a session";
+    TRUSTED_ORIGINS: "COMEDOR_TRUSTED_ORIGINS", default "",
+        "comma-separated origins (https://menus.example) whose pages may use the API from another site";
+    LEAVE_EARLY: "COMEDOR_LEAVE_EARLY", default "on",
+        "on: keep standard output open until exit, which saves time under Apache; off: do not";
+    TZ: "TZ", default "",
+        "time zone of \"today\", such as Europe/Madrid; none: the system's";
+}
 
 /// The settings of this program, checked.
 #[derive(Debug)]
@@ -98,8 +86,8 @@ pub struct Config {
 /// Invalid settings.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("{name} {problem}")]
-    Setting { name: &'static str, problem: String },
+    #[error("{} {problem}", setting.name)]
+    Setting { setting: &'static Setting, problem: String },
     #[error("{}: line {line}: {problem}", path.display())]
     Line { path: PathBuf, line: usize, problem: String },
     #[error("{}: {source}", path.display())]
@@ -120,66 +108,63 @@ impl Config {
     }
 
     pub(crate) fn from_settings(settings: &Settings) -> Result<Config, Error> {
-        let service =
-            settings.parse("COMEDOR_SERVICE", Id::EXPECTED, |text| Id::parse(text).ok())?;
-        let data_dir = match settings.get("COMEDOR_DATA_DIR") {
+        let service = settings.parse(&SERVICE, Id::EXPECTED, |text| Id::parse(text).ok())?;
+        let data_dir = match settings.get(&DATA_DIR) {
             None => Path::new("/DATA").join(service.as_str()),
             Some(folder) if folder.starts_with(b"/") => PathBuf::from(OsStr::from_bytes(folder)),
-            Some(_) => return Err(invalid("COMEDOR_DATA_DIR", "must start with a /")),
+            Some(_) => return Err(invalid(&DATA_DIR, "must start with a /")),
         };
         let session = SessionConfig {
-            save_path: SavePath::parse(settings.value("COMEDOR_SESSION_DIR")).ok_or_else(|| {
-                invalid("COMEDOR_SESSION_DIR", format!("must be {}", SavePath::EXPECTED))
-            })?,
+            save_path: SavePath::parse(settings.value(&SESSION_DIR))
+                .ok_or_else(|| invalid(&SESSION_DIR, format!("must be {}", SavePath::EXPECTED)))?,
             name: settings.parse(
-                "COMEDOR_SESSION_NAME",
+                &SESSION_NAME,
                 "a name that PHP accepts as session.name",
                 session::parse_name,
             )?,
             format: settings.parse(
-                "COMEDOR_SESSION_FORMAT",
+                &SESSION_FORMAT,
                 "php, php_serialize or php_binary",
                 Format::parse,
             )?,
             max_age: settings.parse(
-                "COMEDOR_SESSION_MAX_AGE",
+                &SESSION_MAX_AGE,
                 "a number of seconds",
                 session::parse_max_age,
             )?,
             lifetime: settings.parse(
-                "COMEDOR_SESSION_LIFETIME",
+                &SESSION_LIFETIME,
                 "a number of seconds from 1 to 2147483647",
                 session::parse_lifetime,
             )?,
         };
         if matches!(session.save_path, SavePath::Redis(_)) && session.max_age.is_some() {
             return Err(invalid(
-                "COMEDOR_SESSION_MAX_AGE",
+                &SESSION_MAX_AGE,
                 "must not be set for sessions in Redis: remove it and set COMEDOR_SESSION_LIFETIME, after \
                  which Redis deletes a session",
             ));
         }
         let trusted_origins = settings.parse(
-            "COMEDOR_TRUSTED_ORIGINS",
+            &TRUSTED_ORIGINS,
             "a comma-separated list of origins like https://menus.example",
             |text| {
                 let origins = text.split(',').map(str::trim).filter(|origin| !origin.is_empty());
                 origins.map(origin::of_setting).collect()
             },
         )?;
-        let leave_early =
-            settings.parse("COMEDOR_LEAVE_EARLY", "on or off", |text| match text {
-                "on" => Some(true),
-                "off" => Some(false),
-                _ => None,
-            })?;
-        let zone = settings.parse("TZ", "valid UTF-8", |text| Some(text.to_owned()))?;
+        let leave_early = settings.parse(&LEAVE_EARLY, "on or off", |text| match text {
+            "on" => Some(true),
+            "off" => Some(false),
+            _ => None,
+        })?;
+        let zone = settings.parse(&TZ, "valid UTF-8", |text| Some(text.to_owned()))?;
         let zone = Some(zone).filter(|zone| !zone.is_empty());
         Ok(Config { service, data_dir, session, trusted_origins, leave_early, zone })
     }
 }
 
-/// The setting `name` is invalid.
-pub(crate) fn invalid(name: &'static str, problem: impl Into<String>) -> Error {
-    Error::Setting { name, problem: problem.into() }
+/// The value of `setting` is invalid.
+pub(crate) fn invalid(setting: &'static Setting, problem: impl Into<String>) -> Error {
+    Error::Setting { setting, problem: problem.into() }
 }

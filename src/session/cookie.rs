@@ -56,6 +56,11 @@ impl SessionId {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// Its start, for the log: with the whole id, a reader of the log could act as the user.
+    pub fn shortened(&self) -> String {
+        format!("{}…", self.0.get(..4).unwrap_or(&self.0))
+    }
 }
 
 #[cfg(test)]

@@ -3,40 +3,54 @@
 
 mod cookie;
 mod lexer;
+mod php_ini;
 pub(crate) mod redis;
 mod save_path;
 mod session_file;
-mod settings;
 mod unserialize;
 
 use std::fmt::Display;
+use std::time::Duration;
 
 use crate::error;
 pub use cookie::{SessionId, session_id};
+pub use php_ini::{Format, parse_lifetime, parse_max_age, parse_name};
 pub use save_path::{Address, RedisServer, SavePath, SessionFolder};
 pub use session_file::files;
-pub use settings::{Format, SessionConfig, parse_lifetime, parse_max_age, parse_name};
 pub use unserialize::{PhpArray, PhpValue, Session};
 
-/// What a read does to the lifetime of the session.
+/// PHP's session settings that are needed to read a session.
+#[derive(Debug)]
+pub struct SessionConfig {
+    pub save_path: SavePath,
+    /// `session.name`: the name of the cookie
+    pub name: String,
+    pub format: Format,
+    /// The time since its last use after which a session is rejected.
+    pub max_age: Option<Duration>,
+    /// `session.gc_maxlifetime` in seconds, which only sessions in Redis need.
+    pub lifetime: u32,
+}
+
+/// What a read does to the session.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Lifetime {
-    /// Extends it, as a PHP page would
-    Extended,
-    Unchanged,
+pub enum Effect {
+    /// Extends its lifetime, as a PHP page would
+    KeepAlive,
+    Nothing,
 }
 
 /// Reads the session that the `Cookie` header names, as a PHP page would.
 pub fn open(config: &SessionConfig, cookies: Option<&[u8]>) -> Result<Session, Error> {
     let id = session_id(cookies.unwrap_or_default(), &config.name).ok_or(Error::Unknown)?;
-    read(config, &id, Lifetime::Extended)
+    read(config, &id, Effect::KeepAlive)
 }
 
 /// Reads the session with this id.
-pub fn read(config: &SessionConfig, id: &SessionId, lifetime: Lifetime) -> Result<Session, Error> {
+pub fn read(config: &SessionConfig, id: &SessionId, effect: Effect) -> Result<Session, Error> {
     match &config.save_path {
-        SavePath::Files(folder) => session_file::read(config, folder, id, lifetime),
-        SavePath::Redis(server) => redis::read(config, server, id, lifetime),
+        SavePath::Files(folder) => session_file::read(config, folder, id, effect),
+        SavePath::Redis(server) => redis::read(config, server, id, effect),
     }
 }
 
@@ -58,7 +72,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// `place` must not contain the whole id: a reader of the log could use it to act as the user.
+    /// `place` must not contain the whole id.
     pub fn unusable(place: &str, why: &dyn Display) -> Error {
         Error::Unusable(format!("session {place}: {why}"))
     }

@@ -5,8 +5,9 @@ use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use super::settings::parse_number;
+use super::php_ini::parse_number;
 use crate::cgi::form::Form;
+use crate::cgi::origin::host_and_port;
 use crate::json::Value;
 
 /// Where PHP keeps its sessions.
@@ -100,7 +101,7 @@ impl RedisServer {
             ("unix", path) if path.starts_with('/') && !path.contains('#') => {
                 Address::Unix(path.into())
             }
-            ("tcp", address) => host_and_port(address)?,
+            ("tcp", address) => tcp(address)?,
             _ => return None,
         };
         let parameters = Form::from_body(query.as_bytes())?.nested();
@@ -127,19 +128,14 @@ impl RedisServer {
 
 /// `host:port`. PHP ignores a path after it. PHP also ignores a user and a password before the host;
 /// they are rejected here, because they look as if they had an effect.
-fn host_and_port(address: &str) -> Option<Address> {
+fn tcp(address: &str) -> Option<Address> {
     let (authority, _path) = address.split_once('/').unwrap_or((address, ""));
-    let (host, port) = match authority.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-        Some((host, "")) => (host, None),
-        Some((host, port)) => (host, Some(port.strip_prefix(':')?)),
-        None => match authority.split_once(':') {
-            Some((host, port)) => (host, Some(port)),
-            None => (authority, None),
-        },
-    };
+    let (host, port) = host_and_port(authority);
+    let ip = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+    let is_name = !host.contains([':', '[']);
+    let host = ip.or(is_name.then_some(host)).filter(|host| !host.is_empty())?;
     let port = port.map_or(Some(6379), |port| parse_number(port).filter(|port| *port > 0))?;
-    let is_host = !host.is_empty() && !address.contains(['@', '#']);
-    is_host.then(|| Address::Tcp { host: host.to_owned(), port })
+    (!address.contains(['@', '#'])).then(|| Address::Tcp { host: host.to_owned(), port })
 }
 
 /// `auth=password`, or a list or map of a user and a password or of a password alone
@@ -233,9 +229,10 @@ mod tests {
             "tcp://a:1,tcp://b:1", "tcp://a:1 tcp://b:1", "tcp://?seed[]=a:1&seed[]=b:1",
             "tcp://a:1?seed[]=b:1", "tls://a:1", "rediss://a:1", "tcp://", "tcp://:6379",
             "tcp://h:x", "tcp://h:0", "tcp://h:65536", "tcp://u:p@h", "tcp://::1:6379",
-            "tcp://h#x?database=1", "unix://run/redis.sock", "tcp://h?database=x",
-            "tcp://h?database=-1", "tcp://h?prefix[]=x", "tcp://h?auth[]=a&auth[]=b&auth[]=c",
-            "tcp://h?auth[user]=a", "tcp://h?auth=%ff",
+            "tcp://[::1", "tcp://[::1]x", "tcp://[x]x", "tcp://[]", "tcp://h#x?database=1",
+            "unix://run/redis.sock", "tcp://h?database=x", "tcp://h?database=-1",
+            "tcp://h?prefix[]=x", "tcp://h?auth[]=a&auth[]=b&auth[]=c", "tcp://h?auth[user]=a",
+            "tcp://h?auth=%ff",
         ] {
             assert_eq!(SavePath::parse(value.as_bytes()), None, "{value}");
         }

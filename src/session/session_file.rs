@@ -14,7 +14,7 @@ use rustix::fs::{OFlags, Timespec, Timestamps, UTIME_NOW, futimens};
 use rustix::io::Errno;
 use rustix::process::{geteuid, getuid};
 
-use super::{Error, Lifetime, Session, SessionConfig, SessionFolder, SessionId};
+use super::{Effect, Error, Session, SessionConfig, SessionFolder, SessionId};
 use crate::lock;
 use crate::shared_file::{self, Fault};
 
@@ -26,10 +26,10 @@ pub fn read(
     config: &SessionConfig,
     folder: &SessionFolder,
     id: &SessionId,
-    lifetime: Lifetime,
+    effect: Effect,
 ) -> Result<Session, Error> {
     let path = path(folder, id).ok_or(Error::Unknown)?;
-    let unusable = |why: &dyn Display| Error::unusable(&shortened(&path), why);
+    let unusable = |why: &dyn Display| Error::unusable(&shown(&path, id), why);
 
     // For reading and writing, as in PHP, but without creating it.
     let read = shared_file::open_and(OFlags::RDWR, &path, |file| {
@@ -39,7 +39,7 @@ pub fn read(
         let (bytes, metadata) = shared_file::read(&file)?;
         Ok(Some((file, bytes, metadata)))
     });
-    let read = read.map_err(|fault| refused(&path, &folder.folder, fault))?;
+    let read = read.map_err(|fault| refused(&shown(&path, id), &folder.folder, fault))?;
     let (file, bytes, metadata) = read.ok_or(Error::Busy)?;
 
     // A logout between open and lock deletes the file.
@@ -52,7 +52,7 @@ pub fn read(
         return Err(unusable(&format_args!("it belongs to another user ({})", metadata.uid())));
     }
     let session = Session::decode(bytes, config.format).map_err(|error| unusable(&error))?;
-    if lifetime == Lifetime::Extended {
+    if effect == Effect::KeepAlive {
         // Like PHP, this ignores an error.
         _ = futimens(&file, &NOW);
     }
@@ -64,18 +64,14 @@ const NOW: Timestamps = {
     Timestamps { last_access: now, last_modification: now }
 };
 
-fn unreachable(path: &Path, why: &dyn Display) -> Error {
+fn unreachable(place: &str, why: &dyn Display) -> Error {
     let user = geteuid().as_raw();
-    Error::Unreachable(format!("session {}: user {user} {why}", shortened(path)))
+    Error::Unreachable(format!("session {place}: user {user} {why}"))
 }
 
-/// The path with a shortened id, for the log.
-fn shortened(path: &Path) -> String {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    match name.strip_prefix("sess_").and_then(|id| id.get(..4)) {
-        Some(start) => path.with_file_name(format!("sess_{start}…")).display().to_string(),
-        None => path.display().to_string(),
-    }
+/// The path for the log.
+fn shown(path: &Path, id: &SessionId) -> String {
+    path.with_file_name(format!("sess_{}", id.shortened())).display().to_string()
 }
 
 /// The path of the session `id` (`ps_files_path_create`). The first characters of the id are names of
@@ -110,27 +106,29 @@ fn entries(folders: &[PathBuf]) -> io::Result<Vec<PathBuf>> {
     entries.into_iter().flatten().map(|entry| Ok(entry?.path())).collect()
 }
 
-/// The error for a file that cannot be opened, locked or read.
-fn refused(path: &Path, folder: &Path, fault: Fault) -> Error {
+/// The error for a file at `place` that cannot be opened, locked or read.
+fn refused(place: &str, folder: &Path, fault: Fault) -> Error {
     let error = match fault {
         Fault::Io(error) => error,
-        fault => return Error::unusable(&shortened(path), &fault),
+        fault => return Error::unusable(place, &fault),
     };
     match Errno::from_io_error(&error) {
         // A folder can only be opened for reading.
-        Some(Errno::ISDIR) => Error::unusable(&shortened(path), &Fault::NotRegular),
+        Some(Errno::ISDIR) => Error::unusable(place, &Fault::NotRegular),
         // PHP on another server deleted it before each retry.
         Some(Errno::STALE | Errno::NAMETOOLONG) => Error::Unknown,
         // If the folder of the setting is missing, the setting is wrong. If the file, or a folder
         // below that one, is missing, the session has ended.
         Some(Errno::NOENT) if folder.is_dir() => Error::Unknown,
-        Some(Errno::NOENT) => unreachable(folder, &format_args!("cannot use it: {error}")),
+        Some(Errno::NOENT) => {
+            unreachable(&folder.to_string_lossy(), &format_args!("cannot use it: {error}"))
+        }
         Some(Errno::ACCESS) => {
             let needed = "needs read and write permission for the file, as PHP does, and execute \
                           permission for its folder";
-            unreachable(path, &needed)
+            unreachable(place, &needed)
         }
-        _ => unreachable(path, &format_args!("cannot use it: {error}")),
+        _ => unreachable(place, &format_args!("cannot use it: {error}")),
     }
 }
 

@@ -15,7 +15,7 @@
 //!   properties depends on the application and the version of PHP.
 
 use super::lexer::{Cursor, Error, Key, Token};
-use super::settings::Format;
+use super::php_ini::Format;
 
 /// PHP's `unserialize_max_depth`
 const MAX_DEPTH: usize = 4096;

@@ -9,7 +9,7 @@ use std::io;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::{Address, Error, Lifetime, RedisServer, Session, SessionConfig, SessionId};
+use super::{Address, Effect, Error, RedisServer, Session, SessionConfig, SessionId};
 use connection::Connection;
 pub use reply::Reply;
 #[cfg(any(test, fuzzing))]
@@ -58,13 +58,12 @@ pub fn read(
     config: &SessionConfig,
     server: &RedisServer,
     id: &SessionId,
-    lifetime: Lifetime,
+    effect: Effect,
 ) -> Result<Session, Error> {
     let unusable = |why: &dyn std::fmt::Display| {
-        let start = id.as_str().get(..4).unwrap_or(id.as_str());
-        Error::unusable(&format!("{}{start}… in Redis at {server}", server.prefix), why)
+        Error::unusable(&format!("{}{} in Redis at {server}", server.prefix, id.shortened()), why)
     };
-    let seconds = (lifetime == Lifetime::Extended).then_some(config.lifetime);
+    let seconds = (effect == Effect::KeepAlive).then_some(config.lifetime);
     let bytes = match get(server, id.as_str(), seconds) {
         Ok(Some(bytes)) => bytes,
         Ok(None) => return Err(Error::Unknown),

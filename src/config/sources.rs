@@ -107,35 +107,33 @@ impl Settings {
         Ok((name, value))
     }
 
-    fn find(&self, name: &str) -> Option<&(&'static str, Vec<u8>, Source)> {
-        self.0.iter().find(|(known, ..)| *known == name)
+    fn find(&self, setting: &Setting) -> Option<&(&'static str, Vec<u8>, Source)> {
+        self.0.iter().find(|(name, ..)| *name == setting.name)
     }
 
-    pub fn get(&self, name: &str) -> Option<&[u8]> {
-        self.find(name).map(|(_, value, _)| value.as_slice())
+    pub fn get(&self, setting: &Setting) -> Option<&[u8]> {
+        self.find(setting).map(|(_, value, _)| value.as_slice())
     }
 
-    pub fn source(&self, name: &str) -> &Source {
-        self.find(name).map_or(&Source::Default, |(.., source)| source)
+    pub fn source(&self, setting: &Setting) -> &Source {
+        self.find(setting).map_or(&Source::Default, |(.., source)| source)
     }
 
-    /// The value of `name`, else its default.
-    pub fn value(&self, name: &str) -> &[u8] {
-        self.get(name).unwrap_or_else(|| {
-            Setting::find(name.as_bytes()).map_or("", |setting| setting.default).as_bytes()
-        })
+    /// The value of `setting`, else its default.
+    pub fn value(&self, setting: &'static Setting) -> &[u8] {
+        self.get(setting).unwrap_or(setting.default.as_bytes())
     }
 
-    /// Parses the value of `name`, else its default, which must be UTF-8. The error says that it must
-    /// be what is `expected`.
+    /// Parses the value of `setting`, else its default, which must be UTF-8. The error says that it
+    /// must be what is `expected`.
     pub fn parse<T>(
         &self,
-        name: &'static str,
+        setting: &'static Setting,
         expected: &str,
         parse: impl FnOnce(&str) -> Option<T>,
     ) -> Result<T, Error> {
-        let text = str::from_utf8(self.value(name)).ok();
-        text.and_then(parse).ok_or_else(|| invalid(name, format!("must be {expected}")))
+        let text = str::from_utf8(self.value(setting)).ok();
+        text.and_then(parse).ok_or_else(|| invalid(setting, format!("must be {expected}")))
     }
 }
 

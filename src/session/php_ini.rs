@@ -1,22 +1,7 @@
-//! PHP's session settings that are needed to read a session.
+//! The values of PHP's session settings, parsed.
 
 use std::str::FromStr;
 use std::time::Duration;
-
-use super::save_path::SavePath;
-
-/// Where the sessions are, their form, and how long they last.
-#[derive(Debug)]
-pub struct SessionConfig {
-    pub save_path: SavePath,
-    /// `session.name`: the name of the cookie
-    pub name: String,
-    pub format: Format,
-    /// The time since its last use after which a session is rejected.
-    pub max_age: Option<Duration>,
-    /// `session.gc_maxlifetime` in seconds, which only sessions in Redis need.
-    pub lifetime: u32,
-}
 
 /// PHP's `session.serialize_handler`.
 #[derive(Clone, Copy, Debug, PartialEq)]
