@@ -56,10 +56,8 @@ impl Action {
         let name = request.parameter("action");
         let action = ACTIONS.iter().find(|action| Some(action.name) == name);
         action.ok_or_else(|| {
-            Error::invalid_action(
-                "action must be get_menu_types, get_menu, save_menu, add_menu_type, \
-                 rename_menu_type or delete_menu_type.",
-            )
+            let [others @ .., last] = ACTIONS.map(|action| action.name);
+            Error::invalid_action(format!("action must be {} or {last}.", others.join(", ")))
         })
     }
 

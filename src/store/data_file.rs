@@ -22,7 +22,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 /// For this time after its last modification, an empty file counts as one that PHP is writing. A time
 /// further than this in the future is from a wrong clock.
-const WRITE_TIME: Duration = Duration::from_secs(10);
+const PHP_SAVE_TIME: Duration = Duration::from_secs(10);
 
 /// An open file, with its content and attributes at the time of reading.
 #[derive(Debug)]
@@ -51,7 +51,7 @@ impl Snapshot {
             && self.metadata.modified().is_ok_and(|modified| {
                 let now = SystemTime::now();
                 let age = now.duration_since(modified).unwrap_or_else(|ahead| ahead.duration());
-                age < WRITE_TIME
+                age < PHP_SAVE_TIME
             })
     }
 

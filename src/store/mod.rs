@@ -19,8 +19,8 @@ mod attributes;
 pub(crate) mod data_file;
 pub(crate) mod layout;
 mod lease;
-mod lock;
 mod replace;
+mod write_lock;
 
 use std::fs;
 use std::io::ErrorKind;
@@ -31,7 +31,7 @@ use crate::model::{Date, Day, Document, Id, MenuTypes};
 use crate::shared_file::{self, Fault};
 use data_file::Snapshot;
 use layout::{LOCK, TYPES, below};
-use lock::WriteLock;
+use write_lock::WriteLock;
 
 /// The maximum number of retries of a change if the file was modified in the meantime, or if another
 /// client of a network file system deleted it or its folder.

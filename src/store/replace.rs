@@ -30,7 +30,7 @@ use super::access::{self, Credentials, Ownership};
 use super::attributes::Attributes;
 use super::data_file::{Snapshot, flush_parent, parent};
 use super::lease::Lease;
-use super::lock::WriteLock;
+use super::write_lock::WriteLock;
 use super::{Error, layout};
 use crate::shared_file::FileId;
 
