@@ -56,6 +56,8 @@ inline 'grep -r ProxyPassMatch /etc/apache2/sites-enabled/ /etc/apache2/conf-ena
 
 answers /api/comedor.php 'OLD PHP SCRIPT'
 with_downloads run '1. Install.1'
+[ "$(systemctl is-enabled comedor.socket)" = disabled ]
+answers /api/comedor.php 'OLD PHP SCRIPT'
 run '3. Check.1'
 run '3. Check.2' <<< "$id"
 run '4. Enable.1'
@@ -78,11 +80,11 @@ inline 'sudo systemctl restart comedor.socket comedor.service'
 answers /api/comedor.php '"success":true'
 systemctl show --property=ReadWritePaths comedor.service | grep -F '/srv/school /srv/sessions'
 inline 'sudo systemctl revert comedor.socket comedor.service'
-# "Requests that arrive during the restart wait in the socket; none is lost."
+# Requests that arrive during the restart wait in the socket, and none is lost.
 touch /tmp/restarting
 while [ -e /tmp/restarting ]; do gives /api/comedor.php '"success":true'; done &
-mv '/tmp/blocks/Upgrade.1' /tmp/done
-for n in 1 2 3; do again 'Upgrade.1'; done
+mv '/tmp/blocks/Without the package.3' /tmp/done
+for n in 1 2 3; do again 'Without the package.3'; done
 rm /tmp/restarting
 wait $!
 inline 'sudo journalctl -u comedor' | grep -F 'Stopped comedor.service'
@@ -124,7 +126,13 @@ mkdir /tmp/older
 mv $downloads/* /tmp/older/
 dpkg-deb --root-owner-group -b /tmp/next $downloads > /dev/null
 (cd $downloads && sha256sum -- * > SHA256SUMS)
+# As the first request does, after `systemctl enable`.
+use_fastcgi() { systemctl enable --now comedor.socket && systemctl start comedor.service; }
+running() { readlink "/proc/$(systemctl show --value --property=MainPID comedor.service)/exe"; }
+use_fastcgi
 echo | with_downloads again '1. Install.1' > /tmp/question 2>&1
+[[ $(running) == */usr/lib/cgi-bin/comedor ]] || { running && exit 1; }
+systemctl disable --now comedor.socket comedor.service
 grep -F 'What would you like to do about it ?' /tmp/question
 grep '# mine' /etc/comedor/comedor.conf
 grep '# new' /etc/comedor/comedor.conf.dpkg-dist
@@ -177,7 +185,9 @@ inline 'sudo rm /etc/lighttpd/conf-available/90-comedor.conf'
 systemctl start apache2
 run 'Undo.1'
 answers /api/comedor.php 'OLD PHP SCRIPT'
+use_fastcgi
 run 'Undo.2' <<< y
+[ "$(systemctl is-active comedor.socket comedor.service | sort -u)" = inactive ]
 run 'Undo.3'
 rm /var/backups/comedor-*
 nothing_remains
@@ -187,7 +197,7 @@ run 'Without the package.2'
 again '4. Enable.1'
 answers /api/comedor.php '"success":true'
 again 'Undo.1'
-with_downloads run 'Without the package.3'
+with_downloads run 'Without the package.4'
 find /DATA -name .comedor.lock -delete
 nothing_remains
 
