@@ -326,10 +326,15 @@ fn lintian_finds_no_error_in_the_debian_package() {
 }
 
 #[test]
-fn the_newest_entry_of_the_debian_changelog_is_of_this_version() {
+fn the_package_has_the_version_of_the_program_and_of_the_debian_changelog() {
+    let mut field = Command::new("dpkg-deb");
+    let version = output(field.arg("--field").arg(package()).arg("Version"), "dpkg");
+    let version = String::from_utf8(version).unwrap();
+    // Debian sorts 0.3.0~dev before 0.3.0.
+    assert_eq!(version.trim(), env!("CARGO_PKG_VERSION").replace('-', "~"));
     let changelog = fs::read_to_string(Path::new(REPOSITORY).join("debian/changelog")).unwrap();
-    let expected = concat!("comedor (", env!("CARGO_PKG_VERSION"), ") ");
-    assert!(changelog.starts_with(expected), "debian/changelog starts with {expected}");
+    let expected = format!("comedor ({}) ", version.trim());
+    assert!(changelog.starts_with(&expected), "debian/changelog starts with {expected}");
 }
 
 /// Rust's standard library, by the names of its parts, and what the program does not use of it.

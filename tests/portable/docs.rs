@@ -170,6 +170,21 @@ fn files_and_test_folders_in_the_documentation_exist_and_contributing_md_names_e
     }
 }
 
+/// A build of any other commit must not claim to be a release.
+#[test]
+fn only_a_release_has_a_version_without_dev_and_its_changes_in_a_section_of_the_changelog() {
+    let changelog = &documents()[Path::new("CHANGELOG.md")];
+    let (_, sections) = changelog.split_once("\n## [Unreleased]\n").expect("the section");
+    let unreleased = sections.split("\n## [").next().unwrap();
+    let version = env!("CARGO_PKG_VERSION");
+    let (number, is_release) = match version.strip_suffix("-dev") {
+        Some(next) => (next, false),
+        None => (version, true),
+    };
+    let has_section = changelog.contains(&format!("\n## [{number}] - "));
+    assert_eq!((has_section, unreleased.trim().is_empty()), (is_release, is_release), "{version}");
+}
+
 /// The error sentences of openapi.yaml, each of which another test compares with the program's.
 fn error_sentences() -> Vec<String> {
     let openapi = fs::read_to_string(Path::new(REPOSITORY).join("openapi.yaml")).unwrap();
