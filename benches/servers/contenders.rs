@@ -10,6 +10,8 @@ use crate::client::{CLIENTS, Client, DATE, MENU, Work};
 use crate::support::site::{Php, Settings, Site, apache_on, files_in, lighttpd_on, module};
 use crate::support::{ADMIN, REPOSITORY, Value, json, output, session};
 
+pub const APACHE_EVENT: &str = "Apache, event and mod_cgid";
+
 pub const FLOOR: &str = "floor, CGI";
 pub const FLOOR_MUSL: &str = "floor, CGI, musl";
 pub const FLOOR_NOT_EARLY: &str = "floor, LEAVE_EARLY=off";
@@ -37,7 +39,7 @@ type Start = fn() -> Server;
 /// Each server and the function that starts it, which panics if a part is not installed.
 pub const SERVERS: [(&str, Start); 4] = [
     ("Apache, prefork and mod_cgi", || apache("prefork", Php::Module, "cgi")),
-    ("Apache, event and mod_cgid", || apache("event", Php::Fpm, "cgid")),
+    (APACHE_EVENT, || apache("event", Php::Fpm, "cgid")),
     ("lighttpd", lighttpd),
     ("nginx", nginx),
 ];
