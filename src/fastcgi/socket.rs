@@ -47,7 +47,7 @@ impl Socket {
     }
 
     /// A listening socket.
-    pub fn new(socket: OwnedFd) -> io::Result<Socket> {
+    fn new(socket: OwnedFd) -> io::Result<Socket> {
         if socket_domain(&socket)? == AddressFamily::UNIX {
             let listener = UnixListener::from(socket);
             if listener.local_addr()?.as_pathname().is_some() {

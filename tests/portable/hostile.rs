@@ -123,17 +123,20 @@ fn a_rejected_body_is_drained_and_the_answer_does_not_wait_for_its_end() {
 }
 
 #[test]
-fn a_write_is_kept_if_the_web_server_has_closed_the_connection() {
+fn a_write_is_kept_if_its_answer_cannot_be_written() {
     let school = School::new();
-    let save = school.post("save_menu").json(&save("stored"));
-    let closed = || {
-        let (reader, writer) = std::io::pipe().unwrap();
-        drop(reader);
-        Stdio::from(OwnedFd::from(writer))
+    let is_kept = |run: &str, stdout: Stdio, stderr: Stdio| {
+        let save = school.post("save_menu").json(&save(run)).shell(run);
+        let mut child = save.send(save.command().stdout(stdout).stderr(stderr));
+        assert!(child.wait().unwrap().success(), "{run}");
+        assert_eq!(school.menu("basal")["menu"]["plates"]["primero"]["name"], run);
     };
-    let mut child = save.send(save.command().stdout(closed()).stderr(closed()));
-    assert!(child.wait().unwrap().success());
-    assert_eq!(school.menu("basal")["menu"]["plates"]["primero"]["name"], "stored");
+    // The web server has closed the connection.
+    let closed = || Stdio::from(OwnedFd::from(std::io::pipe().unwrap().1));
+    is_kept("exec \"$0\"", closed(), closed());
+    for run in ["exec \"$0\" >&-", "exec \"$0\" >/dev/full 2>/dev/full", "exec \"$0\" 2>&-"] {
+        is_kept(run, Stdio::null(), Stdio::null());
+    }
     // An error is answered even if standard error is closed.
     let get = school.get("get_menu").set("COMEDOR_SERVICE", "/");
     assert_eq!(get.shell("exec \"$0\" 2>&-").run().status, 500);

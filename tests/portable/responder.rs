@@ -4,8 +4,9 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::net::TcpListener;
 use std::os::fd::OwnedFd;
+use std::os::linux::net::SocketAddrExt;
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -464,16 +465,22 @@ fn command_creates_the_socket_for_its_owner_and_group() {
     while UnixStream::connect(&path).is_err() {
         thread::yield_now();
     }
-    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o660);
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o660);
     assert_ok(&read(&mut Client::connect(&path), false, "teacher"));
-    let mut second = start();
-    let mut log = String::new();
-    second.0.stderr.take().unwrap().read_to_string(&mut log).unwrap();
-    assert!(!second.0.wait().unwrap().success());
-    assert!(log.contains("another process listens on this socket"), "{log}");
+    let is_refused = |why| {
+        let mut second = start();
+        let mut log = String::new();
+        second.0.stderr.take().unwrap().read_to_string(&mut log).unwrap();
+        assert!(!second.0.wait().unwrap().success());
+        assert!(log.contains(why), "{log}");
+    };
+    is_refused("another process listens on this socket");
     assert_ok(&read(&mut Client::connect(&path), false, "teacher"));
     process.stop();
-    assert!(!Path::new(&path).exists());
+    assert!(!path.exists());
+    fs::write(&path, "a file").unwrap();
+    is_refused("exists and is not a socket");
+    assert_eq!(fs::read(&path).unwrap(), b"a file");
 }
 
 #[test]
@@ -491,10 +498,16 @@ fn closed_standard_streams_are_dev_null() {
 }
 
 #[test]
-fn tcp_socket_is_refused_with_the_reason() {
-    let listener = OwnedFd::from(TcpListener::bind("127.0.0.1:0").unwrap());
-    let output = Command::new(program()).env_clear().stdin(listener).output().unwrap();
-    let log = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(1), "{log}");
-    assert!(log.contains("not a Unix socket with a path"), "{log}");
+fn socket_without_a_file_is_refused_with_the_reason() {
+    let name = format!("comedor-test-{}", std::process::id());
+    let address = SocketAddr::from_abstract_name(name).unwrap();
+    for listener in [
+        OwnedFd::from(TcpListener::bind("127.0.0.1:0").unwrap()),
+        OwnedFd::from(UnixListener::bind_addr(&address).unwrap()),
+    ] {
+        let output = Command::new(program()).env_clear().stdin(listener).output().unwrap();
+        let log = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{log}");
+        assert!(log.contains("not a Unix socket with a path"), "{log}");
+    }
 }

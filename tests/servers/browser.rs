@@ -1,14 +1,10 @@
 //! Pages of other origins in Chromium, which decides which cookies it sends and what a page may read.
 
-use std::fs::{self, OpenOptions};
-use std::io::Write;
+use std::fs;
 use std::process::Command;
 
 use crate::support::free_port;
-use crate::support::site::{
-    CADDIES, Php, Settings, Site, apache, caddy, caddy_on, lighttpd, nginx_with_fastcgi,
-    nginx_with_fcgiwrap, wait_until,
-};
+use crate::support::site::{CADDIES, Site, caddy_on, wait_until};
 use crate::support::{Value, json, output};
 
 /// What docs/api.md says for pages of another site. Without quotes, None is empty in PHP's settings.
@@ -52,12 +48,6 @@ const PAGE: &str = r#"<pre></pre><script>
     })();
 </script>"#;
 
-fn trust(site: &Site, origins: &[String]) {
-    let settings = site.path().join("cgi/comedor.conf");
-    let mut settings = OpenOptions::new().append(true).open(settings).unwrap();
-    writeln!(settings, "COMEDOR_TRUSTED_ORIGINS={}", origins.join(",")).unwrap();
-}
-
 /// The setting "third-party cookies" of the browser.
 #[derive(Clone, Copy)]
 enum Cookies {
@@ -94,7 +84,7 @@ impl School {
             pages.display()
         );
         let site = caddy_on(CADDIES[1], site, &application, CADDY, &pages);
-        trust(&site, &origins[..2]);
+        site.trust(&origins[..2]);
         let resolve = format!("school.example:{}:127.0.0.1", site.port);
         let login = format!("{application}/login.php");
         wait_until("Caddy", || {
@@ -165,28 +155,4 @@ fn page_of_a_site_that_is_not_trusted_reads_and_writes_nothing_in_chromium() {
     let answers = school.visit(&school.origins[2], Cookies::Allowed);
     assert_eq!(answers, json!([error, error, error]));
     assert_eq!(school.types(), Vec::<String>::new());
-}
-
-#[test]
-fn preflight_reaches_the_program_under_every_server() {
-    let apache = |cgi| apache("event", Php::Fpm, cgi, Settings::File);
-    for site in [
-        apache("cgi"),
-        apache("cgid"),
-        lighttpd("enable", Settings::File),
-        nginx_with_fcgiwrap(Settings::File),
-        nginx_with_fastcgi(),
-        caddy(CADDIES[0], CADDY),
-        caddy(CADDIES[1], CADDY),
-    ] {
-        trust(&site, &["https://menus.example".to_owned()]);
-        let url = site.api("action=save_menu&aulario=aula1");
-        let origin = ["-H", "Origin: https://menus.example"];
-        let method = ["-X", "OPTIONS", "-H", "Access-Control-Request-Method: POST", "-i", &url];
-        let (status, answer) = site.curl(&[&origin[..], &method].concat());
-        assert_eq!(status, 204, "{answer}");
-        let answer = answer.to_ascii_lowercase();
-        assert!(answer.contains("access-control-allow-origin: https://menus.example"), "{answer}");
-        assert!(answer.contains("access-control-allow-methods: get, post"), "{answer}");
-    }
 }

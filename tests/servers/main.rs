@@ -5,6 +5,7 @@ use std::fs::{self, File, Permissions};
 use std::io::Write;
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, SystemTime};
@@ -161,19 +162,17 @@ fn lighttpd_with_php_cgi_that_does_not_check_for_files_and_fastcgi() {
 #[test]
 fn lighttpd_starts_the_program_again_after_it_was_stopped() {
     let site = lighttpd_with_fastcgi("enable", Settings::File);
+    let read = site.api("action=get_menu_types&aulario=aula1");
+    assert_eq!(site.curl(&[&read]).0, 400);
     let children = format!("/proc/{0}/task/{0}/children", site.server_process());
     let children = fs::read_to_string(children).unwrap();
-    let is_program =
-        |pid: &&str| fs::read_to_string(format!("/proc/{pid}/comm")).unwrap() == "comedor\n";
+    let name = |pid: &str| fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    let is_program = |pid: &&str| name(pid) == "comedor\n";
     let programs: Vec<&str> = children.split_whitespace().filter(is_program).collect();
     let [program] = programs.as_slice() else { panic!("one process: {programs:?}") };
     output(Command::new("sh").args(["-c", &format!("kill {program}")]), "dash");
-    let read = site.api("action=get_menu_types&aulario=aula1");
     wait_until("the program", || site.curl(&[&read]).0 == 400);
-    assert_ne!(
-        fs::read_to_string(format!("/proc/{program}/comm")).ok().as_deref(),
-        Some("comedor\n")
-    );
+    assert_ne!(name(program), "comedor\n");
 }
 
 #[test]
@@ -285,9 +284,20 @@ impl Site {
         assert_eq!(self.call("get_menu_types", None)["menu_types"].as_array().unwrap().len(), 3);
     }
 
-    /// Bodies, queries and methods arrive as the client sent them.
+    fn settings(&self) -> PathBuf {
+        let folder = if self.has_file_in_docroot { "docroot/api" } else { "cgi" };
+        self.path().join(folder).join("comedor.conf")
+    }
+
+    fn trust(&self, origins: &[String]) {
+        let mut settings = File::options().append(true).open(self.settings()).unwrap();
+        writeln!(settings, "COMEDOR_TRUSTED_ORIGINS={}", origins.join(",")).unwrap();
+    }
+
+    /// Bodies, queries, methods and headers arrive as the client or the program sent them.
     #[track_caller]
     fn requests(&self) {
+        self.trust(&["https://menus.example".to_owned()]);
         let read = self.api("action=get_menu_types&aulario=aula1");
         let save = self.api("action=save_menu&aulario=aula1");
         let json = "Content-Type: application/json";
@@ -302,6 +312,10 @@ impl Site {
         );
         let own = format!("Origin: http://127.0.0.1:{}", self.port);
         let path_info = read.replace("comedor.php?", "comedor.php/extra?");
+        let preflight = [
+            "-iX", "OPTIONS", "-H", "Origin: https://menus.example", "-H",
+            "Access-Control-Request-Method: POST", &save,
+        ];
         let (help, only_help) = (format!("{read}&--help"), self.api("--help"));
         let cases: &[(u16, &str, &[&str])] = &[
             (200, "Trozos", &["-H", "Transfer-Encoding: chunked", "-H", json, "-d", &body, &save]),
@@ -322,6 +336,8 @@ impl Site {
             (400, "INVALID_ACTION", &[&save]),
             (403, "FORBIDDEN", &[&read.replace("aula1", "aula2")]),
             (200, "application/json", &["-I", &read]),
+            (204, "Access-Control-Allow-Origin: https://menus.example", &preflight),
+            (204, "Access-Control-Allow-Methods: GET, POST", &preflight),
         ];
         for (status, pattern, arguments) in cases {
             let (found, answer) = self.curl(arguments);
@@ -427,7 +443,7 @@ impl Site {
     /// An error that an administrator can fix is a line in the server's log.
     #[track_caller]
     fn logs_errors_in(&self, log: &str) {
-        let settings = self.path().join("cgi/comedor.conf");
+        let settings = self.settings();
         let valid = fs::read(&settings).unwrap();
         fs::write(&settings, "COMEDOR_UNKNOWN=1\n").unwrap();
         let (status, answer) = self.curl(&[&self.api("action=get_menu_types&aulario=aula1")]);

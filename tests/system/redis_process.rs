@@ -9,13 +9,10 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, Barrier};
 use std::thread;
 
+use crate::redis::{LOGIN, key};
 use crate::support::fastcgi::{Client, Held, Process, parameters};
 use crate::support::redis::{Redis, fake_redis, php_session, replies, reply_with};
 use crate::support::*;
-
-fn key(id: &str) -> String {
-    format!("PHPREDIS_SESSION:{id}")
-}
 
 fn serve(socket: &Held, program: &Path, school: &School, save_path: Option<&str>) -> Process {
     let mut command = Command::new(program);
@@ -291,9 +288,7 @@ fn check_names_a_closed_folder_of_the_socket() {
 fn check_of_a_session_reads_it_from_redis_and_does_not_extend_its_lifetime() {
     let redis = Redis::new();
     let folder = tempfile::tempdir().unwrap();
-    let login = "$_SESSION['auth_ok'] = true; $_SESSION['auth_data'] = ['permissions' => [],
-        'service' => ['centro' => 'centro1']];";
-    let id = php_session(&redis.socket(""), "php", "100", "", login);
+    let id = php_session(&redis.socket(""), "php", "100", "", LOGIN);
     let check = |id: &str| {
         let output = self::check(folder.path(), &[], &redis.socket(""), &["--session"], id);
         String::from_utf8(output.stdout).unwrap()

@@ -13,6 +13,9 @@ fn an_invalid_setting_is_named_only_in_the_log() {
         ("COMEDOR_SESSION_DIR", "x;y"),
         ("COMEDOR_SESSION_DIR", "tcp://h:+1"),
         ("COMEDOR_SESSION_DIR", "tcp://h?database=%2B1"),
+        ("COMEDOR_SESSION_DIR", "tcp://a?auth=s3cret,tcp://b"),
+        ("COMEDOR_SESSION_DIR", "tls://a?auth=s3cret"),
+        ("COMEDOR_SESSION_DIR", "tcp://a:b?auth=s3cret"),
         ("COMEDOR_SESSION_NAME", "12"),
         ("COMEDOR_SESSION_NAME", "a.b"),
         ("COMEDOR_SESSION_FORMAT", "PHP"),
@@ -28,6 +31,7 @@ fn an_invalid_setting_is_named_only_in_the_log() {
         let answer = school.get("get_menu").set(name, value).run();
         answer.fails("INTERNAL_ERROR");
         assert!(answer.log.contains(&format!("comedor: {name} must ")), "{}", answer.log);
+        assert!(!answer.log.contains("s3cret"), "{}", answer.log);
         assert!(!String::from_utf8_lossy(&answer.body).contains("COMEDOR"));
     }
     let in_redis = school.get("get_menu").set("COMEDOR_SESSION_DIR", "tcp://127.0.0.1");

@@ -3,11 +3,9 @@
 mod full;
 mod process;
 mod requests;
-mod socket;
 
 use std::io::{self, PipeWriter, pipe};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::{self, JoinHandle};
 
@@ -22,7 +20,6 @@ struct Dummy {
     /// The number of received requests, and whether the waiting ones may continue
     gate: Mutex<(usize, bool)>,
     changed: Condvar,
-    refused: AtomicUsize,
     log: Mutex<Vec<String>>,
 }
 
@@ -74,7 +71,6 @@ impl Handler for Dummy {
     }
 
     fn refuse(&self, _: &Params, why: Refusal) -> Output {
-        self.refused.fetch_add(1, Ordering::SeqCst);
         Output { stdout: format!("{why:?}").into(), stderr: Vec::new() }
     }
 
@@ -99,17 +95,7 @@ impl Service {
     fn start(limits: Limits) -> Service {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("socket");
-        let socket = Socket::bind(&path).expect("a socket");
-        Service::on(folder, path, socket, Arc::default(), limits)
-    }
-
-    fn on(
-        folder: TempDir,
-        path: PathBuf,
-        socket: Socket,
-        handler: Arc<Dummy>,
-        limits: Limits,
-    ) -> Service {
+        let (socket, handler) = (Socket::bind(&path).expect("a socket"), Arc::<Dummy>::default());
         let (stopped, stop) = pipe().unwrap();
         let shared = handler.clone();
         let thread = thread::spawn(move || serve(socket, &*shared, &limits, stopped));

@@ -1,4 +1,4 @@
-//! Stopping, restarting, and running out of descriptors.
+//! Starting, stopping, and running out of descriptors.
 
 use std::env;
 use std::fs::{self, File};
@@ -45,54 +45,6 @@ fn stopping_closes_a_connection_that_never_ends() {
 }
 
 #[test]
-fn restarts_lose_no_request_if_the_socket_stays_open() {
-    const RESTARTS: usize = 10;
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("socket");
-    let held = UnixListener::bind(&path).unwrap();
-    let handler = Arc::<Dummy>::default();
-    let done = AtomicUsize::new(0);
-    thread::scope(|scope| {
-        let clients: Vec<_> = (0..8)
-            .map(|_| {
-                scope.spawn(|| {
-                    let mut sent = 0;
-                    while done.load(Ordering::SeqCst) < RESTARTS {
-                        assert_eq!(Client::connect(&path).ask(false, &[], b"x"), answered("x"));
-                        sent += 1;
-                    }
-                    sent
-                })
-            })
-            .collect();
-        let mut goal = 0;
-        // During the last round the clients finish.
-        for restart in 0..=RESTARTS {
-            let socket = Socket::new(held.try_clone().unwrap().into()).unwrap();
-            let service_folder = tempfile::tempdir().unwrap();
-            let mut service = Service::on(
-                service_folder,
-                path.clone(),
-                socket,
-                handler.clone(),
-                Limits::default(),
-            );
-            goal += 200;
-            handler.wait_for(goal);
-            if restart == RESTARTS {
-                done.store(RESTARTS, Ordering::SeqCst);
-                let sent: usize = clients.into_iter().map(|client| client.join().unwrap()).sum();
-                assert_eq!(handler.handled(), sent);
-                return;
-            }
-            service.finish();
-            done.store(restart, Ordering::SeqCst);
-        }
-    });
-    assert_eq!(handler.refused.load(Ordering::SeqCst), 0);
-}
-
-#[test]
 fn stopping_keeps_a_socket_that_has_replaced_its_own() {
     let mut service = Service::start(Limits::default());
     fs::remove_file(&service.path).unwrap();
@@ -100,6 +52,21 @@ fn stopping_keeps_a_socket_that_has_replaced_its_own() {
     service.finish();
     assert!(service.path.exists());
     drop(other);
+}
+
+#[test]
+fn only_one_of_several_processes_binds_a_stale_socket() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = &folder.path().join("socket");
+    for _ in 0..20 {
+        drop(UnixListener::bind(path).unwrap());
+        let bound: Vec<_> = thread::scope(|scope| {
+            let threads: Vec<_> = (0..4).map(|_| scope.spawn(move || Socket::bind(path))).collect();
+            threads.into_iter().filter_map(|thread| thread.join().unwrap().ok()).collect()
+        });
+        assert_eq!(bound.len(), 1);
+        fs::remove_file(path).unwrap();
+    }
 }
 
 /// The open file descriptors of the process.
