@@ -1,23 +1,111 @@
 //! The structure of the source.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
 use crate::support::REPOSITORY;
 
+/// The path of a module or an item, from the root of the crate.
+type Name = Vec<String>;
+
+/// The modules of the library, and the code of each without comments and tests.
+fn modules() -> Vec<(Name, String)> {
+    fn walk(folder: &Path, parent: &Name, modules: &mut Vec<(Name, String)>) {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let stem = path.file_stem().unwrap().to_str().unwrap().to_owned();
+            let name = if stem == "mod" { parent.clone() } else { [&parent[..], &[stem]].concat() };
+            if path.is_dir() {
+                walk(&path, &name, modules);
+                continue;
+            } else if name.ends_with(&["tests".to_owned()]) {
+                continue;
+            }
+            let text = fs::read_to_string(&path).unwrap();
+            let code = text.split("#[cfg(test)]\nmod tests").next().unwrap();
+            let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
+            modules.push((name, lines.collect::<Vec<_>>().join("\n")));
+        }
+    }
+    let mut modules = Vec::new();
+    walk(&Path::new(REPOSITORY).join("src"), &Vec::new(), &mut modules);
+    modules
+}
+
+/// The names that `code` of the module `from` has after `crate::` or `super::`.
+fn imports(from: &Name, code: &str) -> Vec<Name> {
+    let starts =
+        code.match_indices("crate::").map(|(at, word)| (Vec::new(), &code[at + word.len()..]));
+    let parent = from[..from.len().saturating_sub(1)].to_vec();
+    let of_parent =
+        code.match_indices("super::").map(|(at, word)| (parent.clone(), &code[at + word.len()..]));
+    let mut names = Vec::new();
+    for (base, text) in starts.chain(of_parent) {
+        expand(base, text, &mut names);
+    }
+    names
+}
+
+/// Adds the names of the tree (`a::{b, c::d}`) at the start of `text`; returns what follows it.
+fn expand<'t>(mut base: Name, text: &'t str, names: &mut Vec<Name>) -> &'t str {
+    if let Some(mut rest) = text.strip_prefix('{') {
+        while !rest.starts_with('}') {
+            rest =
+                expand(base.clone(), rest.trim_start(), names).trim_start_matches([',', ' ', '\n']);
+        }
+        return &rest[1..];
+    }
+    let end = text.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(text.len());
+    match &text[..end] {
+        "super" => drop(base.pop()),
+        word => base.push(word.to_owned()),
+    }
+    match text[end..].strip_prefix("::") {
+        Some(rest) => expand(base, rest, names),
+        None => {
+            names.push(base);
+            &text[end..]
+        }
+    }
+}
+
 /// They could be libraries of their own.
 #[test]
 fn the_fastcgi_protocol_and_json_import_nothing_of_the_rest() {
-    for folder in ["src/fastcgi", "src/json"] {
-        let files = fs::read_dir(Path::new(REPOSITORY).join(folder)).unwrap();
-        let files = files.map(|file| file.unwrap().path()).filter(|file| file.is_file());
-        for file in files {
-            let text = fs::read_to_string(&file).unwrap();
-            let text = text.split("#[cfg(test)]").next().unwrap();
-            let outside = if file.ends_with("mod.rs") { "super::" } else { "super::super::" };
-            for import in ["crate::", outside] {
-                assert!(!text.contains(import), "{} has {import}", file.display());
+    for (module, code) in modules() {
+        if ["fastcgi", "json"].contains(&module.first().map_or("", |name| name)) {
+            for import in imports(&module, &code) {
+                assert_eq!(import.first(), module.first(), "{module:?} imports {import:?}");
             }
         }
     }
+}
+
+/// Between modules of one folder. A folder and what it contains may import each other.
+#[test]
+fn no_modules_import_each_other_in_a_circle() {
+    let modules = modules();
+    let names: BTreeSet<&[String]> = modules.iter().map(|(name, _)| &name[..]).collect();
+    let mut edges = BTreeSet::new();
+    for (from, code) in &modules {
+        for to in imports(from, code) {
+            let shared = from.iter().zip(&to).take_while(|(a, b)| a == b).count();
+            if let (Some(from), Some(to)) = (from.get(..=shared), to.get(..=shared))
+                && names.contains(to)
+            {
+                edges.insert((from.to_vec(), to.to_vec()));
+            }
+        }
+    }
+    assert!(edges.len() > 50, "{edges:?}");
+    // A module that imports nothing, or is not imported, is not in a circle.
+    let mut left = BTreeSet::new();
+    while left.len() != edges.len() {
+        left = edges.clone();
+        edges.retain(|(from, to)| {
+            left.iter().any(|(a, _)| a == to) && left.iter().any(|(_, b)| b == from)
+        });
+    }
+    assert_eq!(edges, BTreeSet::new());
 }
