@@ -31,8 +31,9 @@ pub fn hold_back() {
     // Opened before the fork: afterwards, the process id could belong to another process.
     let Ok(parent) = pidfd_open(getpid(), PidfdFlags::empty()) else { return };
     // This process has one thread.
-    run_in_child(|| {
+    _ = run_in_child(|| {
         let mut gone = [PollFd::new(&parent, PollFlags::IN)];
         while let Err(Errno::INTR) = poll(&mut gone, None) {}
+        0
     });
 }

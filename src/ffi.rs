@@ -19,7 +19,8 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::Timespec;
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, MremapFlags, ProtFlags, mmap_anonymous, mremap, munmap};
-use rustix::stdio::{stderr, stdin, stdout};
+use rustix::process::Pid;
+use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout, stderr, stdin, stdout};
 
 /// Defines the C function `main`, which exits with the status that `$run` returns.
 ///
@@ -189,14 +190,26 @@ fn open_standard_streams() {
     }
 }
 
-/// Runs `run` in a child process (fork(2)), which exits after it. The caller must be the only thread of
-/// the process.
-pub fn run_in_child(run: impl FnOnce()) {
+/// Runs `run` in a child process (fork(2)), which exits with the status that it returns. The caller must be
+/// the only thread of the process.
+pub fn run_in_child(run: impl FnOnce() -> i32) -> io::Result<Pid> {
     // SAFETY: with a single thread, the child is a complete copy.
-    if unsafe { libc::fork() } == 0 {
-        run();
-        exit(0);
+    match Pid::from_raw(check(unsafe { libc::fork() })?) {
+        Some(child) => Ok(child),
+        None => exit(run()),
     }
+}
+
+/// In such a child: makes `output` standard output and /dev/null the other standard streams, and closes
+/// all other files (close_range(2), Linux 5.9).
+pub fn keep_only(output: OwnedFd) -> io::Result<()> {
+    let null = File::options().read(true).write(true).open("/dev/null")?;
+    dup2_stdin(&null)?;
+    dup2_stdout(&output)?;
+    dup2_stderr(&null)?;
+    forget((null, output));
+    // SAFETY: the values of the parent that own these files are not dropped in the child, which exits.
+    check(unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, 0) } as _).map(drop)
 }
 
 /// Blocks SIGTERM, which stops a service, and SIGUSR1, which web servers send to restart one. Returns

@@ -5,10 +5,12 @@
 //! With CGI a process answers one request (`main.rs`). With FastCGI it answers many: [`fastcgi`]
 //! receives them, and [`responder`] passes each to the same function, [`answer`].
 
+pub mod accounts;
 mod api;
 mod caller;
 pub mod cgi;
 pub mod check;
+pub mod child;
 mod clock;
 pub mod config;
 pub mod end_of_file;

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use super::process::running;
 use super::report::{Level, Report};
-use super::user::{group_name, quoted, user_name};
+use super::user::quoted;
+use crate::accounts::{group_name, user_name};
 use crate::fastcgi::probe;
 use crate::store::access::Credentials;
 

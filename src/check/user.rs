@@ -26,30 +26,11 @@ impl User {
     }
 }
 
-pub fn user_name(uid: u32) -> String {
-    name_in("/etc/passwd", uid)
-}
-
-pub fn group_name(gid: u32) -> String {
-    name_in("/etc/group", gid)
-}
-
 /// Whether `path` is within `folder`, or the folder itself, once symbolic links are followed: chgrp and
 /// chmod follow them, and whoever can write the data could lead them elsewhere.
 pub fn is_within(path: &Path, folder: &Path) -> bool {
     let (path, folder) = (fs::canonicalize(path), fs::canonicalize(folder));
     path.is_ok_and(|path| folder.is_ok_and(|folder| path.starts_with(folder)))
-}
-
-/// The name of the user or group `id` in `/etc/passwd` or `/etc/group`.
-fn name_in(file: &str, id: u32) -> String {
-    let text = fs::read_to_string(file).unwrap_or_default();
-    let mut entries = text.lines().map(|line| line.split(':'));
-    let name = entries.find_map(|mut fields| {
-        let name = fields.next()?;
-        (fields.nth(1)? == id.to_string()).then(|| name.to_owned())
-    });
-    name.unwrap_or_else(|| id.to_string())
 }
 
 /// `path` quoted for a shell. Control characters and invalid UTF-8 need the form `$'…'`.
