@@ -1,4 +1,4 @@
-// A page of the application reads, saves and deletes. The browser sends the cookie of the session.
+// A function for a page of the application. The browser sends the cookie of the session.
 
 async function comedor(parameters, fields) {
   const response = await fetch("/api/comedor.php?" + new URLSearchParams(parameters), fields && {
@@ -12,6 +12,8 @@ async function comedor(parameters, fields) {
   return answer;
 }
 
+/* Its use, in a module or an async function. This reads, overwrites a menu and deletes a type:
+
 const aulario = "aula1", date = "2026-11-23";
 const { menu_types } = await comedor({ action: "get_menu_types", aulario });
 const { menu } = await comedor({ action: "get_menu", aulario, date, menu: menu_types[0].id });
@@ -22,3 +24,4 @@ try {
 } catch (error) {
   if (error.code !== "NOT_FOUND") throw error; // already deleted
 }
+*/

@@ -1,5 +1,5 @@
 <?php
-// A page of the application reads, saves and deletes with its own session, after session_start().
+// A function for a page of the application, with the session of that page, after session_start().
 
 class ComedorError extends \RuntimeException
 {
@@ -26,6 +26,8 @@ function comedor(array $parameters, ?array $fields = null): array
     return $answer;
 }
 
+/* Its use. This reads, overwrites a menu and deletes a type:
+
 [$aulario, $date] = ['aula1', '2026-11-23'];
 $types = comedor(['action' => 'get_menu_types', 'aulario' => $aulario])['menu_types'];
 $menu = comedor(['action' => 'get_menu', 'aulario' => $aulario, 'date' => $date, 'menu' => $types[0]['id']])['menu'];
@@ -36,3 +38,4 @@ try {
 } catch (ComedorError $error) {
     if ($error->name !== 'NOT_FOUND') throw $error; // already deleted
 }
+*/

@@ -344,6 +344,14 @@ fn text_for(url: &str, file: &str) -> String {
     text.replace("https://school.example", url).replace("'PHPSESSID=…'", "PHPSESSID=admin")
 }
 
+/// A client, which does nothing by itself, and the use that its last comment shows.
+fn client_and_use(url: &str, file: &str) -> (String, String) {
+    let text = text_for(url, file);
+    let (client, comment) = text.split_once("\n/* Its use").expect(file);
+    let (_, used) = comment.split_once(":\n").expect(file);
+    (client.to_owned(), used.split_once("*/").expect(file).0.to_owned())
+}
+
 /// The blocks of commands in a document.
 fn blocks(text: &str) -> Vec<&str> {
     text.split("```sh\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect()
@@ -400,7 +408,7 @@ fn the_clients_in_javascript_and_php_get_the_answers_that_curl_gets() {
     let shown = [&shown[..3], &shown[6..]].concat();
 
     let (_site, url) = site_with_an_administrator();
-    let js = text_for(&url, "examples/client.js");
+    let (js, used) = client_and_use(&url, "examples/client.js");
 
     let page = format!(
         "const browser = fetch;
@@ -410,13 +418,15 @@ fn the_clients_in_javascript_and_php_get_the_answers_that_curl_gets() {
             console.log(await response.clone().text());
             return response;
         }};
-        {js}"
+        {js}
+        (async () => {{ {used} }})();"
     );
-    let js = run(&mut tool("node", &["--input-type=module", "--eval", &page]));
+    // A classic script, as `<script src>` without `type=module`.
+    let js = run(&mut tool("node", &["--input-type=commonjs", "--eval", &page]));
     assert_eq!(answers(&js), shown);
 
     let (site, url) = site_with_an_administrator();
-    let php = text_for(&url, "examples/client.php");
+    let (php, used) = client_and_use(&url, "examples/client.php");
     let php = php.strip_prefix("<?php\n").unwrap();
 
     let page = format!(
@@ -427,7 +437,8 @@ fn the_clients_in_javascript_and_php_get_the_answers_that_curl_gets() {
             echo $answer = \\file_get_contents(...$arguments), \"\\n\";
             return $answer;
         }}
-        {php}",
+        {php}
+        {used}",
         site.path().display()
     );
     let php = run(&mut tool("php", &["-d", "display_errors=stderr", "-r", &page]));
