@@ -12,7 +12,7 @@ use proptest::sample::Index;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 
-use crate::support::output;
+use crate::support::{School, output, php, save};
 
 const FIXTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/oracle/sessions.php");
 
@@ -385,6 +385,21 @@ fn forms_are_decoded_as_by_php() {
         let own = String::from_utf8(Json::Map(own).to_php()).unwrap();
         assert_eq!(own, String::from_utf8(from_base64(&by_php)).unwrap(), "{form}");
     }
+}
+
+#[test]
+fn the_login_that_data_md_shows_may_read_and_change() {
+    let document = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/data.md"));
+    let document = document.unwrap();
+    let login = document.split("```php\n").nth(1).and_then(|rest| rest.split("```").next());
+    let login = login.expect("the example").replace("colegio", "centro1");
+    let school = School::new();
+    php(
+        &format!("session_save_path($argv[1]); session_id('shown'); {login}"),
+        &[&school.sessions()],
+    );
+    school.post("save_menu").session("shown").json(&save("Lentejas")).run().ok();
+    school.get("get_menu").session("shown").aulario("aula2").run().fails("FORBIDDEN");
 }
 
 fn to_base64(bytes: &[u8]) -> String {
