@@ -3,15 +3,12 @@
 //! The first attempt does not block. Only if it fails does the thread wait, in the kernel's queue, as
 //! PHP's pages do: a program that polls gets its turn after all of them. `flock` has no timeout, so a
 //! timer interrupts it.
-//!
-//! A process that answers many requests limits how many of them wait: [`counted_by`].
 
-use std::any::Any;
-use std::cell::RefCell;
 use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::time::{Duration, Instant};
 
+use crate::fastcgi;
 use crate::ffi::Interruptions;
 use crate::shared_file::FileId;
 
@@ -22,25 +19,6 @@ pub enum Kind {
     Exclusive,
 }
 
-/// Called before a thread waits for the lock of a file, which is named by device and inode. The thread
-/// waits until it drops the result. `None`: it may not wait.
-type Counter = dyn Fn((u64, u64)) -> Option<Box<dyn Any>>;
-
-thread_local! {
-    static COUNTER: RefCell<Option<Box<Counter>>> = const { RefCell::new(None) };
-}
-
-/// Runs `run`, whose waits on this thread are counted by `counter`.
-pub fn counted_by<T>(
-    counter: impl Fn((u64, u64)) -> Option<Box<dyn Any>> + 'static,
-    run: impl FnOnce() -> T,
-) -> T {
-    COUNTER.set(Some(Box::new(counter)));
-    let result = run();
-    COUNTER.set(None);
-    result
-}
-
 /// Waits up to `timeout` for a lock on `file`, which holds until the file is closed. Returns whether it
 /// was taken; `false` at once if it may not wait.
 pub fn take(file: &File, kind: Kind, timeout: Duration) -> io::Result<bool> {
@@ -49,10 +27,7 @@ pub fn take(file: &File, kind: Kind, timeout: Duration) -> io::Result<bool> {
         attempt => return attempt.map(|()| true),
     }
     let FileId(id) = FileId::of(&file.metadata()?);
-    let counted = COUNTER.with_borrow(|counter| counter.as_ref().map(|counter| counter(id)));
-    if matches!(counted, Some(None)) {
-        return Ok(false);
-    }
+    let Some(_waiting) = fastcgi::wait(id) else { return Ok(false) };
     let deadline = Instant::now() + timeout;
     let _interruptions = Interruptions::after(timeout)?;
     loop {

@@ -4,15 +4,13 @@
 //! process that can connect to the socket could choose the data folder. The settings file is read for
 //! each request.
 
-use std::any::Any;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::cgi::{Variables, input};
 use crate::config::{Config, Setting};
 use crate::error::Error;
-use crate::fastcgi::{Handler, Output, Params, Places, Refusal};
-use crate::{lock, log};
+use crate::fastcgi::{Handler, Output, Params, Refusal};
+use crate::log;
 
 /// Answers FastCGI requests.
 #[derive(Debug, Default)]
@@ -22,14 +20,10 @@ pub struct Responder {
 }
 
 impl Handler for Responder {
-    fn handle(&self, params: &Params, body: &[u8], places: &Arc<Places>) -> Output {
+    fn handle(&self, params: &Params, body: &[u8]) -> Output {
         let variables = Variables::of_parameters(params.iter());
         let config = Config::load();
-        let places = places.clone();
-        let waiting = move |file| Some(Box::new(places.wait(file)?) as Box<dyn Any>);
-        let mut output = lock::counted_by(waiting, || {
-            crate::answer(&config, &variables, input::limited(&variables, body))
-        });
+        let mut output = crate::answer(&config, &variables, input::limited(&variables, body));
         self.report_settings(params, &mut output);
         logged(output)
     }

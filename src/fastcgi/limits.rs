@@ -10,7 +10,7 @@ pub struct Limits {
     /// Concurrent handlers, without those that wait. Further requests are refused as
     /// [`Refusal::Overloaded`](super::Refusal::Overloaded)
     pub requests: usize,
-    /// Handlers that wait ([`Places::wait`](super::Places::wait))
+    /// Handlers that wait ([`wait`](super::wait))
     pub waiting: usize,
     /// Handlers that wait for the same key
     pub waiting_for_one: usize,

@@ -11,7 +11,7 @@
 //! refuse. A thread is started when the last idle one gets work. Threads are reused; those that only
 //! a burst of waiting handlers needed end after it.
 //!
-//! Handlers: a handler that waits for a lock ([`Places::wait`]) does not count as running, so that
+//! Handlers: a handler that waits for a lock ([`wait`]) does not count as running, so that
 //! requests that wait for the lock of one user do not make others busy. The number of waiting handlers is
 //! limited too, in all and for one lock. A handler that got its lock runs on, even without a free place.
 //!
@@ -45,10 +45,8 @@ mod record;
 mod server;
 mod socket;
 
-use std::sync::Arc;
-
 pub use limits::Limits;
-pub use places::{Places, Waiting};
+pub use places::{Waiting, wait};
 pub use probe::probe;
 pub use record::Params;
 pub use server::serve;
@@ -57,8 +55,8 @@ pub use socket::Socket;
 /// Answers requests.
 pub trait Handler: Sync {
     /// Answers one request. `body` is complete, or longer than [`Limits::body`] and then possibly
-    /// truncated. Before it waits, it calls [`Places::wait`]. A panic becomes [`Refusal::Panicked`].
-    fn handle(&self, params: &Params, body: &[u8], places: &Arc<Places>) -> Output;
+    /// truncated. Before it waits, it calls [`wait`]. A panic becomes [`Refusal::Panicked`].
+    fn handle(&self, params: &Params, body: &[u8]) -> Output;
 
     /// The answer to a request that [`handle`](Self::handle) did not answer. `params` is empty if the
     /// parameters cannot be used.

@@ -19,6 +19,11 @@ pub fn guarded<T>(run: impl FnOnce() -> T) -> Result<T, String> {
     result.map_err(|_: Box<dyn Any + Send>| message)
 }
 
+/// Whether a handler runs on this thread.
+pub fn is_guarded() -> bool {
+    PANIC.with_borrow(Option::is_some)
+}
+
 /// Installs a panic hook that stores the message of a panic in a handler. Only the hook gets the
 /// source location.
 pub fn keep_messages() {
@@ -26,7 +31,7 @@ pub fn keep_messages() {
     HOOK.call_once(|| {
         let other = take_hook();
         set_hook(Box::new(move |panic| {
-            if PANIC.with_borrow(Option::is_some) {
+            if is_guarded() {
                 PANIC.set(Some(panic.to_string()));
             } else {
                 other(panic);

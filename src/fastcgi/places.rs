@@ -1,12 +1,17 @@
 //! The handlers of a process that run, and those that wait.
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::Limits;
+use super::{Limits, panics};
 
 /// What a handler waits for.
 type Key = (u64, u64);
+
+thread_local! {
+    /// The places of the process, if a handler on this thread has one of them
+    static PLACES: RefCell<Option<Arc<Places>>> = const { RefCell::new(None) };
+}
 
 /// The places for running and for waiting handlers.
 #[derive(Debug)]
@@ -18,35 +23,24 @@ pub struct Places {
 #[derive(Debug, Default)]
 struct Taken {
     running: usize,
-    /// The number of handlers that wait for each key
-    waiting: BTreeMap<Key, usize>,
+    /// What each waiting handler waits for
+    waiting: Vec<Key>,
 }
 
 impl Places {
-    pub(super) fn new(limits: &Limits) -> Arc<Places> {
+    pub fn new(limits: &Limits) -> Arc<Places> {
         Arc::new(Places { limits: limits.clone(), taken: Mutex::default() })
     }
 
-    /// A place to run; `None` if all are taken.
-    pub(super) fn run(&self) -> Option<Running<'_>> {
+    /// A place for the handler that is going to run on this thread; `None` if all are taken.
+    pub fn enter(self: &Arc<Places>) -> Option<Running> {
         let mut taken = self.taken();
-        let is_free = taken.running < self.limits.requests;
-        taken.running += usize::from(is_free);
-        is_free.then(|| Running(self))
-    }
-
-    /// Called by a running handler that is going to wait for `key`. Until the result is dropped, its
-    /// place is free for another one. `None` if too many wait.
-    pub fn wait(self: &Arc<Places>, key: Key) -> Option<Waiting> {
-        let mut taken = self.taken();
-        let in_all: usize = taken.waiting.values().sum();
-        let for_key = taken.waiting.get(&key).copied().unwrap_or(0);
-        if in_all >= self.limits.waiting || for_key >= self.limits.waiting_for_one {
+        if taken.running >= self.limits.requests {
             return None;
         }
-        taken.waiting.insert(key, for_key + 1);
-        taken.running -= 1;
-        Some(Waiting { places: self.clone(), key })
+        taken.running += 1;
+        PLACES.set(Some(self.clone()));
+        Some(Running)
     }
 
     fn taken(&self) -> MutexGuard<'_, Taken> {
@@ -55,32 +49,48 @@ impl Places {
 }
 
 /// A running handler, counted until it is dropped, even by a panic.
-#[derive(Debug)]
-pub(super) struct Running<'p>(&'p Places);
+pub struct Running;
 
-impl Drop for Running<'_> {
+impl Drop for Running {
     fn drop(&mut self) {
-        self.0.taken().running -= 1;
+        if let Some(places) = PLACES.take() {
+            places.taken().running -= 1;
+        }
     }
+}
+
+/// Called before this thread waits for `key`. Until the result is dropped, the place of its handler is
+/// free for another one. `None` if it may not wait: too many do, or the handler has no place because it
+/// refuses a request. Outside of a server nothing is counted.
+pub fn wait(key: Key) -> Option<Waiting> {
+    if !panics::is_guarded() {
+        return Some(Waiting(None));
+    }
+    let places = PLACES.with_borrow(Clone::clone)?;
+    let mut taken = places.taken();
+    let for_key = taken.waiting.iter().filter(|&&other| other == key).count();
+    let limits = &places.limits;
+    if taken.waiting.len() >= limits.waiting || for_key >= limits.waiting_for_one {
+        return None;
+    }
+    taken.waiting.push(key);
+    taken.running -= 1;
+    drop(taken);
+    Some(Waiting(Some((places, key))))
 }
 
 /// A handler that waits. When this is dropped it runs again, even if all places are taken: otherwise
 /// it would keep what it waited for from others.
 #[derive(Debug)]
-pub struct Waiting {
-    places: Arc<Places>,
-    key: Key,
-}
+pub struct Waiting(Option<(Arc<Places>, Key)>);
 
 impl Drop for Waiting {
     fn drop(&mut self) {
-        let mut taken = self.places.taken();
+        let Some((places, key)) = &self.0 else { return };
+        let mut taken = places.taken();
         taken.running += 1;
-        if let Some(waiting) = taken.waiting.get_mut(&self.key) {
-            *waiting -= 1;
-            if *waiting == 0 {
-                taken.waiting.remove(&self.key);
-            }
+        if let Some(place) = taken.waiting.iter().position(|other| other == key) {
+            taken.waiting.swap_remove(place);
         }
     }
 }

@@ -18,9 +18,10 @@ use rustix::time::{
 use super::connection::{Connection, Next, Phase};
 use super::connections::Connections;
 use super::panics::{guarded, keep_messages};
+use super::places::Places;
 use super::protocol::Request;
 use super::record::Params;
-use super::{Handler, Limits, Output, Places, Refusal, Socket};
+use super::{Handler, Limits, Output, Refusal, Socket};
 
 /// The tokens of epoll events. Those of connections are larger.
 const LISTENER: u64 = 0;
@@ -324,10 +325,10 @@ impl<'s, H: Handler> Server<'s, H> {
             Ok(params) => params,
             Err(unusable) => return self.refuse(request, unusable.clone()),
         };
-        let Some(_place) = self.places.run() else {
+        let Some(_place) = self.places.enter() else {
             return self.refuse(request, Refusal::Overloaded);
         };
-        match guarded(|| self.handler.handle(params, &request.body, &self.places)) {
+        match guarded(|| self.handler.handle(params, &request.body)) {
             Ok(Output { stdout, stderr }) => Some(request.answer(&stdout, &stderr)),
             Err(panic) => self.refuse(request, Refusal::Panicked(panic)),
         }
@@ -385,7 +386,7 @@ mod tests {
     struct Nothing;
 
     impl Handler for Nothing {
-        fn handle(&self, _: &Params, _: &[u8], _: &Arc<Places>) -> Output {
+        fn handle(&self, _: &Params, _: &[u8]) -> Output {
             Output::default()
         }
 

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::{self, JoinHandle};
 
-use comedor::fastcgi::{Handler, Limits, Output, Params, Places, Refusal, Socket, serve};
+use comedor::fastcgi::{Handler, Limits, Output, Params, Refusal, Socket, serve, wait};
 use tempfile::TempDir;
 
 use crate::support::fastcgi::*;
@@ -41,7 +41,7 @@ impl Dummy {
 }
 
 impl Handler for Dummy {
-    fn handle(&self, params: &Params, body: &[u8], places: &Arc<Places>) -> Output {
+    fn handle(&self, params: &Params, body: &[u8]) -> Output {
         let mut gate = self.gate.lock().unwrap();
         gate.0 += 1;
         self.changed.notify_all();
@@ -49,12 +49,12 @@ impl Handler for Dummy {
         match params.get("DO") {
             Some(b"wait") => drop(self.changed.wait_while(gate, |(_, open)| !*open).unwrap()),
             // Waits for the key that is the body.
-            Some(b"lock") => match places.wait((0, body.first().copied().unwrap_or(0).into())) {
+            Some(b"lock") => match wait((0, body.first().copied().unwrap_or(0).into())) {
                 Some(_waiting) => drop(self.changed.wait_while(gate, |(_, open)| !*open).unwrap()),
                 None => stdout = b"too many wait".to_vec(),
             },
             Some(b"lock and panic") => {
-                let _waiting = places.wait((0, 0));
+                let _waiting = wait((0, 0));
                 drop(gate);
                 panic!("as asked")
             }
