@@ -1,6 +1,6 @@
 //! One connection: reading, sending, deadlines and closing. Never blocks.
 
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Write};
 use std::net::Shutdown;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 
 use rustix::event::epoll::EventFlags;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::{Errno, read, retry_on_intr};
 
 use super::Limits;
-use super::protocol::{Protocol, Request};
+use super::protocol::{Protocol, Request, Stage};
 
 /// The maximum size of unsent replies to management records, in bytes. A web server sends at most one
 /// such record.
@@ -19,14 +20,6 @@ const MAX_UNSENT_REPLIES: usize = 64 * 1024;
 /// A new connection without a byte counts as one whose request is arriving for this time: else it would
 /// give way before those that hold places with the beginning of a request.
 const SILENCE: Duration = Duration::from_secs(1);
-
-/// What to do with a connection next.
-#[derive(Debug, PartialEq)]
-pub enum Next {
-    /// Wait for the events of [`Connection::interest`]
-    Wait,
-    Close,
-}
 
 /// What a connection waits for. The first in this order gives way to a new one.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -57,9 +50,6 @@ pub struct Connection<'l> {
     since: Instant,
     /// A request was answered on it
     is_kept: bool,
-    /// The peer has ended sending
-    is_at_end: bool,
-    is_shut_down: bool,
 }
 
 impl<'l> Connection<'l> {
@@ -76,56 +66,58 @@ impl<'l> Connection<'l> {
             phase: None,
             since: now,
             is_kept: false,
-            is_at_end: false,
-            is_shut_down: false,
         }
     }
 
     /// Reads at most once, so that a peer that sends without pause cannot occupy a thread; answers
     /// the complete requests; sends as much as the peer accepts. `answer` returns the records that
     /// answer a request, or `None` to close the connection without an answer. `may_keep` returns
-    /// whether the connection may stay open after the answer.
+    /// whether the connection may stay open after the answer. Returns whether it stays open, to wait
+    /// for the events of [`interest`](Self::interest).
     pub fn turn(
         &mut self,
         buffer: &mut [u8],
         answer: impl Fn(&Request) -> Option<Vec<u8>>,
         may_keep: impl Fn() -> bool,
-    ) -> io::Result<Next> {
-        let mut may_read = true;
-        loop {
-            if !self.send()? {
-                if self.protocol.unsent_replies() > MAX_UNSENT_REPLIES {
-                    return Ok(Next::Close);
-                }
-            } else if let Some(request) = self.protocol.take_request() {
+    ) -> io::Result<bool> {
+        let is_open = self.respond(&answer, &may_keep)?;
+        if !is_open || !self.protocol.wants_input() {
+            return Ok(is_open);
+        }
+        match retry_on_intr(|| read(&self.stream, &mut *buffer)) {
+            Ok(0) => self.protocol.end_of_input(),
+            Ok(length) => self.protocol.feed(&buffer[..length]),
+            Err(Errno::AGAIN) => return Ok(true),
+            Err(error) => return Err(error.into()),
+        }
+        self.respond(&answer, &may_keep)
+    }
+
+    /// Answers and sends until more input is needed or the peer has to read.
+    fn respond(
+        &mut self,
+        answer: impl Fn(&Request) -> Option<Vec<u8>>,
+        may_keep: impl Fn() -> bool,
+    ) -> io::Result<bool> {
+        while self.send()? {
+            if let Some(request) = self.protocol.take_request() {
                 let records = answer(&request);
                 (self.phase, self.is_kept) = (None, true);
-                if records.is_none() || !may_keep() {
-                    self.protocol.end_with(&request);
-                }
+                let keep = request.keep && records.is_some() && may_keep();
+                self.protocol.go_on(&request, keep);
                 self.out = records.unwrap_or_default();
                 continue;
-            } else if self.protocol.unsent_replies() > 0 {
-                self.out = self.protocol.take_replies();
-                continue;
-            } else if self.is_at_end || self.protocol.is_read() {
-                return Ok(Next::Close);
-            } else if self.protocol.has_ended() && !self.is_shut_down {
-                self.stream.shutdown(Shutdown::Write)?;
-                self.is_shut_down = true;
             }
-            if !may_read || self.is_at_end || !self.protocol.wants_input() {
-                return Ok(Next::Wait);
-            }
-            may_read = false;
-            match self.stream.read(buffer) {
-                Ok(0) => self.is_at_end = true,
-                Ok(length) => self.protocol.feed(&buffer[..length]),
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(Next::Wait),
-                Err(error) if error.kind() == ErrorKind::Interrupted => may_read = true,
-                Err(error) => return Err(error),
+            self.out = self.protocol.take_replies();
+            if self.out.is_empty() {
+                return match self.protocol.stage {
+                    Stage::Over => Ok(false),
+                    Stage::Draining => self.stream.shutdown(Shutdown::Write).map(|()| true),
+                    _ => Ok(true),
+                };
             }
         }
+        Ok(self.protocol.unsent_replies() <= MAX_UNSENT_REPLIES)
     }
 
     /// Sends as much of `out` as the peer accepts. Returns whether everything was sent.
@@ -149,7 +141,7 @@ impl<'l> Connection<'l> {
     /// The epoll events that it waits for.
     pub fn interest(&self) -> EventFlags {
         let mut interest = EventFlags::ONESHOT;
-        if !self.is_at_end && self.protocol.wants_input() {
+        if self.protocol.wants_input() {
             interest |= EventFlags::IN;
         }
         if !self.out.is_empty() {
@@ -173,14 +165,11 @@ impl<'l> Connection<'l> {
     }
 
     fn phase_now(&self) -> Phase {
-        if !self.out.is_empty() {
-            Phase::Sending
-        } else if self.protocol.has_ended() {
-            Phase::Draining
-        } else if self.protocol.is_idle() {
-            Phase::Idle
-        } else {
-            Phase::Receiving
+        match self.protocol.stage {
+            _ if !self.out.is_empty() => Phase::Sending,
+            Stage::Draining | Stage::Over => Phase::Draining,
+            _ if self.protocol.is_idle() => Phase::Idle,
+            _ => Phase::Receiving,
         }
     }
 
@@ -198,12 +187,11 @@ impl<'l> Connection<'l> {
 
     /// Closes it for a new connection. `refuse` returns the records that answer a request whose
     /// parameters are complete.
-    pub fn give_way(mut self, refuse: impl FnOnce(&Request) -> Option<Vec<u8>>) {
+    pub fn give_way(self, refuse: impl FnOnce(&Request) -> Option<Vec<u8>>) {
         if self.out.is_empty()
-            && let Some(request) = self.protocol.give_up()
+            && let Some(records) = self.protocol.give_up().as_ref().and_then(refuse)
         {
-            self.out = refuse(&request).unwrap_or_default();
-            _ = self.send();
+            _ = (&self.stream).write_all(&records);
         }
     }
 

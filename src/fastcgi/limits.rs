@@ -71,9 +71,9 @@ impl Limits {
         OWN_DESCRIPTORS + self.connections + (self.requests + self.waiting) * self.descriptors
     }
 
-    /// These limits, as far as the process may open the file descriptors for them, and a line that says
-    /// so if they are lower. First raises its limit as far as it may.
-    pub(super) fn within_resources(&self) -> (Limits, Option<String>) {
+    /// These limits, as far as the process may open the file descriptors for them. First raises its
+    /// limit as far as it may.
+    pub(super) fn within_resources(&self, log: impl Fn(&str)) -> Limits {
         let needed = self.file_descriptors();
         let mut resource = getrlimit(Resource::Nofile);
         if resource.current.is_some_and(|current| current < needed as u64) {
@@ -81,26 +81,23 @@ impl Limits {
             _ = setrlimit(Resource::Nofile, Rlimit { current: Some(most), ..resource });
             resource = getrlimit(Resource::Nofile);
         }
-        match resource.current.and_then(|current| usize::try_from(current).ok()) {
-            Some(current) if current < needed => {
-                let limits = self.lowered(current);
-                let line = format!(
-                    "the limit of open files (RLIMIT_NOFILE) is {current} instead of {needed}: at most {} \
-                     connections, {} running and {} waiting requests",
-                    limits.connections, limits.requests, limits.waiting
-                );
-                (limits, Some(line))
-            }
-            _ => (self.clone(), None),
+        let current = resource.current.map_or(needed, |current| current as usize);
+        if current >= needed {
+            return self.clone();
         }
+        let limits = self.lowered(current);
+        log(&format!(
+            "the limit of open files (RLIMIT_NOFILE) is {current} instead of {needed}: at most {} \
+             connections, {} running and {} waiting requests",
+            limits.connections, limits.requests, limits.waiting
+        ));
+        limits
     }
 
     /// The same limits in proportion to `descriptors`.
     fn lowered(&self, descriptors: usize) -> Limits {
-        let (part, whole) = (
-            descriptors.saturating_sub(OWN_DESCRIPTORS),
-            self.file_descriptors() - OWN_DESCRIPTORS,
-        );
+        let part = descriptors.saturating_sub(OWN_DESCRIPTORS);
+        let whole = self.file_descriptors() - OWN_DESCRIPTORS;
         let lower = |limit: usize| (limit * part / whole).max(1);
         let waiting = lower(self.waiting);
         Limits {

@@ -10,6 +10,8 @@
 //! - Records of an inactive id are ignored (§3.3): after an early answer, the rest of the body.
 //! - The end of the connection does not end a body: an incomplete request is discarded.
 
+use std::mem;
+
 use super::record::{self, NotFastCgi, Pairs, Params, Record, kind};
 use super::{Limits, Refusal};
 
@@ -59,15 +61,63 @@ impl Request {
     }
 }
 
+/// A stream of records (§3.3), up to one byte over its limit, to detect that it was exceeded.
+#[derive(Debug, Default)]
+struct Stream {
+    bytes: Vec<u8>,
+    has_ended: bool,
+}
+
+impl Stream {
+    fn extend(&mut self, content: &[u8], limit: usize) {
+        if !self.has_ended {
+            self.has_ended = content.is_empty();
+            let room = limit + 1 - self.bytes.len();
+            self.bytes.extend_from_slice(content.get(..room).unwrap_or(content));
+        }
+    }
+}
+
 /// A request that is being received.
 #[derive(Debug, Default)]
-struct Incoming {
+pub struct Incoming {
     id: u16,
     keep: bool,
-    params: Vec<u8>,
-    params_ended: bool,
-    body: Vec<u8>,
-    body_ended: bool,
+    params: Stream,
+    body: Stream,
+}
+
+impl Incoming {
+    fn is_complete(&self, limits: &Limits) -> bool {
+        let is_enough = self.body.has_ended || self.body.bytes.len() > limits.body;
+        self.params.has_ended && (is_enough || self.params.bytes.len() > limits.params)
+    }
+
+    fn request(self, limits: &Limits) -> Request {
+        let params = if self.params.bytes.len() > limits.params {
+            Err(Refusal::ParamsTooLarge(limits.params))
+        } else {
+            Params::parse(self.params.bytes).ok_or(Refusal::ParamsMalformed)
+        };
+        let Stream { bytes: body, has_ended: is_whole } = self.body;
+        Request { id: self.id, keep: self.keep, params, body, is_whole }
+    }
+}
+
+/// What a connection receives next.
+#[derive(Debug, Default)]
+pub enum Stage {
+    /// The first byte of a request
+    #[default]
+    Idle,
+    /// The rest of a request
+    Receiving(Incoming),
+    /// Nothing, until this complete request is taken
+    Ready(Request),
+    /// Input to discard, after the last request
+    Draining,
+    /// Nothing: all input was read
+    Over,
 }
 
 /// The state of the protocol on one connection.
@@ -76,38 +126,24 @@ pub struct Protocol<'l> {
     limits: &'l Limits,
     /// Bytes that are not processed yet: a partial record, or records after a complete request
     pending: Vec<u8>,
-    incoming: Option<Incoming>,
-    ready: Option<Request>,
+    pub stage: Stage,
     replies: Vec<u8>,
-    ended: bool,
-    is_read: bool,
 }
 
 impl<'l> Protocol<'l> {
     pub fn new(limits: &'l Limits) -> Protocol<'l> {
-        Protocol {
-            limits,
-            pending: Vec::new(),
-            incoming: None,
-            ready: None,
-            replies: Vec::new(),
-            ended: false,
-            is_read: false,
-        }
+        Protocol { limits, pending: Vec::new(), stage: Stage::Idle, replies: Vec::new() }
     }
 
     /// Processes received bytes.
     pub fn feed(&mut self, bytes: &[u8]) {
-        if self.ended {
-            return;
-        }
-        let mut pending = std::mem::take(&mut self.pending);
+        let mut pending = mem::take(&mut self.pending);
         if pending.is_empty() {
-            let left = self.digest(bytes);
-            self.pending = left.to_vec();
+            self.pending = self.digest(bytes).to_vec();
         } else {
             pending.extend_from_slice(bytes);
             let left = self.digest(&pending).len();
+            // Else its memory is released.
             if left > 0 {
                 pending.drain(..pending.len() - left);
                 self.pending = pending;
@@ -115,100 +151,104 @@ impl<'l> Protocol<'l> {
         }
     }
 
-    /// The complete request, if there is one. Without FCGI_KEEP_CONN it is the last of the
-    /// connection.
+    /// The complete request, if there is one. After its answer, [`go_on`](Self::go_on) is called.
     pub fn take_request(&mut self) -> Option<Request> {
-        let request = self.ready.take()?;
-        if request.keep {
-            // The next request may already be in `pending`.
-            self.feed(&[]);
-        } else {
-            self.end_with(&request);
+        match mem::take(&mut self.stage) {
+            Stage::Ready(request) => Some(request),
+            other => {
+                self.stage = other;
+                None
+            }
         }
-        Some(request)
     }
 
-    /// Replies to management records and rejections, which are sent before anything else.
+    /// Receives the request after `request`, which may already be in `pending`; unless `keep`, only
+    /// discards the rest of the input.
+    pub fn go_on(&mut self, request: &Request, keep: bool) {
+        if keep {
+            self.feed(&[]);
+        } else {
+            let is_read = request.is_whole && self.pending.is_empty();
+            self.end(if is_read { Stage::Over } else { Stage::Draining });
+        }
+    }
+
+    /// The peer has ended sending.
+    pub fn end_of_input(&mut self) {
+        self.end(Stage::Over);
+    }
+
+    fn end(&mut self, stage: Stage) {
+        (self.stage, self.pending) = (stage, Vec::new());
+    }
+
+    /// Replies to management records and rejections, which are sent when no complete request waits for
+    /// its answer.
     pub fn take_replies(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.replies)
+        mem::take(&mut self.replies)
     }
 
     pub fn unsent_replies(&self) -> usize {
         self.replies.len()
     }
 
-    /// Whether more input can be processed: not while a complete request waits.
+    /// Whether more input can be processed.
     pub fn wants_input(&self) -> bool {
-        self.ready.is_none()
-    }
-
-    /// Makes `request` the last that is answered on this connection.
-    pub fn end_with(&mut self, request: &Request) {
-        if !self.ended {
-            self.is_read = request.is_whole && self.is_idle();
-            self.end();
-        }
-    }
-
-    /// Ignores all further input.
-    fn end(&mut self) {
-        self.ended = true;
-        self.pending = Vec::new();
-        self.incoming = None;
-        self.ready = None;
-    }
-
-    /// Whether it has ended and all input was read.
-    pub fn is_read(&self) -> bool {
-        self.is_read
-    }
-
-    pub fn has_ended(&self) -> bool {
-        self.ended
+        !matches!(self.stage, Stage::Ready(_) | Stage::Over)
     }
 
     /// Whether no part of an unanswered request has been received.
     pub fn is_idle(&self) -> bool {
-        self.incoming.is_none() && self.pending.is_empty() && self.ready.is_none()
+        matches!(self.stage, Stage::Idle) && self.pending.is_empty()
+    }
+
+    /// The request that is being received, if its parameters are complete. It ends the connection.
+    pub fn give_up(self) -> Option<Request> {
+        match self.stage {
+            Stage::Receiving(incoming) if incoming.params.has_ended => {
+                Some(incoming.request(self.limits))
+            }
+            _ => None,
+        }
     }
 
     /// Processes complete records, up to the end of a request. Returns the remaining bytes.
     fn digest<'b>(&mut self, mut bytes: &'b [u8]) -> &'b [u8] {
-        while self.ready.is_none() && !self.ended {
+        while let Stage::Idle | Stage::Receiving(_) = self.stage {
             match record::split_first(bytes) {
                 Ok(Some((record, rest))) => {
                     self.take(&record);
                     bytes = rest;
                 }
                 Ok(None) => return bytes,
-                Err(NotFastCgi) => self.end(),
+                Err(NotFastCgi) => self.end(Stage::Draining),
             }
         }
-        if self.ended { &[] } else { bytes }
+        if let Stage::Ready(_) = self.stage { bytes } else { &[] }
     }
 
     fn take(&mut self, record: &Record) {
-        match (record.kind, record.id, &mut self.incoming) {
+        match (record.kind, record.id, &mut self.stage) {
             (kind::GET_VALUES, 0, _) => self.reply_values(record.content),
             (unknown, 0, _) => {
                 let content = [unknown, 0, 0, 0, 0, 0, 0, 0];
                 record::push(&mut self.replies, kind::UNKNOWN_TYPE, 0, &content);
             }
             (kind::BEGIN_REQUEST, id, _) => self.begin(id, record.content),
-            (kind::ABORT_REQUEST, id, Some(incoming)) if incoming.id == id => {
-                let keep = incoming.keep;
-                self.incoming = None;
-                self.reply_end(id, Status::RequestComplete, keep);
-            }
-            (kind::PARAMS, id, Some(incoming)) if incoming.id == id && !incoming.params_ended => {
-                incoming.params_ended = record.content.is_empty();
-                extend(&mut incoming.params, record.content, self.limits.params);
-                self.complete();
-            }
-            (kind::STDIN, id, Some(incoming)) if incoming.id == id && !incoming.body_ended => {
-                incoming.body_ended = record.content.is_empty();
-                extend(&mut incoming.body, record.content, self.limits.body);
-                self.complete();
+            (kind, id, Stage::Receiving(incoming)) if incoming.id == id => {
+                match kind {
+                    kind::ABORT_REQUEST => {
+                        let keep = incoming.keep;
+                        self.stage = Stage::Idle;
+                        return self.reply_end(id, Status::RequestComplete, keep);
+                    }
+                    kind::PARAMS => incoming.params.extend(record.content, self.limits.params),
+                    kind::STDIN => incoming.body.extend(record.content, self.limits.body),
+                    _ => {}
+                }
+                if incoming.is_complete(self.limits) {
+                    self.stage = Stage::Ready(mem::take(incoming).request(self.limits));
+                }
             }
             _ => {}
         }
@@ -217,60 +257,25 @@ impl<'l> Protocol<'l> {
     /// BEGIN_REQUEST (§5.1): role (2), flags, reserved (5).
     fn begin(&mut self, id: u16, content: &[u8]) {
         let Some(&[role1, role0, flags, ..]) = content.first_chunk::<8>() else {
-            return self.end();
+            return self.end(Stage::Draining);
         };
         let keep = flags & KEEP_CONNECTION != 0;
-        match &self.incoming {
-            Some(incoming) if incoming.id != id => {
+        match &self.stage {
+            Stage::Receiving(incoming) if incoming.id != id => {
                 self.reply_end(id, Status::CannotMultiplex, true);
             }
             _ if u16::from_be_bytes([role1, role0]) != RESPONDER => {
-                self.incoming = None;
+                self.stage = Stage::Idle;
                 self.reply_end(id, Status::UnknownRole, keep);
             }
-            _ => {
-                self.incoming = Some(Incoming { id, keep, ..Incoming::default() });
-            }
-        }
-    }
-
-    /// Moves the incoming request to `ready`, if it is complete.
-    fn complete(&mut self) {
-        let limits = self.limits;
-        let answerable = |incoming: &mut Incoming| {
-            let enough = incoming.body_ended || incoming.body.len() > limits.body;
-            let unusable = incoming.params.len() > limits.params;
-            incoming.params_ended && (enough || unusable)
-        };
-        self.ready = self.incoming.take_if(answerable).map(|incoming| self.request(incoming));
-    }
-
-    /// The request that is being received, if its parameters are complete. It ends the connection.
-    pub fn give_up(&mut self) -> Option<Request> {
-        let incoming = self.incoming.take().filter(|incoming| incoming.params_ended);
-        self.end();
-        incoming.map(|incoming| self.request(incoming))
-    }
-
-    fn request(&self, incoming: Incoming) -> Request {
-        let params = if incoming.params.len() > self.limits.params {
-            Err(Refusal::ParamsTooLarge(self.limits.params))
-        } else {
-            Params::parse(incoming.params).ok_or(Refusal::ParamsMalformed)
-        };
-        Request {
-            id: incoming.id,
-            keep: incoming.keep,
-            params,
-            body: incoming.body,
-            is_whole: incoming.body_ended,
+            _ => self.stage = Stage::Receiving(Incoming { id, keep, ..Incoming::default() }),
         }
     }
 
     fn reply_end(&mut self, id: u16, status: Status, keep: bool) {
         push_end(&mut self.replies, id, status);
         if !keep {
-            self.end();
+            self.end(Stage::Draining);
         }
     }
 
@@ -291,12 +296,6 @@ impl<'l> Protocol<'l> {
     }
 }
 
-/// Appends `content` to `stream`, up to one byte over the limit, to detect that it was exceeded.
-fn extend(stream: &mut Vec<u8>, content: &[u8], limit: usize) {
-    let room = limit + 1 - stream.len();
-    stream.extend_from_slice(content.get(..room).unwrap_or(content));
-}
-
 /// END_REQUEST (§5.5): application status (4), protocol status, reserved (3).
 fn push_end(out: &mut Vec<u8>, id: u16, status: Status) {
     record::push(out, kind::END_REQUEST, id, &[0, 0, 0, 0, status as u8, 0, 0, 0]);
@@ -313,15 +312,17 @@ pub fn outcome<'b>(
     for piece in pieces {
         protocol.feed(piece);
         while let Some(request) = protocol.take_request() {
+            protocol.go_on(&request, request.keep);
             requests.push(request);
         }
         replies.append(&mut protocol.take_replies());
-        if let Some(incoming) = &protocol.incoming {
-            assert!(incoming.params.len() <= limits.params + 1);
-            assert!(incoming.body.len() <= limits.body + 1);
+        if let Stage::Receiving(incoming) = &protocol.stage {
+            assert!(incoming.params.bytes.len() <= limits.params + 1);
+            assert!(incoming.body.bytes.len() <= limits.body + 1);
         }
     }
-    (requests, replies, protocol.has_ended())
+    let has_ended = matches!(protocol.stage, Stage::Draining | Stage::Over);
+    (requests, replies, has_ended)
 }
 
 #[cfg(test)]

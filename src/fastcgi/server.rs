@@ -15,7 +15,7 @@ use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
 };
 
-use super::connection::{Connection, Next, Phase};
+use super::connection::{Connection, Phase};
 use super::connections::Connections;
 use super::panics::{guarded, keep_messages};
 use super::places::Places;
@@ -47,8 +47,7 @@ pub fn serve(
     stop: impl AsFd,
 ) -> io::Result<()> {
     keep_messages();
-    let (limits, lowered) = limits.within_resources();
-    lowered.inspect(|line| handler.log(line));
+    let limits = limits.within_resources(|line| handler.log(line));
     let server = Server::new(socket, handler, &limits, &stop)?;
     thread::scope(|scope| server.work(scope))
 }
@@ -164,13 +163,11 @@ impl<'s, H: Handler> Server<'s, H> {
         if state.stop_at.is_some() {
             return;
         }
-        let mut first = None;
-        if state.connections.open.len() >= self.limits.connections {
-            first = state.connections.first_to_give_way();
-            if first.is_none() {
-                state.is_full = true;
-                return;
-            }
+        let all_are_taken = state.connections.open.len() >= self.limits.connections;
+        let first = if all_are_taken { state.connections.first_to_give_way() } else { None };
+        state.is_full = all_are_taken && first.is_none();
+        if state.is_full {
+            return;
         }
         match self.accept_one(&mut state) {
             Ok((token, connection)) => {
@@ -214,9 +211,8 @@ impl<'s, H: Handler> Server<'s, H> {
     /// Serves a connection until it has to wait or is closed.
     fn turn(&self, token: u64, mut connection: Connection<'s>, buffer: &mut [u8]) {
         let may_keep = || self.state().stop_at.is_none();
-        let next = connection.turn(buffer, |request| self.answer(request), may_keep);
-        if let Ok(Next::Wait) = next {
-            self.wait(token, connection);
+        if let Ok(true) = connection.turn(buffer, |request| self.answer(request), may_keep) {
+            self.wait(&mut self.state(), token, connection);
         } else {
             drop(connection);
             self.close(&mut self.state(), token);
@@ -224,9 +220,8 @@ impl<'s, H: Handler> Server<'s, H> {
     }
 
     /// Arms a connection for its next event.
-    fn wait(&self, token: u64, mut connection: Connection<'s>) {
+    fn wait(&self, state: &mut State<'s>, token: u64, mut connection: Connection<'s>) {
         connection.set_deadline(self.limits);
-        let state = &mut *self.state();
         if let Some(at) = state.stop_at {
             if connection.is_idle_and_kept() {
                 drop(connection);
@@ -253,17 +248,19 @@ impl<'s, H: Handler> Server<'s, H> {
 
     /// Closes the waiting connections for which `is_over`.
     fn close_waiting(&self, state: &mut State, is_over: impl Fn(&Connection) -> bool) {
-        let is_over = |(&token, open): (&u64, &Option<Connection>)| {
-            open.as_ref().is_some_and(&is_over).then_some(token)
-        };
-        for token in state.connections.open.iter().filter_map(is_over).collect::<Vec<_>>() {
-            self.close(state, token);
-        }
+        state.connections.open.retain(|_, open| !open.as_ref().is_some_and(&is_over));
+        self.closed(state);
     }
 
     /// Removes a connection, and closes it if it waits.
     fn close(&self, state: &mut State, token: u64) {
         state.connections.open.remove(&token);
+        self.closed(state);
+    }
+
+    /// Accepts more connections, or ends all threads if the server is stopping and the last one was
+    /// closed.
+    fn closed(&self, state: &mut State) {
         if state.is_full || state.accept_at.is_some() {
             self.accept_more(state);
         }
@@ -292,31 +289,21 @@ impl<'s, H: Handler> Server<'s, H> {
 
     /// Accepts the connections in the queue of the listener, then no more. Closes idle connections.
     fn stop(&self) {
-        {
-            let mut state = self.state();
-            let at = Instant::now() + self.limits.stop;
-            state.stop_at = Some(at);
-            // Counts as a connection, so that the server does not end before this function returns.
-            state.connections.open.insert(STOP, None);
-            _ = epoll::delete(&self.epoll, &self.socket.listener);
-            for waiting in state.connections.open.values_mut().flatten() {
-                waiting.deadline = waiting.deadline.min(at);
-            }
-            self.set_timer(&mut state, at);
-        }
-        self.socket.withdraw();
-        self.close_waiting(&mut self.state(), |waiting| waiting.is_idle_and_kept());
-        while let Some((token, connection)) = self.accept_last() {
-            self.wait(token, connection);
-        }
-        self.close(&mut self.state(), STOP);
-    }
-
-    /// A connection that is in the queue of the listener at the stop.
-    fn accept_last(&self) -> Option<(u64, Connection<'s>)> {
         let state = &mut *self.state();
-        let is_full = state.connections.open.len() > self.limits.connections;
-        if is_full { None } else { self.accept_one(state).ok() }
+        let at = Instant::now() + self.limits.stop;
+        _ = epoll::delete(&self.epoll, &self.socket.listener);
+        self.socket.withdraw();
+        while state.connections.open.len() < self.limits.connections
+            && let Ok((token, connection)) = self.accept_one(state)
+        {
+            self.wait(state, token, connection);
+        }
+        state.stop_at = Some(at);
+        for waiting in state.connections.open.values_mut().flatten() {
+            waiting.deadline = waiting.deadline.min(at);
+        }
+        self.set_timer(state, at);
+        self.close_waiting(state, |waiting| waiting.is_idle_and_kept());
     }
 
     /// The records that answer a request; `None` if the handler panics for the refusal too.
