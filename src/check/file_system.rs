@@ -1,5 +1,5 @@
 //! Names the file systems of the data and the sessions. Warns about those that can lose changes;
-//! `docs/several-servers.md` says what was tested.
+//! `docs/network-storage.md` says what was tested.
 
 use std::fs;
 use std::io;
@@ -53,7 +53,7 @@ fn finding(kind: &str, source: &str, content: Content) -> (Level, String) {
     let source = format!(" ({source})");
     let (level, rest) = match kind {
         "nfs" | "nfs4" => {
-            (Level::Hint, ": if several servers mount it, see docs/several-servers.md#nfs")
+            (Level::Hint, ": if several servers mount it, see docs/network-storage.md#nfs")
         }
         "ceph" | "fuse.ceph-fuse" => (Level::Ok, source.as_str()),
         "ext4" | "xfs" | "btrfs" if is_data => {
@@ -97,7 +97,7 @@ mod tests {
             (&["overlay"], Warning, "together with the container", Ok),
             (&["vfat", "exfat", "ntfs3", "fuseblk"], Warning, "owners and permissions", Warning),
             (&["ceph", "fuse.ceph-fuse"], Ok, "(server:/menus)", Ok),
-            (&["nfs", "nfs4"], Hint, "docs/several-servers.md#nfs", Hint),
+            (&["nfs", "nfs4"], Hint, "docs/network-storage.md#nfs", Hint),
             (&["cifs", "9p", "fuse.glusterfs"], Warning, "locks may not work", Warning),
             (&["zfs", "ext3", "f2fs"], Hint, "not tested with power cuts", Ok),
         ] {
