@@ -1,6 +1,7 @@
 //! The handlers of a process that run, and those that wait.
 
 use std::cell::RefCell;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{Limits, panics};
@@ -17,6 +18,8 @@ thread_local! {
 #[derive(Debug)]
 pub struct Places {
     limits: Limits,
+    /// The threads of the server
+    pub threads: AtomicUsize,
     taken: Mutex<Taken>,
 }
 
@@ -29,7 +32,8 @@ struct Taken {
 
 impl Places {
     pub fn new(limits: &Limits) -> Arc<Places> {
-        Arc::new(Places { limits: limits.clone(), taken: Mutex::default() })
+        let (limits, threads) = (limits.clone(), AtomicUsize::new(1));
+        Arc::new(Places { limits, threads, taken: Mutex::default() })
     }
 
     /// A place for the handler that is going to run on this thread; `None` if all are taken.
@@ -60,8 +64,9 @@ impl Drop for Running {
 }
 
 /// Called before this thread waits for `key`. Until the result is dropped, the place of its handler is
-/// free for another one. `None` if it may not wait: too many do, or the handler has no place because it
-/// refuses a request. Outside of a server nothing is counted.
+/// free for another one. `None` if it may not wait: too many do; this is the last thread, since no
+/// other could be started; or the handler has no place because it refuses a request. Outside of a
+/// server nothing is counted.
 pub fn wait(key: Key) -> Option<Waiting> {
     if !panics::is_guarded() {
         return Some(Waiting(None));
@@ -69,8 +74,9 @@ pub fn wait(key: Key) -> Option<Waiting> {
     let places = PLACES.with_borrow(Clone::clone)?;
     let mut taken = places.taken();
     let for_key = taken.waiting.iter().filter(|&&other| other == key).count();
-    let limits = &places.limits;
-    if taken.waiting.len() >= limits.waiting || for_key >= limits.waiting_for_one {
+    let others = places.threads.load(Ordering::SeqCst) - 1;
+    let in_all = places.limits.waiting.min(others);
+    if taken.waiting.len() >= in_all || for_key >= places.limits.waiting_for_one {
         return None;
     }
     taken.waiting.push(key);

@@ -64,7 +64,6 @@ struct Server<'s, H> {
     places: Arc<Places>,
     /// The number of threads that wait for an event
     idle: AtomicUsize,
-    threads: AtomicUsize,
 }
 
 #[derive(Default)]
@@ -99,7 +98,6 @@ impl<'s, H: Handler> Server<'s, H> {
             state: Mutex::default(),
             places: Places::new(limits),
             idle: AtomicUsize::new(1),
-            threads: AtomicUsize::new(1),
         };
         server.watch(&server.socket.listener, LISTENER, EventFlags::IN | EventFlags::ONESHOT)?;
         server.watch(stop, STOP, EventFlags::IN | EventFlags::ONESHOT)?;
@@ -138,7 +136,7 @@ impl<'s, H: Handler> Server<'s, H> {
             // More idle threads than running handlers need are left over from waiting ones.
             let one_more = |idle| (idle <= self.limits.requests).then_some(idle + 1);
             if self.idle.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_more).is_err() {
-                self.threads.fetch_sub(1, Ordering::SeqCst);
+                self.places.threads.fetch_sub(1, Ordering::SeqCst);
                 return Ok(());
             }
         }
@@ -146,7 +144,7 @@ impl<'s, H: Handler> Server<'s, H> {
 
     /// Starts another thread, up to one more than the maximum number of handlers.
     fn start_thread<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) {
-        if self.threads.fetch_add(1, Ordering::SeqCst) < self.limits.threads() {
+        if self.places.threads.fetch_add(1, Ordering::SeqCst) < self.limits.threads() {
             self.idle.fetch_add(1, Ordering::SeqCst);
             let builder = thread::Builder::new().stack_size(self.limits.stack);
             let Err(error) = builder.spawn_scoped(scope, || self.work(scope)) else { return };
@@ -154,7 +152,7 @@ impl<'s, H: Handler> Server<'s, H> {
             let mut state = self.state();
             self.log(&mut state, || format!("cannot start another thread: {error}"));
         }
-        self.threads.fetch_sub(1, Ordering::SeqCst);
+        self.places.threads.fetch_sub(1, Ordering::SeqCst);
     }
 
     fn accept(&self, buffer: &mut [u8]) {

@@ -58,6 +58,18 @@ fn handlers_that_wait_for_a_lock_leave_their_places_to_others() {
     }
 }
 
+/// With a limit on threads, those that there are must not all wait.
+#[test]
+fn the_last_thread_does_not_wait_if_no_other_can_be_started() {
+    // No thread gets a stack of this size.
+    let service = Service::start(Limits { stack: 1 << 60, ..Limits::default() });
+    let mut waiting = service.client();
+    waiting.send(request(true, LOCK, b"a"));
+    assert_eq!(service.client().ask(false, &[], b"x"), answered("x"));
+    assert_eq!(waiting.reply(), answered("too many wait"));
+    assert!(service.handler.log.lock().unwrap()[0].starts_with("cannot start another thread"));
+}
+
 #[test]
 fn a_panic_frees_the_place_of_a_waiting_handler() {
     let limits = Limits { requests: 1, waiting: 1, waiting_for_one: 1, ..Limits::default() };
