@@ -11,6 +11,8 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, Mode, fchmod, flock};
 use rustix::io::Errno;
@@ -25,6 +27,10 @@ const MODE: u32 = 0o660;
 /// The maximum number of connections that wait to be accepted. The kernel limits it to
 /// net.core.somaxconn.
 const BACKLOG: i32 = 4096;
+
+/// The timeout of the lock on the folder, which another starting process holds for a few milliseconds.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
+const LOCK_PAUSE: Duration = Duration::from_millis(10);
 
 const NO_FILE: &str = "the listening socket is not a Unix socket with a path: only the permissions of \
      its file can limit who connects, and a process that connects can claim to be any client";
@@ -63,7 +69,7 @@ impl Socket {
         // Locks the folder: two processes that start at the same time must not both replace the file.
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
         let folder = File::open(parent.unwrap_or(Path::new(".")))?;
-        flock(&folder, FlockOperation::LockExclusive)?;
+        lock(&folder)?;
         remove_unused(path)?;
         let socket =
             socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
@@ -88,6 +94,24 @@ impl Socket {
             _ = fs::remove_file(path);
         }
     }
+}
+
+/// Locks `folder` until it is closed. Any process that can read it can lock it too, for ever.
+fn lock(folder: &File) -> io::Result<()> {
+    let deadline = Instant::now() + LOCK_TIMEOUT;
+    while let Err(error) = flock(folder, FlockOperation::NonBlockingLockExclusive) {
+        if error != Errno::AGAIN {
+            return Err(error.into());
+        }
+        if Instant::now() >= deadline {
+            return Err(Error::new(
+                ErrorKind::TimedOut,
+                "another process has locked its folder (flock)",
+            ));
+        }
+        sleep(LOCK_PAUSE);
+    }
+    Ok(())
 }
 
 /// Removes the socket at `path`, if there is one and no process listens on it.

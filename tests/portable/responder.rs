@@ -481,6 +481,10 @@ fn command_creates_the_socket_for_its_owner_and_group() {
     fs::write(&path, "a file").unwrap();
     is_refused("exists and is not a socket");
     assert_eq!(fs::read(&path).unwrap(), b"a file");
+    // Any user can lock a folder that they may read.
+    let locked = File::open(folder.path()).unwrap();
+    locked.lock().unwrap();
+    is_refused("another process has locked its folder (flock)");
 }
 
 #[test]
