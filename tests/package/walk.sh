@@ -204,7 +204,7 @@ nothing_remains
 application /aulas aulas
 with_downloads again '1. Install.1'
 mv '/tmp/blocks/2. Settings.1' /etc/comedor/comedor.conf
-inline "sudo sed -i 's#/api/comedor#/aulas/api/comedor#g' /etc/apache2/conf-available/comedor.conf"
+inline "sudo sed -i 's#\B/api/comedor#/aulas/api/comedor#g' /etc/apache2/conf-available/comedor.conf"
 again '3. Check.1'
 again '4. Enable.1'
 log_in /aulas
