@@ -376,20 +376,19 @@ fn run_curl_lines(document: &str) -> Vec<Vec<Value>> {
     let mut shown = Vec::new();
     let text = text_for(&url, document);
     for block in blocks(&text).iter().filter(|block| block.contains("\n# {")) {
-        let (mut command, mut of_block) = (String::new(), String::new());
-        for line in block.lines() {
-            match line.strip_prefix("# ") {
-                None => command += &format!("{line}\n"),
-                Some(answer) => {
-                    let setup = format!("api={url}/api/comedor.php; cookie=PHPSESSID=admin;");
-                    let got = run(&mut tool("sh", &["-c", &format!("{setup} {command}")]));
-                    assert_eq!(got, answer, "{document}: {command}");
-                    command.clear();
-                    of_block += &format!("{answer}\n");
-                }
-            }
+        let mut of_block = String::new();
+        // A long answer continues on lines that start with more spaces.
+        let block = block.replace("\n#  ", "");
+        let mut rest = block.as_str();
+        while let Some((command, shown)) = rest.split_once("\n# ") {
+            let (answer, next) = shown.split_once('\n').unwrap_or((shown, ""));
+            let setup = format!("api={url}/api/comedor.php; cookie=PHPSESSID=admin;");
+            let got = run(&mut tool("sh", &["-c", &format!("{setup} {command}")]));
+            assert_eq!(got, answer, "{document}: {command}");
+            of_block += &format!("{answer}\n");
+            rest = next;
         }
-        assert_eq!(command.trim(), "", "{document}: each curl line shows its answer");
+        assert_eq!(rest.trim(), "", "{document}: each curl line shows its answer");
         shown.push(answers(&of_block));
     }
     shown

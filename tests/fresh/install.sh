@@ -15,8 +15,7 @@ as=(runuser -u teacher -- env --chdir=$downloads HOME=/home/teacher)
 application '' service
 answers /api/comedor.php 'OLD PHP SCRIPT'
 log_in ''
-run 'Install.1'
-run 'Install.2'
+for block in /tmp/blocks/Install.*; do run "${block##*/}"; done
 answers /api/comedor.php '"success":true'
 inline 'sudo a2disconf comedor'
 for block in /tmp/blocks/'Apache with FastCGI'.*; do run "${block##*/}"; done

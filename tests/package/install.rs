@@ -93,8 +93,9 @@ fn assert_links_resolve(folder: &Path) {
         let text = fs::read_to_string(file).unwrap();
         for link in text.split("](").skip(1) {
             let target = link.split([')', '#', ' ']).next().unwrap();
-            // The page of releases is beside the repository's files.
-            let is_file = !target.contains("://") && !target.ends_with("releases/latest");
+            // The pages of releases and issues are beside the repository's files.
+            let is_page = ["/releases/latest", "/issues"].iter().any(|page| target.ends_with(page));
+            let is_file = !target.contains("://") && !is_page;
             if !target.is_empty() && is_file {
                 let target = file.with_file_name(target);
                 assert!(
