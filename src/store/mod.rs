@@ -107,17 +107,21 @@ pub struct Aulario {
     folder: PathBuf,
     is_shared: bool,
     setting: Option<String>,
+    /// Whether PHP may be writing its configuration
+    is_being_written: bool,
 }
 
 impl Aulario {
     /// The aulario `id` of `centro`, if it has a configuration file.
     pub fn find(data_dir: &Path, centro: &Id, id: &Id) -> Result<Option<Aulario>, Error> {
         let aularios = layout::aularios_of(data_dir, centro);
-        let Some(setting) = shared_comedor_from(&layout::configuration(&aularios, id))? else {
+        let path = layout::configuration(&aularios, id);
+        let (value, Some(snapshot)) = data_file::read(&path)? else {
             // If the data folder is missing, this is an error of the server, not an unknown aulario.
             fs::metadata(data_dir).map_err(Error::io("stat the data folder", data_dir))?;
             return Ok(None);
         };
+        let setting = value.map_or(Ok(None), |value| shared_comedor_from(&path, value))?;
         let source = setting.as_deref().and_then(|source| Id::parse(source).ok());
         let source = match source.filter(|source| source != id) {
             Some(source) if is_file(&layout::configuration(&aularios, &source))? => Some(source),
@@ -127,6 +131,7 @@ impl Aulario {
             folder: layout::below(&aularios, &[source.as_ref().unwrap_or(id).as_str()]),
             is_shared: source.is_some(),
             setting,
+            is_being_written: snapshot.is_being_written(),
         }))
     }
 
@@ -134,6 +139,12 @@ impl Aulario {
     /// itself or an unknown one.
     pub fn shared_comedor_from(&self) -> Option<&str> {
         self.setting.as_deref()
+    }
+
+    /// Busy if PHP may be writing its configuration: a change could go to a folder that the aulario
+    /// does not show.
+    pub fn may_change(&self) -> Result<(), Error> {
+        if self.is_being_written { Err(Error::Busy) } else { Ok(()) }
     }
 
     /// Whether it shows the data of another aulario.
@@ -240,19 +251,11 @@ fn is_file(path: &Path) -> Result<bool, Error> {
     }
 }
 
-/// The value of `shared_comedor_from` in the configuration at `path`, if it is set; the outer `None`
-/// means that there is no configuration.
-fn shared_comedor_from(path: &Path) -> Result<Option<Option<String>>, Error> {
-    let (value, snapshot) = data_file::read(path)?;
-    if snapshot.is_none() {
-        return Ok(None);
-    }
-    let Some(mut value) = value else {
-        return Ok(Some(None));
-    };
-    let settings =
-        value.as_php_map().ok_or_else(|| Error::unusable(path, "the document is not a map"))?;
+/// The value of `shared_comedor_from` in the configuration at `path`, if it is set.
+fn shared_comedor_from(path: &Path, mut configuration: Value) -> Result<Option<String>, Error> {
+    let settings = configuration
+        .as_php_map()
+        .ok_or_else(|| Error::unusable(path, "the document is not a map"))?;
     let setting = settings.get("shared_comedor_from").and_then(Value::as_str);
-    let setting = setting.filter(|setting| !["", "none"].contains(setting));
-    Ok(Some(setting.map(str::to_owned)))
+    Ok(setting.filter(|setting| !["", "none"].contains(setting)).map(str::to_owned))
 }
