@@ -240,7 +240,8 @@ impl Survey<'_> {
                 let acl = snapshot.attributes().ok()?.acl(old.mode)?;
                 access::of_replacement(old, &acl, folder, &self.user.credentials)
             };
-            self.needs(path, replacement().is_some());
+            let may_write = may_access(path, Access::WRITE_OK).is_ok();
+            self.needs(path, may_write && replacement().is_some());
         }
         store::document(path, value).map_err(|error| self.fault(path, &error, Some(absence))).ok()
     }

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::{DirBuilderExt, FileExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt};
 use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, SystemTime};
@@ -69,15 +69,27 @@ impl Snapshot {
         is_at(path, FileId::of(&self.metadata))
     }
 
+    /// Whether content, owner, group, mode and access control list are unchanged. A rename alters the
+    /// time of change, which tells.
+    pub fn is_untouched(&self) -> io::Result<bool> {
+        let attributes = |m: &Metadata| (m.uid(), m.gid(), m.mode(), m.ctime(), m.ctime_nsec());
+        let now = self.file.metadata()?;
+        Ok(attributes(&now) == attributes(&self.metadata) && self.has_content(&now)?)
+    }
+
     /// Whether the content is unchanged. Times are not compared, because their resolution can be
     /// coarse.
     pub fn is_unmodified(&self) -> io::Result<bool> {
-        if self.file.metadata()?.len() != self.bytes.len() as u64 {
+        self.has_content(&self.file.metadata()?)
+    }
+
+    fn has_content(&self, now: &Metadata) -> io::Result<bool> {
+        let mut bytes = vec![0; self.bytes.len()];
+        if now.len() != bytes.len() as u64 {
             return Ok(false);
         }
-        let mut now = vec![0; self.bytes.len()];
-        match self.file.read_exact_at(&mut now, 0) {
-            Ok(()) => Ok(now == self.bytes),
+        match self.file.read_exact_at(&mut bytes, 0) {
+            Ok(()) => Ok(bytes == self.bytes),
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(false),
             Err(error) => Err(error),
         }
@@ -128,7 +140,7 @@ pub fn make_folders(folder: &Path, names: &[&str]) -> Result<(), Error> {
         match flush_parent(&path) {
             // If another user created the folder, this user may lack access to its parent.
             Err(error) if !is_new && error.kind() == ErrorKind::PermissionDenied => {}
-            flushed => flushed.map_err(Error::io("flush the parent of folder", &path))?,
+            flushed => flushed.map_err(Error::modified_or("flush the parent of folder", &path))?,
         }
         path.push(name);
     }
@@ -140,7 +152,7 @@ pub fn create_folder(folder: &Path) -> Result<bool, Error> {
     match fs::DirBuilder::new().mode(0o777).create(folder) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
-        Err(error) => Err(Error::io("create folder", folder)(error)),
+        Err(error) => Err(Error::modified_or("create folder", folder)(error)),
     }
 }
 

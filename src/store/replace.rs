@@ -5,7 +5,7 @@
 //! aulario's lock:
 //!
 //! 1. A read lease keeps PHP from opening the old file for writing ([`Lease`]).
-//! 2. The file must still be the one that was read, with the same content.
+//! 2. The file must still be the one that was read, with the same content, owner, group and mode.
 //! 3. The two files exchange their names, so that the old file always has a name.
 //! 4. If a PHP page looked the path up before the exchange, it now waits for the lease: then the names
 //!    are exchanged back, and the change is repeated after the page has saved. Else the folder is
@@ -23,7 +23,7 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::fs::{Access, CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 
 use super::access::{self, Credentials, Ownership};
@@ -57,10 +57,10 @@ fn exchange(
     lock: &WriteLock,
 ) -> Result<(), Error> {
     let lease = Lease::take(&snapshot.file).ok_or(Error::Busy)?;
-    let is_unmodified =
-        snapshot.is_at(path)? && snapshot.is_unmodified().map_err(Error::io("read again", path))?;
-    let is_ours = lock.is_held() && temporary.is_at(&temporary.path);
-    if !is_ours || !is_unmodified || lease.is_breaking() {
+    let is_untouched = snapshot.is_untouched().map_err(Error::io("read again", path))?;
+    let is_ours = lock.is_held()? && temporary.is_at(&temporary.path) && !lease.is_breaking();
+    // The path last: a page that saves by a rename does not wait for the lease.
+    if !is_untouched || !is_ours || !snapshot.is_at(path)? {
         return Err(Error::Modified);
     }
     match renameat_with(CWD, &temporary.path, CWD, path, RenameFlags::EXCHANGE) {
@@ -102,7 +102,7 @@ fn exchange(
 }
 
 fn put_new(path: &Path, temporary: &Temporary, lock: &WriteLock) -> Result<(), Error> {
-    if !(lock.is_held() && temporary.is_at(&temporary.path)) {
+    if !(lock.is_held()? && temporary.is_at(&temporary.path)) {
         return Err(Error::Modified);
     }
     let moved = match renameat_with(CWD, &temporary.path, CWD, path, RenameFlags::NOREPLACE) {
@@ -124,7 +124,10 @@ fn settle(moved: io::Result<()>, path: &Path, temporary: &Temporary) -> Result<(
 
 /// Flushes the folder of `path`, so that a replacement survives a power cut.
 fn flush(path: &Path) -> Result<(), Error> {
-    flush_parent(path).map_err(Error::unflushed("flush the folder", path))
+    flush_parent(path).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => Error::Modified,
+        _ => Error::unflushed("flush the folder", path)(error),
+    })
 }
 
 /// The new file under its temporary name. It is on the same file system as the file that it replaces.
@@ -165,6 +168,9 @@ impl Temporary {
             fchown(&self.file, Some(access.uid), Some(access.gid))
                 .map_err(Error::io("keep the owner and group of", path))?;
         }
+        // PHP could not save it either.
+        rustix::fs::access(path, Access::WRITE_OK)
+            .map_err(|error| Error::modified_or("write", path)(error.into()))?;
         attributes.set(&self.file).map_err(Error::io("keep the access control list of", path))?;
         self.file
             .set_permissions(Permissions::from_mode(access.mode))
@@ -178,7 +184,8 @@ impl Temporary {
         attributes: &Attributes,
         path: &Path,
     ) -> Result<Ownership, Error> {
-        let folder = fs::metadata(parent(path)).map_err(Error::io("stat the folder of", path))?;
+        let folder =
+            fs::metadata(parent(path)).map_err(Error::modified_or("stat the folder of", path))?;
         let user = Credentials::of_process();
         let acl = attributes.acl(old.mode);
         let access = acl.and_then(|acl| access::of_replacement(old, &acl, (&folder).into(), &user));

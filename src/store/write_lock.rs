@@ -44,7 +44,7 @@ impl WriteLock {
             // Before anything is written: the leftovers that this writer would remove may be the files
             // of one with the other lock file.
             let lock = WriteLock { _file: file, id, path: path.clone() };
-            if lock.is_held() {
+            if lock.is_held()? {
                 return Ok(lock);
             }
         }
@@ -52,8 +52,8 @@ impl WriteLock {
     }
 
     /// Whether other writers still lock the same file. `false` if it was deleted or replaced.
-    pub fn is_held(&self) -> bool {
-        is_at(&self.path, self.id).unwrap_or(false)
+    pub fn is_held(&self) -> Result<bool, Error> {
+        is_at(&self.path, self.id)
     }
 }
 

@@ -89,7 +89,7 @@ fn names_are_exchanged_back_before_the_flush_if_a_page_waits() {
 }
 
 #[test]
-fn a_save_succeeds_if_another_program_replaces_or_deletes_the_file_at_any_step() {
+fn a_save_succeeds_if_another_program_replaces_or_deletes_the_file_or_its_folder_at_any_step() {
     let school = School::new();
     school.save(save("old"));
     let request = school.post("save_menu").json(&save("CGI"));
@@ -112,6 +112,53 @@ fn a_save_succeeds_if_another_program_replaces_or_deletes_the_file_at_any_step()
             request.stopped(&at, |_| fs::remove_file(school.path(DAY)).unwrap()).ok();
         }
     }
+    let month = school.path("aula1/Comedor/2026-11");
+    fs::remove_dir_all(&month).unwrap();
+    let (answer, trace) = request.trace(&[]);
+    answer.ok();
+    for call in ["mkdir", "open", "openat", "fsync", "renameat2"] {
+        let times = trace.lines().filter(|line| line.starts_with(&format!("{call}("))).count();
+        assert!(times > 0 || call.contains("open"), "{call}: {trace}");
+        for time in 1..=times {
+            let at = format!("{call}:when={time}");
+            _ = fs::remove_dir_all(&month);
+            request.stopped(&at, |_| _ = fs::remove_dir_all(&month)).ok();
+        }
+    }
+}
+
+#[test]
+fn change_of_owner_mode_or_access_control_list_during_a_save_is_kept() {
+    let school = School::new();
+    school.save(save("old"));
+    let path = school.path(DAY);
+    let access = || output(Command::new("getfacl").arg("-np").arg(&path), "acl");
+    for change in ["chmod 660", "chgrp 1234", "chown 1234", "setfacl -m u:1234:rw"] {
+        let before = access();
+        let request = school.post("save_menu").json(&save(change));
+        let mut changed = Vec::new();
+        let answer = request.stopped("fsync:when=1", |_| {
+            let shell = format!("{change} \"$0\"");
+            output(Command::new("sh").args(["-c", &shell]).arg(&path), "acl");
+            changed = access();
+        });
+        answer.ok();
+        assert!(before != changed && changed == access(), "{change}");
+    }
+}
+
+/// A page that saves by a rename does not wait for the lease.
+#[test]
+fn path_is_looked_at_directly_before_the_exchange() {
+    let school = School::new();
+    school.save(save("old"));
+    let (answer, trace) = school.post("save_menu").json(&save("new")).trace(&[]);
+    answer.ok();
+    let calls: Vec<&str> = trace.lines().collect();
+    let exchange = calls.iter().position(|call| call.starts_with("renameat2(")).unwrap();
+    let looks = ["/Aularios/", "pread64", "F_GETLEASE"];
+    let last = calls[..exchange].iter().rfind(|call| looks.iter().any(|look| call.contains(look)));
+    assert!(last.unwrap().contains("/_datos.json"), "{last:?}");
 }
 
 #[test]

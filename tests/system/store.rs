@@ -129,7 +129,7 @@ fn the_parent_of_the_aulario_folder_need_not_be_readable() {
 
 /// As `nobody`, also of group 4567, in a school whose files belong to others.
 #[test]
-fn a_file_of_another_user_is_replaced_only_if_its_group_keeps_access() {
+fn a_file_is_replaced_only_if_this_user_may_write_it_and_its_group_keeps_access() {
     const PLAIN: (u32, u32) = (0, 0o777);
     let school = School::new();
     school.save(save("x"));
@@ -150,11 +150,12 @@ fn a_file_of_another_user_is_replaced_only_if_its_group_keeps_access() {
         (1234, 4567, 0o644, PLAIN, false),
         (1234, 4321, 0o664, PLAIN, false),
         (1234, 4321, 0o666, PLAIN, false),
-        (1234, 4321, 0o664, (4321, 0o2777), true),
+        (1234, 4321, 0o664, (4321, 0o2777), false),
         (1234, 4321, 0o644, (4321, 0o2777), false),
         (1234, 4321, 0o664, (4567, 0o2777), false),
         (65534, 4567, 0o600, PLAIN, true),
         (65534, 65534, 0o600, PLAIN, true),
+        (65534, 65534, 0o444, PLAIN, false),
         (65534, 4321, 0o664, PLAIN, false),
     ] {
         chown(folder, None, Some(folder_group)).expect("this test needs to run as root");
@@ -217,4 +218,14 @@ fn a_success_is_on_disk_before_its_answer() {
     first.extend(last.clone());
     assert_eq!(calls(&save), first);
     assert_eq!(calls(&save), last);
+}
+
+/// The lock can be open, and no file beside it.
+#[test]
+fn too_few_file_descriptors_are_an_internal_error() {
+    let school = School::new();
+    let save = school.post("save_menu").json(&save("x")).under(&["prlimit", "--nofile=4"]);
+    let answer = save.run();
+    let log = &answer.fails("INTERNAL_ERROR").log;
+    assert!(log.contains(LOCK) && log.contains("os error 24"), "{log}");
 }
