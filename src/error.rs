@@ -112,6 +112,11 @@ impl Error {
         Error::new("BUSY", BUSY, sentence)
     }
 
+    /// The same, with a line for the log.
+    pub(crate) fn busy_because(cause: impl Into<String>) -> Error {
+        Error { cause: Some(cause.into()), ..Error::busy() }
+    }
+
     /// The process has as many requests as it takes at once.
     pub(crate) fn overloaded() -> Error {
         Error::new("BUSY", BUSY, "Too many requests at once; try again in a moment.")

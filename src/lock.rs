@@ -1,16 +1,63 @@
-//! Locks (flock(2)) on files that other programs lock too, with a timeout.
+//! Waiting for other programs: for a lock (flock(2)) on a file, with a timeout, and between attempts to
+//! read a file that they write. Under FastCGI such a request does not count as running.
 //!
 //! The first attempt does not block. Only if it fails does the thread wait, in the kernel's queue, as
 //! PHP's pages do: a program that polls gets its turn after all of them. `flock` has no timeout, so a
-//! timer interrupts it.
+//! timer interrupts it. If the user of the process has too many timers and signals
+//! (RLIMIT_SIGPENDING), the thread polls.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, ErrorKind};
+use std::os::unix::fs::MetadataExt;
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use crate::fastcgi;
+use crate::fastcgi::{self, Waiting};
 use crate::ffi::Interruptions;
-use crate::shared_file::FileId;
+
+/// Device and inode, which identify a file whatever its name. Waits are counted by it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FileId((u64, u64));
+
+impl FileId {
+    /// A file that does not exist
+    pub const NONE: FileId = FileId((0, 0));
+
+    pub fn of(metadata: &Metadata) -> FileId {
+        FileId((metadata.dev(), metadata.ino()))
+    }
+}
+
+/// Attempts to use a file, repeated with pauses until a timeout.
+pub struct Retries {
+    pause: Duration,
+    timeout: Duration,
+    /// The place of the waiting thread, and the time at which it has waited for long enough
+    started: Option<(Waiting, Instant)>,
+}
+
+impl Retries {
+    pub fn new(pause: Duration, timeout: Duration) -> Retries {
+        Retries { pause, timeout, started: None }
+    }
+
+    /// Pauses before the next attempt to use the file `id`. `false` after the timeout; `None` at once if
+    /// this thread may not wait.
+    pub fn pause(&mut self, id: FileId) -> Option<bool> {
+        let (_, deadline) = match &mut self.started {
+            Some(started) => started,
+            None => {
+                let waiting = fastcgi::wait(id.0)?;
+                self.started.insert((waiting, Instant::now() + self.timeout))
+            }
+        };
+        let is_early = Instant::now() < *deadline;
+        if is_early {
+            sleep(self.pause);
+        }
+        Some(is_early)
+    }
+}
 
 /// The two kinds of lock.
 #[derive(Clone, Copy, Debug)]
@@ -18,6 +65,9 @@ pub enum Kind {
     Shared,
     Exclusive,
 }
+
+/// The time between two attempts without a timer.
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// Waits up to `timeout` for a lock on `file`, which holds until the file is closed. Returns whether it
 /// was taken; `false` at once if it may not wait.
@@ -29,12 +79,15 @@ pub fn take(file: &File, kind: Kind, timeout: Duration) -> io::Result<bool> {
     let FileId(id) = FileId::of(&file.metadata()?);
     let Some(_waiting) = fastcgi::wait(id) else { return Ok(false) };
     let deadline = Instant::now() + timeout;
-    let _interruptions = Interruptions::after(timeout)?;
+    let interruptions = Interruptions::after(timeout);
     loop {
-        match attempt(file, kind, true) {
-            Err(error) if error.kind() != ErrorKind::Interrupted => return Err(error),
-            Err(_) if Instant::now() < deadline => {}
-            attempt => return Ok(attempt.is_ok()),
+        match attempt(file, kind, interruptions.is_ok()) {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => sleep(PAUSE),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            attempt => return attempt.map(|()| true),
+        }
+        if Instant::now() >= deadline {
+            return Ok(false);
         }
     }
 }

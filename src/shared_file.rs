@@ -2,12 +2,14 @@
 
 use std::fs::{File, Metadata};
 use std::io::{self, ErrorKind, Read};
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::time::Duration;
 
 use rustix::buffer::spare_capacity;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
+
+use crate::lock::{FileId, Retries};
 
 /// The maximum size of a file that is read. A day or a list of types has a few KiB; a PHP page with a
 /// session of about this size exceeds its memory_limit (128 MiB).
@@ -17,15 +19,10 @@ pub const MAX_SIZE: u64 = 16 * 1024 * 1024;
 /// it.
 const OPENINGS: usize = 10;
 
-/// Device and inode, which identify a file whatever its name.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct FileId(pub (u64, u64));
-
-impl FileId {
-    pub fn of(metadata: &Metadata) -> FileId {
-        FileId((metadata.dev(), metadata.ino()))
-    }
-}
+/// A lease of another program (fcntl(2), F_SETLEASE), such as Samba or the NFS server of the kernel, on a
+/// file that is opened. The program is asked to release it; PHP waits for that.
+const LEASE_TIMEOUT: Duration = Duration::from_secs(2);
+const LEASE_PAUSE: Duration = Duration::from_millis(5);
 
 /// Why a file cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -38,6 +35,8 @@ pub enum Fault {
     NotRegular,
     #[error("it is larger than 16 MiB")]
     TooLarge,
+    #[error("another program holds a lease on it")]
+    Leased,
 }
 
 impl Fault {
@@ -94,11 +93,18 @@ pub fn open_followed(path: &Path) -> Result<File, Fault> {
 /// Not by the standard library: musl's `open` sets `CLOEXEC` by another system call again.
 fn open_with(flags: OFlags, path: &Path) -> Result<File, Fault> {
     let all = flags | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    let opened = retry_on_intr(|| rustix::fs::open(path, all, Mode::from(0o660)));
+    let open = || retry_on_intr(|| rustix::fs::open(path, all, Mode::from(0o660)));
+    let (mut opened, mut retries) = (open(), Retries::new(LEASE_PAUSE, LEASE_TIMEOUT));
+    while let Err(Errno::AGAIN) = opened
+        && retries.pause(FileId::of(&path.metadata()?)) == Some(true)
+    {
+        opened = open();
+    }
     opened.map(File::from).map_err(|error| match error {
         Errno::LOOP if flags.contains(OFlags::NOFOLLOW) => Fault::SymbolicLink,
         // A socket, or a fifo without a reader.
         Errno::NXIO => Fault::NotRegular,
+        Errno::AGAIN => Fault::Leased,
         error => Fault::Io(error.into()),
     })
 }

@@ -63,6 +63,9 @@ pub enum Error {
     /// A PHP page has held it for too long
     #[error("a PHP page has held the session for 5 seconds")]
     Busy,
+    /// Another program holds a lease on it
+    #[error("{0}")]
+    Leased(String),
     /// It exists, and PHP would not accept it
     #[error("{0}")]
     Unusable(String),
@@ -83,6 +86,7 @@ impl From<Error> for error::Error {
         match error {
             Error::Unknown => error::Error::not_logged_in(),
             Error::Busy => error::Error::busy(),
+            Error::Leased(cause) => error::Error::busy_because(cause),
             Error::Unusable(cause) => error::Error::invalid_session(
                 "The session is not usable; please log in again.",
                 Some(cause),

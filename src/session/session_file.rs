@@ -110,6 +110,7 @@ fn entries(folders: &[PathBuf]) -> io::Result<Vec<PathBuf>> {
 fn refused(place: &str, folder: &Path, fault: Fault) -> Error {
     let error = match fault {
         Fault::Io(error) => error,
+        Fault::Leased => return Error::Leased(format!("session {place}: {fault}")),
         fault => return Error::unusable(place, &fault),
     };
     match Errno::from_io_error(&error) {

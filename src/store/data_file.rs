@@ -4,7 +4,6 @@ use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt};
 use std::path::Path;
-use std::thread::sleep;
 use std::time::{Duration, SystemTime};
 
 use rustix::fs::OFlags;
@@ -13,11 +12,12 @@ use super::Error;
 use super::access::Ownership;
 use super::attributes::Attributes;
 use crate::json::Value;
-use crate::shared_file::{self, FileId};
+use crate::lock::{FileId, Retries};
+use crate::shared_file;
 
-/// PHP truncates a file and then writes it. A file that does not parse is read this many times, with
-/// this pause: within 200 ms.
-const READINGS: usize = 5;
+/// PHP truncates a file and then writes it. A file that does not parse is read again for this time, with
+/// these pauses.
+const WRITER_TIMEOUT: Duration = Duration::from_millis(200);
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// For this time after its last modification, an empty file counts as one that PHP is writing. A time
@@ -55,6 +55,10 @@ impl Snapshot {
             })
     }
 
+    pub fn id(&self) -> FileId {
+        FileId::of(&self.metadata)
+    }
+
     pub fn access(&self) -> Ownership {
         (&self.metadata).into()
     }
@@ -66,7 +70,7 @@ impl Snapshot {
 
     /// Whether `path` is this file.
     pub fn is_at(&self, path: &Path) -> Result<bool, Error> {
-        is_at(path, FileId::of(&self.metadata))
+        is_at(path, self.id())
     }
 
     /// Whether content, owner, group, mode and access control list are unchanged. A rename alters the
@@ -112,18 +116,21 @@ pub fn is_at(path: &Path, id: FileId) -> Result<bool, Error> {
 /// Fails if the file is not regular (symbolic links are not followed), larger than 16 MiB, or still
 /// malformed after several attempts.
 pub fn read(path: &Path) -> Result<(Option<Value>, Option<Snapshot>), Error> {
-    let mut readings = 1;
+    let mut retries = Retries::new(PAUSE, WRITER_TIMEOUT);
     loop {
         let Some(snapshot) = Snapshot::read(path)? else {
             return Ok((None, None));
         };
-        match Value::parse(&snapshot.bytes) {
+        let error = match Value::parse(&snapshot.bytes) {
             Ok(value) => return Ok((Some(value), Some(snapshot))),
-            Err(_) if readings < READINGS => sleep(PAUSE),
-            Err(_) if snapshot.bytes.is_empty() => return Ok((None, Some(snapshot))),
-            Err(error) => return Err(Error::unusable(path, format!("invalid JSON: {error}"))),
+            Err(error) => error,
+        };
+        if retries.pause(snapshot.id()).ok_or(Error::Busy)? {
+            continue;
+        } else if snapshot.bytes.is_empty() {
+            return Ok((None, Some(snapshot)));
         }
-        readings += 1;
+        return Err(Error::unusable(path, format!("invalid JSON: {error}")));
     }
 }
 

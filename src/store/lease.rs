@@ -7,12 +7,12 @@
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::fs::{NFS_SUPER_MAGIC, fstatfs};
 
 use crate::ffi;
+use crate::lock::{FileId, Retries};
 
 /// The timeout for another process to close the file.
 const WRITER_TIMEOUT: Duration = Duration::from_millis(200);
@@ -26,15 +26,15 @@ pub struct Lease<'f> {
 }
 
 impl<'f> Lease<'f> {
-    /// Takes a lease on `file`. `None` if another process keeps it open for writing.
-    pub fn take(file: &'f File) -> Option<Lease<'f>> {
-        let started = Instant::now();
+    /// Takes a lease on `file`, which is `id`. `None` if another process keeps it open for writing.
+    pub fn take(file: &'f File, id: FileId) -> Option<Lease<'f>> {
+        let mut retries = Retries::new(PAUSE, WRITER_TIMEOUT);
         loop {
             match ffi::set_read_lease(file) {
                 Ok(()) => return Some(Lease { held: Some(file) }),
                 Err(error) if !is_being_written(file, &error) => return Some(Lease { held: None }),
-                Err(_) if started.elapsed() >= WRITER_TIMEOUT => return None,
-                Err(_) => sleep(PAUSE),
+                Err(_) if retries.pause(id) == Some(true) => {}
+                Err(_) => return None,
             }
         }
     }

@@ -93,6 +93,9 @@ impl From<Error> for crate::error::Error {
         match error {
             Error::Busy | Error::Modified => crate::error::Error::busy(),
             Error::Unflushed { .. } => crate::error::Error::perhaps_stored(error.to_string()),
+            Error::Fault { source: Fault::Leased, .. } => {
+                crate::error::Error::busy_because(error.to_string())
+            }
             Error::Fault { .. } | Error::Unusable { .. } => {
                 crate::error::Error::internal(error.to_string())
             }

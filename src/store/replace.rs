@@ -32,7 +32,7 @@ use super::data_file::{Snapshot, flush_parent, parent};
 use super::lease::Lease;
 use super::write_lock::WriteLock;
 use super::{Error, layout};
-use crate::shared_file::FileId;
+use crate::lock::FileId;
 
 /// Replaces the file at `path`, which was read as `snapshot`, with `content`; without a snapshot,
 /// creates it. The folder must exist. After `Ok` the change is on disk.
@@ -56,7 +56,7 @@ fn exchange(
     snapshot: Snapshot,
     lock: &WriteLock,
 ) -> Result<(), Error> {
-    let lease = Lease::take(&snapshot.file).ok_or(Error::Busy)?;
+    let lease = Lease::take(&snapshot.file, snapshot.id()).ok_or(Error::Busy)?;
     let is_untouched = snapshot.is_untouched().map_err(Error::io("read again", path))?;
     let is_ours = lock.is_held()? && temporary.is_at(&temporary.path) && !lease.is_breaking();
     // The path last: a page that saves by a rename does not wait for the lease.

@@ -1,13 +1,14 @@
-//! Requests that wait for a lock beside PHP's pages.
+//! Requests that wait for PHP's pages: for a lock, or for the content of a file.
 
 use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::process;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use crate::support::fastcgi::{Client, Held};
 use crate::support::*;
 
 /// The time that a page holds the lock.
@@ -67,4 +68,30 @@ fn a_write_waits_for_its_aulario_in_the_queue_of_the_others() {
     let school = School::new();
     school.save(save("first"));
     beside_pages(&school.path(LOCK), || drop(school.save(save("second"))));
+}
+
+#[test]
+fn readers_of_an_empty_file_do_not_delay_other_users() {
+    let (school, socket) = (School::new(), Held::new());
+    school.write(DAY, "");
+    let process = socket.serve(&school);
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for _ in 0..64 {
+            scope.spawn(|| {
+                while !done.load(Ordering::SeqCst) {
+                    let request = school.get("get_menu").query("date", DATE);
+                    Client::connect(&socket.path).send(request.records()).reply();
+                }
+            });
+        }
+        let asked = catch_unwind(AssertUnwindSafe(|| {
+            for _ in 0..200 {
+                school.get("get_menu_types").session("admin").ask(&socket.path).ok();
+            }
+        }));
+        done.store(true, Ordering::SeqCst);
+        assert!(asked.is_ok());
+    });
+    process.stop();
 }

@@ -2,7 +2,7 @@
 //! file.
 
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -378,4 +378,41 @@ fn malformed_file_does_not_delay_other_writers_of_the_aulario() {
     file.write_all(b"}").unwrap();
     drop(file);
     writer.run().ok();
+}
+
+/// Starts a program that holds a lease of this kind on the file at `path`, as Samba does. It ignores that
+/// another program opens the file, or then releases the lease.
+fn leased(path: &Path, kind: &str, is_released: bool) -> Child {
+    let code = "
+import fcntl, os, signal, sys
+path, kind, is_released = sys.argv[1:]
+file = os.open(path, os.O_RDONLY)
+release = lambda *_: fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+signal.signal(signal.SIGIO, release if is_released == 'true' else signal.SIG_IGN)
+fcntl.fcntl(file, fcntl.F_SETLEASE, getattr(fcntl, kind))
+print('held', flush=True)
+sys.stdin.read()";
+    let mut holder = Command::new("python3");
+    holder.args(["-c", code]).arg(path).args([kind, &is_released.to_string()]);
+    let mut holder = holder.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("python3");
+    holder.stdout.as_mut().unwrap().read_exact(&mut [0; 5]).unwrap();
+    holder
+}
+
+#[test]
+fn lease_of_another_program_is_waited_for() {
+    let school = School::new();
+    school.save(save("old"));
+    let session = school.sessions().join("sess_admin");
+    let paths = [school.path(DAY), school.path("aula1.json"), session, school.path(LOCK)];
+    for (path, kind) in paths.iter().zip(["F_WRLCK", "F_WRLCK", "F_RDLCK", "F_RDLCK"]) {
+        let holder = leased(path, kind, true);
+        school.save(save("new"));
+        assert!(holder.wait_with_output().unwrap().status.success());
+        let holder = leased(path, kind, false);
+        let answer = school.post("save_menu").json(&save("newer")).run();
+        assert!(holder.wait_with_output().unwrap().status.success());
+        assert_eq!(answer.value()["code"], "BUSY", "{}", path.display());
+        assert!(answer.log.contains("another program holds a lease on it"), "{}", answer.log);
+    }
 }

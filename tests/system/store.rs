@@ -229,3 +229,18 @@ fn too_few_file_descriptors_are_an_internal_error() {
     let log = &answer.fails("INTERNAL_ERROR").log;
     assert!(log.contains(LOCK) && log.contains("os error 24"), "{log}");
 }
+
+/// It can create no timer then (RLIMIT_SIGPENDING).
+#[test]
+fn a_lock_is_waited_for_even_if_its_user_has_too_many_signals() {
+    let school = School::new();
+    school.save(save("old"));
+    let lock = fs::File::open(school.path(LOCK)).unwrap();
+    lock.lock().unwrap();
+    let save = school.post("save_menu").json(&save("new")).under(&["prlimit", "--sigpending=0"]);
+    let mut waiting = save.traced(&["timer_create", "flock"], &[]);
+    waiting.wait_for(&["timer_create"]);
+    waiting.wait_for(&["flock"]);
+    lock.unlock().unwrap();
+    waiting.answer().0.ok();
+}
