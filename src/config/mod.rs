@@ -92,11 +92,22 @@ pub enum Error {
     Line { path: PathBuf, line: usize, problem: String },
     #[error("{}: {source}", path.display())]
     Unreadable { path: PathBuf, source: Fault },
+    /// The settings file had settings, and has none now.
+    #[error("{}: {problem}", path.display())]
+    Unsettled { path: PathBuf, problem: &'static str },
+    #[error("too many requests wait for the settings file")]
+    Busy,
 }
 
 impl From<&Error> for crate::error::Error {
     fn from(error: &Error) -> crate::error::Error {
-        crate::error::Error::internal(error.to_string())
+        match error {
+            Error::Busy => crate::error::Error::busy(),
+            Error::Unreadable { source: Fault::Leased, .. } => {
+                crate::error::Error::busy_because(error.to_string())
+            }
+            _ => crate::error::Error::internal(error.to_string()),
+        }
     }
 }
 

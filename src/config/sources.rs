@@ -9,18 +9,27 @@ use std::fmt;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use super::{Error, Setting, invalid};
 use crate::ffi::environment;
+use crate::lock::{FileId, Retries};
 use crate::shared_file::{self, Fault};
 
-/// The paths of the settings file. Found once per process: reading the path of the executable takes longer
-/// than opening a file.
-fn files() -> &'static [PathBuf] {
-    static FILES: OnceLock<Vec<PathBuf>> = OnceLock::new();
+/// Editors and cp truncate a file before they fill it, and some rename it away before they create it. A
+/// settings file that is empty, or has disappeared, is read again for this time, with these pauses.
+const EDITOR_TIMEOUT: Duration = Duration::from_millis(250);
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// The paths of the settings file, and whether this process has seen it there. Found once per process:
+/// reading the path of the executable takes longer than opening a file.
+fn files() -> &'static [(PathBuf, AtomicBool)] {
+    static FILES: OnceLock<Vec<(PathBuf, AtomicBool)>> = OnceLock::new();
     FILES.get_or_init(|| {
         let beside = std::env::current_exe().ok().map(|exe| exe.with_file_name("comedor.conf"));
-        beside.into_iter().chain([PathBuf::from("/etc/comedor/comedor.conf")]).collect()
+        let paths = beside.into_iter().chain([PathBuf::from("/etc/comedor/comedor.conf")]);
+        paths.map(|path| (path, AtomicBool::new(false))).collect()
     })
 }
 
@@ -55,12 +64,9 @@ impl Settings {
             Some((Setting::find(name)?.name, value.to_vec(), Source::Environment))
         });
         let settings = Settings(set.collect());
-        for path in files() {
-            match read(path) {
-                Ok(bytes) => return settings.with_file(path, &bytes),
-                Err(fault) if fault.is_absent() => {}
-                Err(fault) if fault.kind() == Some(ErrorKind::NotADirectory) => {}
-                Err(source) => return Err(Error::Unreadable { path: path.clone(), source }),
+        for (path, was_seen) in files() {
+            if let Some(bytes) = read(path, was_seen)? {
+                return settings.with_file(path, &bytes);
             }
         }
         Ok(settings)
@@ -137,7 +143,32 @@ impl Settings {
     }
 }
 
-/// Symbolic links are followed: only the administrator can create the settings file.
-fn read(path: &Path) -> Result<Vec<u8>, Fault> {
-    Ok(shared_file::read(&shared_file::open_followed(path)?)?.0)
+/// The content of the settings file at `path`; `None` if it does not exist and never did. Symbolic links are
+/// followed: only the administrator can create it.
+fn read(path: &Path, was_seen: &AtomicBool) -> Result<Option<Vec<u8>>, Error> {
+    let mut retries = Retries::new(PAUSE, EDITOR_TIMEOUT);
+    loop {
+        let read = shared_file::open_followed(path).and_then(|file| shared_file::read(&file));
+        let (id, problem) = match read {
+            Ok((bytes, metadata)) => {
+                was_seen.store(true, Ordering::Relaxed);
+                if !bytes.is_empty() {
+                    return Ok(Some(bytes));
+                }
+                (FileId::of(&metadata), "is empty; write a comment line if nothing is to be set")
+            }
+            Err(Fault::Io(error))
+                if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
+            {
+                if !was_seen.load(Ordering::Relaxed) {
+                    return Ok(None);
+                }
+                (FileId::NONE, "was deleted; restore it, or restart this process")
+            }
+            Err(source) => return Err(Error::Unreadable { path: path.to_owned(), source }),
+        };
+        if !retries.pause(id).ok_or(Error::Busy)? {
+            return Err(Error::Unsettled { path: path.to_owned(), problem });
+        }
+    }
 }

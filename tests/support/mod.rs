@@ -21,8 +21,8 @@ pub use cgi::*;
 pub use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// The program under test, in a folder that every user can enter, with an empty settings file, which
-/// hides /etc/comedor/comedor.conf of this machine.
+/// The program under test, in a folder that every user can enter, with a settings file without settings,
+/// which hides /etc/comedor/comedor.conf of this machine.
 pub fn program() -> &'static str {
     static PROGRAM: LazyLock<String> = LazyLock::new(|| {
         let folder = tempfile::tempdir().expect("a temporary folder").keep();
@@ -31,7 +31,7 @@ pub fn program() -> &'static str {
         let mut remover = Command::new("sh");
         remover.args(["-c", "cat; rm -r \"$0\""]).arg(&folder).stdin(Stdio::piped());
         std::mem::forget(remover.process_group(0).spawn().expect("sh"));
-        program_in(&folder, "").into_os_string().into_string().unwrap()
+        program_in(&folder, NO_SETTINGS).into_os_string().into_string().unwrap()
     });
     &PROGRAM
 }
@@ -52,6 +52,9 @@ pub fn program_in(folder: &Path, settings: &str) -> PathBuf {
     fs::set_permissions(file, Permissions::from_mode(0o644)).unwrap();
     program
 }
+
+/// An empty file counts as one that is being saved.
+pub const NO_SETTINGS: &str = "# no settings\n";
 
 pub const REPOSITORY: &str = env!("CARGO_MANIFEST_DIR");
 

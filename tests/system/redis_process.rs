@@ -169,7 +169,7 @@ fn a_new_password_in_the_settings_file_is_used_by_the_next_request() {
     redis.command(&["SET", &key("teacher"), &session(TEACHER)]);
     redis.command(&["ACL", "SETUSER", "school", "on", ">one", ">two", "~*", "+get", "+expire"]);
     let folder = tempfile::tempdir().unwrap();
-    let program = program_in(folder.path(), "");
+    let program = program_in(folder.path(), NO_SETTINGS);
     let set = |password: &str| {
         let save_path = redis.socket(&format!("?auth[]=school&auth[]={password}"));
         let settings = format!("COMEDOR_SESSION_DIR={save_path}\n");

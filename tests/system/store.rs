@@ -102,6 +102,17 @@ fn a_partially_written_file_is_read_again() {
 }
 
 #[test]
+fn a_settings_file_that_is_being_saved_is_read_again() {
+    let school = School::new();
+    let folder = tempfile::tempdir().unwrap();
+    let program = program_in(folder.path(), "");
+    let data = format!("COMEDOR_DATA_DIR={}\n", school.data().display());
+    let read = school.get("get_menu").program(&program).unset("COMEDOR_DATA_DIR");
+    let save = |_: &str| fs::write(folder.path().join("comedor.conf"), data).unwrap();
+    read.stopped("clock_nanosleep:when=1", save).ok();
+}
+
+#[test]
 fn a_replaced_file_keeps_owner_group_and_mode() {
     let school = School::new();
     school.save(save("x"));

@@ -3,6 +3,7 @@
 use std::fs;
 
 use super::*;
+use crate::support::fastcgi::Held;
 
 #[test]
 fn an_invalid_setting_is_named_only_in_the_log() {
@@ -43,7 +44,7 @@ fn an_invalid_setting_is_named_only_in_the_log() {
 fn the_environment_overrides_the_settings_file_beside_the_program() {
     let school = School::new();
     let folder = tempfile::tempdir().unwrap();
-    let program = program_in(folder.path(), "");
+    let program = program_in(folder.path(), NO_SETTINGS);
     let file = folder.path().join("comedor.conf");
     let write = |text: String| fs::write(&file, text).unwrap();
     let get = school.get("get_menu").program(&program).unset("COMEDOR_DATA_DIR");
@@ -71,6 +72,32 @@ fn the_environment_overrides_the_settings_file_beside_the_program() {
         let expected = format!("comedor.conf: {problem}");
         assert!(answer.log.contains(&expected), "{}", answer.log);
     }
+}
+
+/// Defaults in place of the settings that a file had could lead to another data folder.
+#[test]
+fn an_empty_or_deleted_settings_file_is_an_error_until_it_is_back() {
+    let (school, socket) = (School::new(), Held::new());
+    let folder = tempfile::tempdir().unwrap();
+    let settings = format!("COMEDOR_DATA_DIR={}\n", school.data().display());
+    let program = program_in(folder.path(), &settings);
+    let file = folder.path().join("comedor.conf");
+    let get = school.get("get_menu").program(&program).unset("COMEDOR_DATA_DIR");
+    let process = socket.spawn(get.responder());
+    let fails = |problem| {
+        let answer = get.ask(&socket.path);
+        let expected = format!("comedor.conf: {problem}");
+        assert!(answer.fails("INTERNAL_ERROR").log.contains(&expected), "{}", answer.log);
+    };
+    get.ask(&socket.path).ok();
+    fs::write(&file, "").unwrap();
+    fails("is empty");
+    assert!(get.run().fails("INTERNAL_ERROR").log.contains("is empty"));
+    fs::remove_file(&file).unwrap();
+    fails("was deleted");
+    fs::write(&file, &settings).unwrap();
+    get.ask(&socket.path).ok();
+    process.stop();
 }
 
 #[test]

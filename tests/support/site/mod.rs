@@ -166,7 +166,7 @@ impl Site {
             let from = Path::new(REPOSITORY).join("tests/fixtures/site").join(page);
             fs::copy(from, path.join("docroot").join(page)).unwrap();
         }
-        program_in(&path.join("cgi"), "");
+        program_in(&path.join("cgi"), NO_SETTINGS);
         let aulario = path.join("data/Centros/centro1/Aularios/aula1.json");
         fs::write(aulario, "{\"name\":\"Aula 1\"}").unwrap();
         let port = free_port();
@@ -198,7 +198,7 @@ impl Site {
             Settings::File => {
                 format!("COMEDOR_DATA_DIR={folder}/data\nCOMEDOR_SESSION_DIR={folder}/sessions\n")
             }
-            Settings::Server => String::new(),
+            Settings::Server => NO_SETTINGS.to_owned(),
         };
         self.write("cgi/comedor.conf", &file);
         let example = fs::read_to_string(Path::new(REPOSITORY).join(example)).unwrap();

@@ -33,7 +33,7 @@ class Namespace:
             (folder / name).mkdir(parents=True)
         shutil.copy(program, folder / "bin/comedor")
         # It hides the settings of this machine.
-        (folder / "bin/comedor.conf").touch()
+        (folder / "bin/comedor.conf").write_text("# no settings\n")
         shutil.copy(machine.HERE / "request", folder / "bin")
 
     def start(self, script, count, **variables):
