@@ -89,7 +89,7 @@ impl Cgi {
 
     /// Limits the processor time of the program. An unoptimized build gets ten times as much.
     pub fn cpu_seconds(self, limit: u32) -> Cgi {
-        let limit = if option_env!("COMEDOR_PROGRAM").is_none() { 10 * limit } else { limit };
+        let limit = if super::GIVEN.is_none() { 10 * limit } else { limit };
         self.under(&["prlimit", &format!("--cpu={limit}")])
     }
 

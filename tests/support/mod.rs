@@ -7,10 +7,14 @@ pub mod fastcgi;
 pub mod redis;
 pub mod site;
 
+use std::env;
+use std::ffi::OsString;
 use std::fs::{self, OpenOptions, Permissions};
 use std::io::Write;
 use std::net::TcpListener;
+use std::os::linux::net::SocketAddrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::net::{SocketAddr, UnixListener};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -36,18 +40,17 @@ pub fn program() -> &'static str {
     &PROGRAM
 }
 
-/// A copy of the program in `folder`, with these lines in the settings file beside it. The program is
-/// the one that `COMEDOR_PROGRAM` named when the tests were built, as tests/run does with that of
-/// cgi-bin/build, else the one that cargo builds with the tests.
+/// The program that `COMEDOR_PROGRAM` names, as tests/run does with that of cgi-bin/build.
+pub static GIVEN: LazyLock<Option<OsString>> = LazyLock::new(|| env::var_os("COMEDOR_PROGRAM"));
+
+/// A copy of the given program in `folder`, or of the one that cargo builds with the tests, with these
+/// lines in the settings file beside it.
 pub fn program_in(folder: &Path, settings: &str) -> PathBuf {
-    const BUILT: &str = match option_env!("COMEDOR_PROGRAM") {
-        Some(program) => program,
-        None => env!("CARGO_BIN_EXE_comedor"),
-    };
+    let built = GIVEN.as_deref().unwrap_or(env!("CARGO_BIN_EXE_comedor").as_ref());
     let (program, file) = (folder.join("comedor"), folder.join("comedor.conf"));
     // Not written by this process: a child that another test starts at this moment would have it open
     // for writing, and it could not be run (ETXTBSY).
-    output(Command::new("install").arg(BUILT).arg(&program), "coreutils");
+    output(Command::new("install").arg(built).arg(&program), "coreutils");
     fs::write(&file, settings).unwrap();
     fs::set_permissions(file, Permissions::from_mode(0o644)).unwrap();
     program
@@ -253,14 +256,19 @@ pub fn output(command: &mut Command, package: &str) -> Vec<u8> {
     output.stdout
 }
 
-/// A free port that was not returned before. The range of ports that the kernel assigns to clients
-/// (ip(7), `ip_local_port_range`) is avoided, since the tests use many of those.
+/// A free port that was not returned before. A socket whose name has the port reserves it among all
+/// processes of tests. The range of ports that the kernel assigns to clients (ip(7),
+/// `ip_local_port_range`) is avoided, since the tests use many of those.
 pub fn free_port() -> u16 {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     loop {
         let number = std::process::id() + COUNT.fetch_add(1, Ordering::Relaxed);
         let port = 20_000 + (number % 12_000) as u16;
-        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+        let name = SocketAddr::from_abstract_name(format!("comedor-tests-{port}")).unwrap();
+        if let Ok(reserved) = UnixListener::bind_addr(&name)
+            && TcpListener::bind(("127.0.0.1", port)).is_ok()
+        {
+            std::mem::forget(reserved);
             return port;
         }
     }
