@@ -14,13 +14,10 @@ mod support;
 
 const TRANSPORT: support::Transport = support::Transport::Cgi;
 
-/// The folder in which cargo builds the package.
-const TARGET: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/target/install");
-
 /// The path of the package, built once.
 static PACKAGE: LazyLock<String> = LazyLock::new(|| {
     let mut build = Command::new(Path::new(REPOSITORY).join("cgi-bin/package"));
-    let lines = output(build.env("CARGO_TARGET_DIR", TARGET), "cargo-deb");
+    let lines = output(&mut build, "cargo-deb");
     String::from_utf8(lines).unwrap().lines().last().unwrap().to_owned()
 });
 
@@ -29,7 +26,7 @@ static PACKAGE: LazyLock<String> = LazyLock::new(|| {
 fn run(script: &str) {
     let package = &**PACKAGE;
     // On a disk, as `comedor check` expects.
-    let disk = tempfile::tempdir_in(TARGET).unwrap();
+    let disk = tempfile::tempdir_in(Path::new(REPOSITORY).join("target")).unwrap();
     let mut boot = Command::new("tests/boot");
     boot.current_dir(REPOSITORY).env("PACKAGE", package);
     boot.args(["/", "sysinit.target", &format!("tests/deploy/{script}")]);
@@ -43,7 +40,7 @@ fn run(script: &str) {
     let result = boot.output().expect("bash");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let (out, errors) = (text(&result.stdout), text(&result.stderr));
-    assert!(result.status.success(), "{out}\n{errors}\nIt needs root and what tests/run installs.");
+    assert!(result.status.success(), "{out}\n{errors}\nIt needs root and what .ci/run installs.");
 }
 
 #[test]

@@ -10,9 +10,6 @@ use tempfile::TempDir;
 
 use crate::support::*;
 
-/// The build folder of these tests. The other tests run the program in the usual folder.
-const TARGET: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/target/install");
-
 /// Documentation as users find it, below the folder of the documentation.
 const DOCUMENTS: &[&str] = &[
     "README.es.md", "README.md", "openapi.yaml", "examples/Caddyfile.example",
@@ -46,7 +43,6 @@ impl Root {
     fn command(&self, script: &str) -> Command {
         let mut command = Command::new(Path::new(REPOSITORY).join(script));
         command.env("DESTDIR", self.0.path()).env("PREFIX", "/opt/x");
-        command.env("CARGO_TARGET_DIR", TARGET);
         command
     }
 
@@ -256,8 +252,7 @@ fn without_musl_the_build_is_for_glibc_and_says_so() {
 fn package() -> &'static Path {
     static PACKAGE: LazyLock<PathBuf> = LazyLock::new(|| {
         let mut build = Command::new(Path::new(REPOSITORY).join("cgi-bin/package"));
-        let lines =
-            output(build.env("CARGO_TARGET_DIR", TARGET), "cargo-deb (cargo install cargo-deb)");
+        let lines = output(&mut build, "cargo-deb (cargo install cargo-deb)");
         String::from_utf8(lines).unwrap().lines().last().unwrap().into()
     });
     &PACKAGE
