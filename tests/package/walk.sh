@@ -157,8 +157,7 @@ answers /api/comedor.php '"success":true'
 systemctl stop nginx
 inline 'sudo systemctl disable --now comedor.socket comedor.service'
 finds 'does not exist, and /etc/nginx/snippets/comedor.conf names it, so every request fails'
-run 'nginx with fcgiwrap.1'
-# The package is there already; its installation starts this.
+cp /usr/share/doc/comedor/examples/nginx-fcgiwrap.conf.example /etc/nginx/snippets/comedor.conf
 systemctl start nginx fcgiwrap.socket
 again 'nginx.2'
 answers /api/comedor.php '"success":true'
