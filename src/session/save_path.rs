@@ -132,8 +132,10 @@ fn tcp(address: &str) -> Option<Address> {
     let (authority, _path) = address.split_once('/').unwrap_or((address, ""));
     let (host, port) = host_and_port(authority);
     let ip = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
-    let is_name = !host.contains([':', '[']);
-    let host = ip.or(is_name.then_some(host)).filter(|host| !host.is_empty())?;
+    let host = ip.or((!host.contains(':')).then_some(host))?;
+    if host.is_empty() || host.contains(['[', ']']) {
+        return None;
+    }
     let port = port.map_or(Some(6379), |port| parse_number(port).filter(|port| *port > 0))?;
     (!address.contains(['@', '#'])).then(|| Address::Tcp { host: host.to_owned(), port })
 }
@@ -229,10 +231,10 @@ mod tests {
             "tcp://a:1,tcp://b:1", "tcp://a:1 tcp://b:1", "tcp://?seed[]=a:1&seed[]=b:1",
             "tcp://a:1?seed[]=b:1", "tls://a:1", "rediss://a:1", "tcp://", "tcp://:6379",
             "tcp://h:x", "tcp://h:0", "tcp://h:65536", "tcp://u:p@h", "tcp://::1:6379",
-            "tcp://[::1", "tcp://[::1]x", "tcp://[x]x", "tcp://[]", "tcp://h#x?database=1",
-            "unix://run/redis.sock", "tcp://h?database=x", "tcp://h?database=-1",
-            "tcp://h?prefix[]=x", "tcp://h?auth[]=a&auth[]=b&auth[]=c", "tcp://h?auth[user]=a",
-            "tcp://h?auth=%ff",
+            "tcp://[::1", "tcp://[::1]x", "tcp://[::1]]", "tcp://[x]x", "tcp://[]",
+            "tcp://h#x?database=1", "unix://run/redis.sock", "tcp://h?database=x",
+            "tcp://h?database=-1", "tcp://h?prefix[]=x", "tcp://h?auth[]=a&auth[]=b&auth[]=c",
+            "tcp://h?auth[user]=a", "tcp://h?auth=%ff",
         ] {
             assert_eq!(SavePath::parse(value.as_bytes()), None, "{value}");
         }
