@@ -150,7 +150,13 @@ impl Temporary {
             ErrorKind::AlreadyExists => fs::remove_file(&temporary).and_then(|()| create()),
             _ => Err(error),
         });
-        let file = created.map_err(Error::modified_or("create", &temporary))?;
+        let file = created.map_err(|error| match error.kind() {
+            // Its target is missing, which a retry does not change.
+            ErrorKind::NotFound if parent(path).is_symlink() => {
+                Error::io("create", &temporary)(error)
+            }
+            _ => Error::modified_or("create", &temporary)(error),
+        })?;
         let created = file.metadata().map_err(Error::io("stat", &temporary))?;
         let temporary = Temporary { path: temporary, file, id: FileId::of(&created) };
         if let Some(snapshot) = snapshot {

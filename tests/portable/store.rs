@@ -196,6 +196,11 @@ fn a_folder_may_be_a_symbolic_link() {
     school.save(save("x"));
     assert!(other_disk.path().join("Comedor/2026-11/20/_datos.json").is_file());
     assert_eq!(school.menu("basal")["menu"]["plates"]["primero"]["name"], "x");
+    // A disk that is not mounted
+    symlink("/nonexistent/day", school.path("aula1/Comedor/2026-11/21")).unwrap();
+    let day = json!({"date": "2026-11-21", "menu_type": "basal", "plates": {}});
+    let log = school.post("save_menu").json(&day).run().fails("INTERNAL_ERROR").log.clone();
+    assert!(log.contains("No such file or directory"), "{log}");
 }
 
 #[test]
