@@ -212,6 +212,22 @@ pub fn keep_only(output: OwnedFd) -> io::Result<()> {
     check(unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, 0) } as _).map(drop)
 }
 
+/// Raises the limit of open files to `needed`, as far as this process may (getrlimit(2)). Returns the limit.
+pub fn raise_open_files(needed: usize) -> io::Result<usize> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the calls read or write the structure, and keep no pointer to it.
+    unsafe {
+        check(libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit))?;
+        if limit.rlim_cur < needed as u64 {
+            let raised = libc::rlimit { rlim_cur: limit.rlim_max.min(needed as u64), ..limit };
+            if libc::setrlimit(libc::RLIMIT_NOFILE, &raised) == 0 {
+                limit = raised;
+            }
+        }
+    }
+    Ok(usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX))
+}
+
 /// Blocks SIGTERM, which stops a service, and SIGUSR1, which web servers send to restart one. Returns
 /// a file descriptor that is readable after one of them has arrived (signalfd(2)). Threads inherit
 /// the mask, so this must be called before the first thread is started.

@@ -47,6 +47,8 @@ fn run(arguments: Strings) -> u8 {
 #[cold]
 fn serve_fastcgi(socket: Socket) -> u8 {
     let limits = Limits { body: MAX_BODY as usize, ..Limits::default() };
+    let open_files = comedor::raise_open_files(limits.file_descriptors());
+    let limits = limits.within(open_files, log::log);
     let served = comedor::block_stop_signals()
         .and_then(|stop| fastcgi::serve(socket, &Responder::default(), &limits, stop));
     match served {

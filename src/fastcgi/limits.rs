@@ -1,8 +1,7 @@
 //! The limits of one process.
 
+use std::io;
 use std::time::Duration;
-
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// The limits of one process.
 #[derive(Clone, Debug)]
@@ -60,6 +59,9 @@ impl Default for Limits {
 /// as many again that the program was started with.
 const OWN_DESCRIPTORS: usize = 32;
 
+/// The limit of open files that most processes start with
+const USUAL_LIMIT: usize = 1024;
+
 impl Limits {
     /// Threads of a process with these limits
     pub fn threads(&self) -> usize {
@@ -71,23 +73,20 @@ impl Limits {
         OWN_DESCRIPTORS + self.connections + (self.requests + self.waiting) * self.descriptors
     }
 
-    /// These limits, as far as the process may open the file descriptors for them. First raises its
-    /// limit as far as it may.
-    pub(super) fn within_resources(&self, log: impl Fn(&str)) -> Limits {
+    /// These limits for a process that may have `open_files`. Reports that they are lower, or that the
+    /// number is unknown.
+    pub fn within(&self, open_files: io::Result<usize>, log: impl Fn(&str)) -> Limits {
         let needed = self.file_descriptors();
-        let mut resource = getrlimit(Resource::Nofile);
-        if resource.current.is_some_and(|current| current < needed as u64) {
-            let most = resource.maximum.unwrap_or(u64::MAX).min(needed as u64);
-            _ = setrlimit(Resource::Nofile, Rlimit { current: Some(most), ..resource });
-            resource = getrlimit(Resource::Nofile);
-        }
-        let current = resource.current.map_or(needed, |current| current as usize);
-        if current >= needed {
+        let open_files = open_files.unwrap_or_else(|error| {
+            log(&format!("the limit of open files is unknown ({error}): {USUAL_LIMIT} is assumed"));
+            USUAL_LIMIT
+        });
+        if open_files >= needed {
             return self.clone();
         }
-        let limits = self.lowered(current);
+        let limits = self.lowered(open_files);
         log(&format!(
-            "the limit of open files (RLIMIT_NOFILE) is {current} instead of {needed}: at most {} \
+            "the limit of open files (RLIMIT_NOFILE) is {open_files} instead of {needed}: at most {} \
              connections, {} running and {} waiting requests",
             limits.connections, limits.requests, limits.waiting
         ));

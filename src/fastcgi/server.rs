@@ -47,8 +47,7 @@ pub fn serve(
     stop: impl AsFd,
 ) -> io::Result<()> {
     keep_messages();
-    let limits = limits.within_resources(|line| handler.log(line));
-    let server = Server::new(socket, handler, &limits, &stop)?;
+    let server = Server::new(socket, handler, limits, &stop)?;
     thread::scope(|scope| server.work(scope))
 }
 
