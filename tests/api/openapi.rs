@@ -83,7 +83,7 @@ fn attack(site: &Site, examples: &str, (user, action, media_type): (&str, &str, 
 /// The complete document, and a copy for each action, in which each answer must be one of that
 /// action. The writes of a teacher are refused before their body is parsed.
 ///
-/// By default only valid and invalid JSON of an administrator, by FastCGI, a tenth of the requests;
+/// By default only valid and invalid JSON of an administrator, by FastCGI, a ninth of the requests;
 /// with `COMEDOR_REQUESTS=all` everything.
 #[test]
 fn schemathesis_finds_nothing() {
