@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use rustix::event::epoll::EventFlags;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::{Errno, read, retry_on_intr};
+use rustix::io::{Errno, retry_on_intr};
+use rustix::net::{RecvFlags, recv};
 
 use super::Limits;
 use super::protocol::{Protocol, Request, Stage};
@@ -84,9 +85,9 @@ impl<'l> Connection<'l> {
         if !is_open || !self.protocol.wants_input() {
             return Ok(is_open);
         }
-        match retry_on_intr(|| read(&self.stream, &mut *buffer)) {
-            Ok(0) => self.protocol.end_of_input(),
-            Ok(length) => self.protocol.feed(&buffer[..length]),
+        match retry_on_intr(|| recv(&self.stream, &mut *buffer, RecvFlags::empty())) {
+            Ok((0, _)) => self.protocol.end_of_input(),
+            Ok((length, _)) => self.protocol.feed(&buffer[..length]),
             Err(Errno::AGAIN) => return Ok(true),
             Err(error) => return Err(error.into()),
         }
