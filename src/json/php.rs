@@ -74,7 +74,12 @@ pub fn float_to_string(float: f64) -> String {
     if float.is_infinite() {
         return if float > 0.0 { "INF" } else { "-INF" }.to_owned();
     }
-    php_gcvt(&format!("{float:.13e}"), 14, 'E')
+    let rounded = format!("{float:.13e}");
+    // Of an integer of 15 digits, an exact half: `zend_dtoa` then leaves the zeros at the end.
+    if (1e14..1e15).contains(&float.abs()) && float.abs() % 100.0 == 5.0 {
+        return rounded.replace('e', "E+");
+    }
+    php_gcvt(&rounded, 14, 'E')
 }
 
 /// The format of `php_gcvt` (main/snprintf.c) for the decimal `number`: exponent form below 1e-4 and

@@ -338,7 +338,8 @@ fn json_is_rewritten_byte_for_byte_as_by_php() {
 fn floats_are_converted_to_text_as_by_php() {
     let named = [
         "1e25", "1e14", "1e13", "123456789012345678", "0.30000000000000004", "1e-5", "0.0001",
-        "-0", "-1.5", "99999999999999.9", "5e-324", "inf", "-inf",
+        "467536121623805", "-100000000000005", "467536121623815", "467536121623805.5",
+        "4675361216238050", "-0", "-1.5", "99999999999999.9", "5e-324", "inf", "-inf",
     ];
     let named = named.map(|text| text.parse::<f64>().unwrap());
     let any_float = any::<f64>().prop_filter("JSON cannot express NaN", |float| !float.is_nan());
