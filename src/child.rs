@@ -4,6 +4,7 @@
 use std::fs::{self, File};
 use std::io::{self, Error, ErrorKind, Read, Write, pipe};
 use std::os::fd::{AsFd, OwnedFd};
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -41,8 +42,13 @@ impl Child<'_> {
     /// that `say` may execute another program. The child has no terminal and no other file, and ends with
     /// this call, together with its process group. An error of `say` is the error of the call.
     pub fn ask(&self, say: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<Vec<u8>> {
-        if fs::read_dir("/proc/self/task")?.count() != 1 {
-            return Err(Error::other("a process with several threads cannot start a child"));
+        // A thread that has given its answer may not have ended yet.
+        let end = Instant::now() + END;
+        while fs::read_dir("/proc/self/task")?.count() != 1 {
+            if Instant::now() > end {
+                return Err(Error::other("a process with several threads cannot start a child"));
+            }
+            sleep(Duration::from_millis(1));
         }
         let (reader, writer) = pipe()?;
         let child = run_in_child(|| {

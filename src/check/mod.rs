@@ -8,7 +8,6 @@ mod data;
 mod fastcgi;
 mod file_system;
 mod folders;
-mod php;
 mod process;
 mod reach;
 mod redis;
@@ -16,6 +15,7 @@ mod report;
 mod right_user;
 mod session;
 mod settings;
+mod site;
 mod user;
 
 use std::path::PathBuf;
@@ -55,6 +55,7 @@ fn check(subject: Subject, report: &mut Report) {
         Subject::Session => session::check(&config, &settings, report),
         Subject::Everything { socket } => {
             settings::check(&config, &settings, report);
+            site::check(&config, &settings, &user, report);
             folders::check_sessions(&config, &settings, &user, report);
             if folders::check_data(&config, &user, report) {
                 data::check(&config.data_dir, &user, report);

@@ -2,7 +2,7 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
@@ -11,6 +11,7 @@ use rustix::fs::{Access, access};
 
 use super::report::{Level, Report};
 use super::user::User;
+pub use crate::shared_file::entries;
 use crate::store::layout;
 
 /// The timeout for a folder to answer.
@@ -64,14 +65,6 @@ pub fn limited<T: Send + 'static>(
     thread::spawn(move || sender.send(step()));
     let no_answer = |_| Err(io::Error::other("the file system does not answer"));
     receiver.recv_timeout(TIMEOUT).unwrap_or_else(no_answer)
-}
-
-/// The entries of `folder`, sorted; none if it cannot be listed.
-pub fn entries(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut paths: Vec<_> = entries.map(|entry| entry.path()).collect();
-    paths.sort();
-    paths
 }
 
 /// Creates a file and removes it. It is named like a temporary file, so that a later check reports it if

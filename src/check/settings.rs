@@ -3,7 +3,6 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::php;
 use super::report::{Level, Report};
 use crate::clock;
 use crate::config::{
@@ -11,6 +10,7 @@ use crate::config::{
     Settings, TZ,
 };
 use crate::session::SavePath;
+use crate::site::php;
 
 const ABOUT: &str = "settings";
 
@@ -40,7 +40,6 @@ pub fn check(config: &Config, settings: &Settings, report: &mut Report) {
             report.add(Level::Error, ABOUT, text);
         }
     }
-    compare(config, report);
 }
 
 /// `NAME=value` without a password, and where it was set.
@@ -51,41 +50,57 @@ pub fn shown(settings: &Settings, setting: &'static Setting) -> String {
     format!("{name}={value} ({})", settings.source(setting))
 }
 
-/// Warns about settings that none of PHP's configurations has.
-fn compare(config: &Config, report: &mut Report) {
+/// The settings that must equal one of PHP, and PHP's defaults, that of save_path in Debian.
+pub const OF_PHP: [(Setting, &str, &str); 5] = [
+    (SESSION_DIR, "session.save_path", "/var/lib/php/sessions"),
+    (SESSION_NAME, "session.name", "PHPSESSID"),
+    (SESSION_FORMAT, "session.serialize_handler", "php"),
+    (SESSION_LIFETIME, "session.gc_maxlifetime", "1440"),
+    (TZ, "date.timezone", "UTC"),
+];
+
+/// Whether `setting` has the meaning of PHP's value `php`.
+pub fn equals(config: &Config, setting: &Setting, php: &str) -> bool {
+    let session = &config.session;
+    match *setting {
+        SESSION_DIR => SavePath::parse(php.as_bytes()).is_some_and(|php| php == session.save_path),
+        SESSION_NAME => php == session.name,
+        SESSION_FORMAT => php == session.format.name(),
+        SESSION_LIFETIME => {
+            let in_redis = matches!(session.save_path, SavePath::Redis(_));
+            !in_redis || php == session.lifetime.to_string()
+        }
+        _ => rules(Some(php)) == rules(config.zone.as_deref()),
+    }
+}
+
+/// Warns about settings that none of PHP's configurations has: for a check that does not know which of
+/// them is the script's.
+pub fn compare(config: &Config, report: &mut Report) {
     let servers = php::servers();
     if servers.is_empty() {
         let text = "PHP's settings are not in /etc/php; compare with phpinfo()";
         return report.add(Level::Hint, ABOUT, text);
     }
-    let session = &config.session;
-    let in_redis = matches!(session.save_path, SavePath::Redis(_));
-    let is_ours = |setting, php: &str| match setting {
-        SESSION_DIR => SavePath::parse(php.as_bytes()).is_some_and(|php| php == session.save_path),
-        SESSION_NAME => php == session.name,
-        SESSION_FORMAT => php == session.format.name(),
-        SESSION_LIFETIME => !in_redis || php == session.lifetime.to_string(),
-        _ => rules(Some(php)) == rules(config.zone.as_deref()),
-    };
-    // The defaults of PHP, that of save_path in Debian. The default of date.timezone is UTC, but an
-    // application that does not set it usually sets the zone in its code.
-    for (setting, of_php, default) in [
-        (SESSION_DIR, "session.save_path", Some("/var/lib/php/sessions")),
-        (SESSION_NAME, "session.name", Some("PHPSESSID")),
-        (SESSION_FORMAT, "session.serialize_handler", Some("php")),
-        (SESSION_LIFETIME, "session.gc_maxlifetime", Some("1440")),
-        (TZ, "date.timezone", None),
-    ] {
-        let values = servers.iter().flat_map(|server| php::values(server, of_php, default));
+    for (setting, of_php, default) in &OF_PHP {
+        let values = servers.iter().flat_map(|server| {
+            let values = php::values(server, of_php).into_iter();
+            let mut values: Vec<_> =
+                values.map(|value| (value.text, value.place.to_string())).collect();
+            // An application that does not set the zone here usually sets it in its code.
+            if values.is_empty() && *setting != TZ {
+                values.push((default.to_string(), "the default".to_owned()));
+            }
+            values
+        });
         let values: Vec<_> = values.collect();
-        let Some((value, file)) = values.first() else { continue };
-        if values.iter().any(|(value, _)| is_ours(setting, value)) {
+        let Some((value, place)) = values.first() else { continue };
+        if values.iter().any(|(value, _)| equals(config, setting, value)) {
             continue;
         }
         let (name, value) = (setting.name, without_password(value));
-        let found = format!("PHP's {of_php} is {value} ({})", file.display());
         let advice = format!("set {name} to it, unless the application sets another in its code");
-        report.add(Level::Warning, name, format!("{found}; {advice}"));
+        report.add(Level::Warning, name, format!("PHP's {of_php} is {value} ({place}); {advice}"));
     }
 }
 
@@ -99,7 +114,7 @@ fn rules(zone: Option<&str>) -> Vec<u8> {
 }
 
 /// A value of PHP without a password: an address of a server may have one in any place.
-fn without_password(value: &str) -> String {
+pub fn without_password(value: &str) -> String {
     match SavePath::parse(value.as_bytes()) {
         Some(SavePath::Redis(server)) => return server.to_string(),
         Some(SavePath::Files(_)) if !value.contains('?') => return value.to_owned(),

@@ -3,18 +3,35 @@
 //!
 //! It asks the web server for its effective configuration (`apache2ctl -t -D DUMP_CONFIG`, `nginx -T`),
 //! and reads PHP's files in `/etc/php`: root's files, which `apache`, `nginx` and `php` parse. The
-//! files of the application belong to others: a child without rights collects them (`application`),
-//! and what it sends is data. Parsers take bytes and return values; only `command` starts programs, each
-//! with a fixed `PATH`, an empty environment and a time limit.
+//! application's files belong to others: a child without rights reads them (`application`, `code`), and
+//! what it says is data. Only `command` starts programs: with a fixed `PATH`, an empty environment and a
+//! time limit.
 //!
 //! What is not understood becomes a sentence in [`Machine::notes`]; nothing is guessed.
 
+mod apache;
+mod application;
+mod ask;
+mod code;
+pub mod command;
+mod directive;
+mod find;
+mod nginx;
+pub mod php;
+#[cfg(test)]
+mod tests;
+
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+pub use ask::{Answer, ask};
+pub use find::find;
 
 /// What was found
 #[derive(Debug, Default)]
 pub struct Machine {
+    /// Whether a known web server runs, as a unit of systemd
+    pub runs: bool,
     /// Each path of each site at which the script `…/api/comedor.php` is
     pub scripts: Vec<Script>,
     /// Each path at which comedor is enabled
@@ -24,7 +41,7 @@ pub struct Machine {
 }
 
 /// A line of a file.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Place {
     pub file: PathBuf,
     pub line: usize,
@@ -96,6 +113,8 @@ pub struct Script {
     /// The settings of PHP's pages that comedor needs, by PHP's names: the value that is in force, and
     /// where it was set; without those that have PHP's default
     pub settings: Vec<(&'static str, Value)>,
+    /// The names of those that the code sets to values that are not understood
+    pub unclear: Vec<Value>,
 }
 
 /// A value and where it was found.
@@ -112,4 +131,46 @@ pub struct Php {
     pub name: String,
     pub user: String,
     pub group: String,
+}
+
+impl Script {
+    pub fn url(&self) -> String {
+        let scheme = if self.site.is_tls { "https" } else { "http" };
+        let port = match (self.site.port, self.site.is_tls) {
+            (80, false) | (443, true) => String::new(),
+            (port, _) => format!(":{port}"),
+        };
+        format!("{scheme}://{}{port}{}", self.site.name, self.path)
+    }
+
+    /// The value that is in force of a setting of PHP, if it is set.
+    pub fn setting(&self, name: &str) -> Option<&Value> {
+        self.settings.iter().find(|(known, _)| *known == name).map(|(_, value)| value)
+    }
+}
+
+/// A folder of a site, and the path of the folder, without a slash at its end.
+struct Root {
+    path: String,
+    folder: PathBuf,
+}
+
+/// What the application's files say about a setting of PHP, or one of the subjects that `code` names.
+#[derive(Clone)]
+struct Fact {
+    about: String,
+    value: Value,
+}
+
+/// The user of the unit `comedor.service`.
+pub fn unit_user() -> Option<String> {
+    let arguments = ["show", "--property=User", "--value", "comedor.service"];
+    let user = command::run("systemctl", &arguments).ok()?.trim().to_owned();
+    (!user.is_empty()).then_some(user)
+}
+
+/// Whether `path`, of a program or a socket, is comedor's: of its name, or in a folder of its name.
+fn is_comedor(path: &str) -> bool {
+    let mut names = Path::new(path).iter().rev().take(2);
+    names.any(|name| name == "comedor")
 }

@@ -222,7 +222,7 @@ fn settings_that_differ_from_those_of_phps_pages_are_found() {
     }
     let files = [("php/8.2/fpm/php.ini", other.as_str()), ("php/8.2/cli/php.ini", &same)];
     let findings = check_with(&school, &[], &files, "true");
-    let text = "PHP's session.name is SID (/etc/php/8.2/fpm/php.ini); set COMEDOR_SESSION_NAME to it, unless";
+    let text = "PHP's session.name is SID (/etc/php/8.2/fpm/php.ini line 4); set COMEDOR_SESSION_NAME to it, unless";
     found(&findings, "warning", "COMEDOR_SESSION_NAME", text);
     found(&findings, "warning", "COMEDOR_SESSION_FORMAT", "is php_serialize (");
     found(&findings, "warning", "TZ", "PHP's date.timezone is Europe/Madrid (");
@@ -233,7 +233,7 @@ fn settings_that_differ_from_those_of_phps_pages_are_found() {
     // The section [global] is not a pool.
     let pool = "[global]\npid = x\n[www]\nphp_value[session.name] = X\n";
     let files = [("php/8.2/fpm/php.ini", same.as_str()), ("php/8.2/fpm/pool.d/www.conf", pool)];
-    let text = "PHP's session.name is X (/etc/php/8.2/fpm/pool.d/www.conf)";
+    let text = "PHP's session.name is X (/etc/php/8.2/fpm/pool.d/www.conf line 4)";
     found(&check_with(&school, &[], &files, "true"), "warning", "COMEDOR_SESSION_NAME", text);
     // Later files take precedence.
     let files = [
@@ -242,7 +242,7 @@ fn settings_that_differ_from_those_of_phps_pages_are_found() {
         ("php/8.2/fpm/conf.d/10-a.ini", "session.name = A"),
         ("php/8.2/fpm/conf.d/30-c.ini.bak", "session.name = PHPSESSID"),
     ];
-    let text = "PHP's session.name is B (/etc/php/8.2/fpm/conf.d/20-b.ini)";
+    let text = "PHP's session.name is B (/etc/php/8.2/fpm/conf.d/20-b.ini line 1)";
     found(&check_with(&school, &[], &files, "true"), "warning", "COMEDOR_SESSION_NAME", text);
     // The default of Debian.
     let findings = check_with(&school, &[], &[("php/8.2/apache2/php.ini", "")], "true");
@@ -263,7 +263,7 @@ fn zone_of_the_system_is_compared_by_its_rules() {
         &zone("Atlantic/Canary"),
         "warning",
         "TZ",
-        "is Europe/Madrid (/etc/php/8.2/fpm/php.ini); set TZ",
+        "is Europe/Madrid (/etc/php/8.2/fpm/php.ini line 1); set TZ",
     );
     let findings = zone("Europe/Madrid");
     assert!(!findings.iter().any(|finding| finding["about"] == "TZ"), "{findings:#?}");

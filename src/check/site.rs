@@ -1,0 +1,182 @@
+//! Compares path, user and settings of comedor with those of the PHP script, and asks through the web
+//! server.
+
+use std::path::Path;
+
+use super::report::{Level, Report, is_in_container};
+use super::settings::{OF_PHP, equals, shown, without_password};
+use super::user::User;
+use crate::config::{Config, DATA_DIR, SERVICE, SESSION_LIFETIME, Settings, TZ};
+use crate::session::SavePath;
+use crate::site::{self, Answer, Machine, Script, Value, Way, ask, unit_user};
+
+/// As root. Another user sees only PHP's files.
+pub fn check(config: &Config, settings: &Settings, user: &User, report: &mut Report) {
+    if !user.credentials.is_root() || is_in_container() {
+        return super::settings::compare(config, report);
+    }
+    let machine = site::find();
+    for note in &machine.notes {
+        report.add(Level::Hint, "web server", format!("not understood: {note}"));
+    }
+    if machine.scripts.is_empty() {
+        report.add(
+            Level::Hint,
+            "web server",
+            "found no …/api/comedor.php in the folders of a site",
+        );
+        super::settings::compare(config, report);
+    }
+    let is_enabled = machine.scripts.iter().any(|script| script.comedor.is_some());
+    for script in &machine.scripts {
+        match &script.comedor {
+            Some(way) => {
+                users(script, way, config, report);
+                asked(script, report);
+            }
+            None => not_enabled(script, &machine, is_enabled, report),
+        }
+        if script.comedor.is_some() || !is_enabled {
+            compare(script, config, settings, report);
+        }
+    }
+}
+
+/// Reports why PHP still answers.
+fn not_enabled(script: &Script, machine: &Machine, is_enabled: bool, report: &mut Report) {
+    let about = script.url();
+    let in_site =
+        || machine.enabled.iter().filter(|enabled| enabled.site.place == script.site.place);
+    let is_used = |path: &str| {
+        machine.scripts.iter().any(|other| other.comedor.is_some() && other.path == path)
+    };
+    if let Some(enabled) = in_site().find(|enabled| enabled.path == script.path) {
+        let text = format!(
+            "PHP answers: comedor is enabled for this path ({}), but another line of the site, such as an Alias, \
+             takes precedence; use a <Location>, as in apache.conf.example",
+            enabled.place
+        );
+        report.add(Level::Error, about, text);
+    } else if let Some(enabled) = in_site().find(|enabled| !is_used(&enabled.path)) {
+        let text = format!(
+            "PHP answers: the script is {}, but comedor is enabled for {} ({})",
+            script.file.display(),
+            enabled.path,
+            enabled.place
+        );
+        report.add(Level::Error, about, text);
+    } else if !is_enabled {
+        let text = format!("PHP answers ({}): comedor is not enabled", script.file.display());
+        report.add(Level::Hint, about, text);
+    }
+}
+
+/// Compares the user of the requests with that of PHP's pages.
+fn users(script: &Script, way: &Way, config: &Config, report: &mut Report) {
+    let Some(php) = &script.php else { return };
+    let (user, how) = match way {
+        Way::Cgi => (Some(script.site.user.clone()), "CGI"),
+        Way::FastCgi(_) => (unit_user(), "FastCGI"),
+    };
+    let Some(user) = user.filter(|user| *user != php.user) else { return };
+    let (level, effect) = match config.session.save_path {
+        SavePath::Files(_) => (
+            Level::Error,
+            "which alone can read its sessions: every request of a logged-in user fails",
+        ),
+        SavePath::Redis(_) => (Level::Warning, "so each needs access to the files of the other"),
+    };
+    let text = format!(
+        "by {how} requests run as {user}, and PHP's pages as {} ({}), {effect}; use FastCGI with User={} (docs/install-special.md)",
+        php.user, php.name, php.user
+    );
+    report.add(level, script.url(), text);
+}
+
+/// Compares the settings with those of the pages.
+fn compare(script: &Script, config: &Config, settings: &Settings, report: &mut Report) {
+    let about = &script.file.display();
+    let (service, folder) = (config.service.as_str(), config.data_dir.as_path());
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let is_folder = |text: &str| real(text.as_ref()) == real(folder);
+    for (setting, what, value, is_same) in [
+        (
+            &SERVICE,
+            "<service>:docente",
+            &script.service,
+            &(|text: &str| text == service) as &dyn Fn(&str) -> bool,
+        ),
+        (&DATA_DIR, "folder of Centros", &script.data_dir, &is_folder),
+    ] {
+        let Some(Value { text, place }) = value else {
+            let text = format!("its {what} is not understood; compare it with {}", setting.name);
+            report.add(Level::Hint, about, text);
+            continue;
+        };
+        if !is_same(text) {
+            let text = format!(
+                "the script's {what} is {text} ({place}); here {}",
+                shown(settings, setting)
+            );
+            report.add(Level::Error, setting.name, text);
+        }
+    }
+    if let Some(place) = &script.database {
+        let text =
+            format!("uses a database ({place}): if the menus are in it, comedor does not see them");
+        report.add(Level::Warning, about, text);
+    }
+    if let Some(handler) = script
+        .setting("session.save_handler")
+        .filter(|handler| !["files", "redis"].contains(&&*handler.text))
+    {
+        let text = format!(
+            "the session.save_handler of PHP's pages is {} ({}); comedor reads only files and Redis",
+            handler.text, handler.place
+        );
+        report.add(Level::Error, about, text);
+    }
+    for Value { text, place } in &script.unclear {
+        report.add(
+            Level::Hint,
+            place,
+            format!("the code sets {text} to a value that is not understood; compare it"),
+        );
+    }
+    for (setting, of_php, default) in &OF_PHP {
+        let (value, place) = match script.setting(of_php) {
+            Some(value) => (value.text.as_str(), value.place.to_string()),
+            None => (*default, "its default".to_owned()),
+        };
+        if script.php.is_some()
+            && !script.unclear.iter().any(|unclear| unclear.text == *of_php)
+            && !equals(config, setting, value)
+        {
+            let level = match *setting {
+                TZ | SESSION_LIFETIME => Level::Warning,
+                _ => Level::Error,
+            };
+            let text = format!(
+                "the {of_php} of PHP's pages is {} ({place}); here {}",
+                without_password(value),
+                shown(settings, setting)
+            );
+            report.add(level, setting.name, text);
+        }
+    }
+}
+
+/// Reports what answers through the web server.
+fn asked(script: &Script, report: &mut Report) {
+    let (level, text) = match ask(script, "x", None) {
+        Answer::Comedor(_) => (Level::Ok, "comedor answers".to_owned()),
+        Answer::Other(status) if status.contains(" https://") => {
+            (Level::Ok, format!("redirects: {status}"))
+        }
+        Answer::Other(status) => {
+            (Level::Error, format!("comedor does not answer, although it is enabled: {status}"))
+        }
+        Answer::Nothing(cause) => (Level::Hint, format!("not asked: {cause}")),
+    };
+    report.add(level, script.url(), text);
+}

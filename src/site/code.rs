@@ -1,0 +1,269 @@
+//! What PHP's code says about service, data and settings. The parser knows strings, comments and names; it
+//! evaluates joined strings and nothing else.
+
+use std::collections::HashMap;
+use std::path::{Component, Path, PathBuf};
+
+use super::php::SETTINGS;
+use super::{Fact, Place, Value};
+use crate::model::Id;
+
+/// What a [`Fact`] is about, beside [`SETTINGS`].
+pub const SERVICE: &str = "service";
+pub const DATA: &str = "data folder";
+pub const DATABASE: &str = "database";
+/// Its text says what the code sets to a value that is not known.
+pub const UNCLEAR: &str = "unclear";
+
+const DATABASES: [&str; 5] = ["pdo", "sqlite3", "mysqli", "mysqli_connect", "pg_connect"];
+
+#[derive(Clone, Debug, PartialEq)]
+enum Token {
+    /// A name, a variable with its `$`, a number
+    Word(String),
+    Text(String),
+    Mark(char),
+}
+
+use Token::{Mark, Text, Word};
+
+/// The tokens of a file between `<?php` and `?>`, each with its line.
+fn tokens(text: &str) -> Vec<(usize, Token)> {
+    let (mut tokens, mut line, mut at) = (Vec::new(), 1, 0);
+    let bytes = text.as_bytes();
+    let mut is_code = false;
+    while let Some(&byte) = bytes.get(at) {
+        let rest = &text[at..];
+        // The number of bytes of this token
+        let mut length = rest.chars().next().map_or(1, char::len_utf8);
+        if !is_code {
+            is_code = rest.starts_with("<?");
+            length = if !is_code {
+                length
+            } else if rest.starts_with("<?php") {
+                5
+            } else {
+                2
+            };
+        } else if rest.starts_with("?>") {
+            is_code = false;
+            length = 2;
+        } else if rest.starts_with("//") || byte == b'#' && !rest.starts_with("#[") {
+            let end = rest.find('\n').unwrap_or(rest.len());
+            length = rest[..end].find("?>").unwrap_or(end);
+        } else if rest.starts_with("/*") {
+            length = rest[2..].find("*/").map_or(rest.len(), |end| end + 4);
+        } else if byte == b'"' || byte == b'\'' {
+            let (mut string, mut is_escaped) = (String::new(), false);
+            length = rest.len();
+            for (index, c) in rest.char_indices().skip(1) {
+                if c == byte.into() && !is_escaped {
+                    length = index + 1;
+                    break;
+                }
+                is_escaped = c == '\\' && !is_escaped;
+                if !is_escaped {
+                    string.push(c);
+                }
+            }
+            tokens.push((line, Text(string)));
+        } else if is_name(byte) {
+            length = rest.bytes().position(|byte| !is_name(byte)).unwrap_or(rest.len());
+            tokens.push((line, Word(rest[..length].to_owned())));
+        } else if !byte.is_ascii_whitespace() {
+            tokens.push((line, Mark(byte.into())));
+        }
+        line += rest[..length].matches('\n').count();
+        at += length;
+    }
+    tokens
+}
+
+fn is_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$' || byte >= 0x80
+}
+
+/// The code of a file.
+pub struct Code<'f> {
+    file: &'f Path,
+    tokens: Vec<(usize, Token)>,
+    /// Variables and constants; the value of those that are joined strings, and set once
+    names: HashMap<String, Option<String>>,
+}
+
+/// Longer values are not evaluated: code can double one with each line.
+const MAX_VALUE: usize = 4096;
+/// The number of tokens of an expression that is looked at
+const MAX_TOKENS: usize = 100;
+
+impl Code<'_> {
+    pub fn parse<'f>(file: &'f Path, text: &str) -> Code<'f> {
+        let mut code = Code { file, tokens: tokens(text), names: HashMap::new() };
+        for index in 0..code.tokens.len() {
+            let (name, value) = match (code.at(index), code.at(index + 1), code.at(index + 2)) {
+                (Some(Word(name)), Some(Mark('=')), _) => (name, index + 2),
+                (Some(Word(define)), Some(Mark('(')), Some(Text(name))) if define == "define" => {
+                    (name, index + 4)
+                }
+                _ => continue,
+            };
+            let (name, value) = (name.clone(), code.joined(value, usize::MAX));
+            let is_first = !code.names.contains_key(&name);
+            code.names.insert(name, value.filter(|_| is_first));
+        }
+        code
+    }
+
+    fn at(&self, index: usize) -> Option<&Token> {
+        self.tokens.get(index).map(|(_, token)| token)
+    }
+
+    /// Where the next `mark` is, if it is near.
+    fn next(&self, index: usize, mark: char) -> usize {
+        let near = index..index + MAX_TOKENS;
+        near.clone().find(|&at| self.is_mark(at, mark)).unwrap_or(near.end)
+    }
+
+    fn is_mark(&self, index: usize, mark: char) -> bool {
+        self.at(index) == Some(&Mark(mark))
+    }
+
+    /// The strings and names that are joined by dots from `index` on, up to the one at `end`.
+    fn joined(&self, mut index: usize, end: usize) -> Option<String> {
+        let mut value = String::new();
+        loop {
+            value += match self.at(index)? {
+                Text(text) if !text.contains('$') || index == end => text,
+                Word(name) if name == "__DIR__" => self.file.parent()?.to_str()?,
+                Word(name) if name.bytes().all(|byte| byte.is_ascii_digit()) => name,
+                Word(name) => self.names.get(name)?.as_ref()?,
+                _ => return None,
+            };
+            if value.len() > MAX_VALUE {
+                return None;
+            }
+            if index >= end || !self.is_mark(index + 1, '.') {
+                return Some(value);
+            }
+            index += 2;
+        }
+    }
+
+    fn fact(&self, index: usize, about: &str, text: Option<String>) -> Fact {
+        let place = Place { file: self.file.to_owned(), line: self.tokens[index].0 };
+        match text {
+            Some(text) => Fact { about: about.to_owned(), value: Value { text, place } },
+            None => {
+                Fact { about: UNCLEAR.to_owned(), value: Value { text: about.to_owned(), place } }
+            }
+        }
+    }
+
+    /// The settings that it sets.
+    pub fn settings(&self) -> Vec<Fact> {
+        let mut facts = Vec::new();
+        for (index, (_, token)) in self.tokens.iter().enumerate() {
+            let Word(function) = token else { continue };
+            let is_call = self.is_mark(index + 1, '(') && !self.is_mark(index + 2, ')');
+            let is_other = index > 0 && matches!(self.at(index - 1), Some(Mark('>' | ':')));
+            let is_defined = index > 0 && self.at(index - 1) == Some(&Word("function".to_owned()));
+            if !is_call || is_other || is_defined {
+                continue;
+            }
+            let mut add = |name: &str, value| facts.push(self.fact(index, name, value));
+            match function.to_ascii_lowercase().as_str() {
+                "ini_set" | "ini_alter" => match self.joined(index + 2, usize::MAX) {
+                    Some(name) if SETTINGS.contains(&name.as_str()) => {
+                        add(&name, self.joined(index + 4, usize::MAX))
+                    }
+                    _ => {}
+                },
+                "session_name" => add("session.name", self.joined(index + 2, usize::MAX)),
+                "session_save_path" => add("session.save_path", self.joined(index + 2, usize::MAX)),
+                "date_default_timezone_set" => {
+                    add("date.timezone", self.joined(index + 2, usize::MAX))
+                }
+                "session_module_name" | "session_set_save_handler" => {
+                    add("session.save_handler", None)
+                }
+                "session_start" => {
+                    // Its options, `['name' => …]`
+                    for key in index + 3..self.next(index, ')') {
+                        let Some(Text(option)) =
+                            self.at(key).filter(|_| self.is_mark(key + 1, '='))
+                        else {
+                            continue;
+                        };
+                        let name = format!("session.{option}");
+                        if SETTINGS.contains(&name.as_str()) {
+                            add(&name, self.joined(key + 3, usize::MAX));
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        facts
+    }
+
+    /// What comedor's script says: service, data folder, a database.
+    pub fn of_script(&self) -> Vec<Fact> {
+        let mut facts = Vec::new();
+        for (index, (_, token)) in self.tokens.iter().enumerate() {
+            match token {
+                Text(text) if text.ends_with(":docente") => {
+                    let service =
+                        text.strip_suffix(":docente").filter(|service| Id::parse(service).is_ok());
+                    facts.push(self.fact(index, SERVICE, service.map(str::to_owned)));
+                }
+                Text(text) if text.contains("/Centros") => {
+                    let mut start = index;
+                    while start >= 2 && self.is_mark(start - 1, '.') && index - start < MAX_TOKENS {
+                        start -= 2;
+                    }
+                    let path = self.joined(start, index);
+                    let folder = path.as_deref().and_then(|path| path.rsplit_once("/Centros"));
+                    let folder = folder
+                        .map(|(folder, _)| folder)
+                        .filter(|folder| folder.starts_with('/') && !folder.contains('$'));
+                    facts.push(self.fact(index, DATA, folder.map(normalized)));
+                }
+                Word(name) if DATABASES.contains(&name.to_ascii_lowercase().as_str()) => {
+                    facts.push(self.fact(index, DATABASE, Some(name.clone())));
+                }
+                _ => {}
+            }
+        }
+        facts
+    }
+
+    /// The last strings in the names of the files that it includes.
+    pub fn included(&self) -> Vec<String> {
+        let mut names = Vec::new();
+        for (index, (_, token)) in self.tokens.iter().enumerate() {
+            let Word(word) = token else { continue };
+            if matches!(word.as_str(), "require" | "require_once" | "include" | "include_once") {
+                let last =
+                    (index..self.next(index, ';')).rev().find_map(|index| match self.at(index) {
+                        Some(Text(text)) => Some(text.clone()),
+                        _ => None,
+                    });
+                names.extend(last);
+            }
+        }
+        names
+    }
+}
+
+/// `path` without `.` and `..`
+fn normalized(path: &str) -> String {
+    let mut folders = PathBuf::new();
+    for part in Path::new(path).components() {
+        match part {
+            Component::ParentDir => _ = folders.pop(),
+            Component::CurDir => {}
+            part => folders.push(part),
+        }
+    }
+    folders.display().to_string()
+}

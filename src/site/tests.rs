@@ -1,0 +1,282 @@
+use std::path::Path;
+
+use super::code::{Code, DATA, DATABASE, SERVICE, UNCLEAR};
+use super::php::{Handler, Layer};
+use super::{Place, Site, Way, apache, nginx, php};
+
+const PATH: &str = "/aulas/api/comedor.php";
+const CGI: &str = "ScriptAlias \"/usr/lib/cgi-bin/comedor\"";
+
+fn layer(name: &str, text: &str, file: &str, line: usize, is_admin: bool) -> Layer {
+    Layer::new(name, text, &Place { file: file.into(), line }, is_admin).unwrap()
+}
+
+/// The last site of a configuration of Apache.
+fn of_apache(dump: &str) -> (Vec<super::directive::Directive>, Site) {
+    let config =
+        apache::parse(&format!("# In file: /a\n#   1:\nUser web\nDocumentRoot /var/www\n{dump}"));
+    let site = apache::sites(&config).pop().unwrap();
+    (config, site)
+}
+
+#[test]
+fn sites_of_apache_have_a_name_an_address_and_folders() {
+    for (host, name, url, roots) in [
+        (
+            "#  2:\n<VirtualHost *:80>\nServerName a.example\nDocumentRoot \"/srv/a b\"\n</VirtualHost>",
+            "a.example",
+            ("127.0.0.1", 80, false),
+            vec![("", "/srv/a b")],
+        ),
+        (
+            "Listen 8080\nServerName https://b.example:8080",
+            "b.example",
+            ("127.0.0.1", 8080, false),
+            vec![("", "/var/www")],
+        ),
+        (
+            "<VirtualHost 192.0.2.1:443 *:80>\nSSLEngine On\nAlias /x/ '/srv/x'\n</VirtualHost>\nAlias /y \"/srv/\\\"y\"",
+            "localhost",
+            ("192.0.2.1", 443, true),
+            vec![("/x", "/srv/x"), ("/y", "/srv/\"y"), ("", "/var/www")],
+        ),
+    ] {
+        let (config, site) = of_apache(host);
+        assert_eq!((site.name.as_str(), site.user.as_str()), (name, "web"));
+        assert_eq!((site.address.as_str(), site.port, site.is_tls), url);
+        let found = apache::roots(&config, &site);
+        let found: Vec<_> =
+            found.iter().map(|root| (root.path.as_str(), root.folder.to_str().unwrap())).collect();
+        assert_eq!(found, roots);
+    }
+}
+
+#[test]
+fn a_line_of_apache_that_takes_precedence_hides_comedor() {
+    let socket = "SetHandler \"proxy:unix:/run/comedor/comedor.sock|fcgi://comedor\"";
+    let by_socket = Some(Way::FastCgi("/run/comedor/comedor.sock".into()));
+    let php = "<FilesMatch \"\\.php$\">\nSetHandler application/x-httpd-php\n</FilesMatch>";
+    let host = |line: &str| format!("<VirtualHost *:80>\n{line}\n</VirtualHost>");
+    let location = |path: &str, line: &str| format!("<Location \"{path}\">\n{line}\n</Location>");
+    let alias = format!("ScriptAlias \"{PATH}\" /usr/lib/cgi-bin/comedor");
+    for (lines, way) in [
+        (alias.clone(), Some(Way::Cgi)),
+        (format!("{alias}\n{php}"), Some(Way::Cgi)),
+        (format!("{alias}\n{}", host("Alias /aulas /srv/aulas")), None),
+        (format!("{alias}\n{}", host("Alias /aula /srv/aulas")), Some(Way::Cgi)),
+        (format!("{}\n{}", location(PATH, CGI), host("Alias /aulas /srv/aulas")), Some(Way::Cgi)),
+        (location("/api/comedor.php", CGI), None),
+        (format!("{}\n{php}", location(PATH, socket)), by_socket.clone()),
+        (
+            format!("{}\n{}", location(PATH, socket), host(&location("/aulas", "SetHandler none"))),
+            None,
+        ),
+        (host(&location(PATH, socket)), by_socket),
+        ("ScriptAlias /cgi-bin/ /usr/lib/cgi-bin/".to_owned(), None),
+    ] {
+        let (config, site) = of_apache(&lines);
+        assert_eq!(
+            apache::comedor(&config, &site, PATH, Path::new("/var/www/aulas/api/comedor.php")),
+            way,
+            "{lines}"
+        );
+    }
+}
+
+#[test]
+fn php_of_apache_is_found_with_its_settings() {
+    let file = Path::new("/srv/aulas/api/comedor.php");
+    let fpm = |address: &str| Some(Handler::Fpm(address.to_owned()));
+    let module = |reads_htaccess| Some(Handler::Module { reads_htaccess });
+    let php =
+        "<FilesMatch \".+\\.ph(?:ar|p|tml)$\">\nSetHandler application/x-httpd-php\n</FilesMatch>";
+    for (lines, handler) in [
+        (php.to_owned(), module(false)),
+        (
+            format!("{php}\n<Directory /srv>\nAllowOverride FileInfo Options\n</Directory>"),
+            module(true),
+        ),
+        (format!("{php}\n<Directory /srv/other>\nAllowOverride All\n</Directory>"), module(false)),
+        ("AddHandler application/x-httpd-php .php".to_owned(), module(false)),
+        (
+            "<Files \"*.php\">\nSetHandler \"proxy:unix:/run/p.sock|fcgi://localhost\"\n</Files>"
+                .to_owned(),
+            fpm("/run/p.sock"),
+        ),
+        (
+            format!(
+                "<Directory /srv/aulas>\n<FilesMatch \\.php$>\nSetHandler \"proxy:fcgi://127.0.0.1:9000\"\n</FilesMatch>\n</Directory>\n{php}"
+            ),
+            module(false),
+        ),
+        (
+            "<FilesMatch \"\\.phps$\">\nSetHandler application/x-httpd-php-source\n</FilesMatch>"
+                .to_owned(),
+            None,
+        ),
+    ] {
+        let (config, site) = of_apache(&lines);
+        assert_eq!(apache::php(&config, &site, PATH, file).0, handler, "{lines}");
+    }
+    let (config, site) = of_apache(
+        "#   7:\n<Directory \"/srv\">\n #  8:\n php_admin_value session.save_path \"/srv/s\"\n</Directory>\nphp_value session.name X\nphp_value memory_limit 1G",
+    );
+    let expected = [
+        layer("session.name", "X", "/a", 8, false),
+        layer("session.save_path", "/srv/s", "/a", 8, true),
+    ];
+    assert_eq!(apache::php(&config, &site, PATH, file).1, expected);
+    assert_eq!(
+        apache::htaccess(Path::new("/h"), "# x\nphp_value \"session.name\" 'X Y'\nphp_flag a on"),
+        [layer("session.name", "X Y", "/h", 2, false)]
+    );
+}
+
+const NGINX: &str = r#"# configuration file /etc/nginx/nginx.conf:
+user web; # a comment }
+http { upstream php { server unix:/run/p.sock; }
+    include sites-enabled/*; include /etc/nginx/none.conf; }
+# configuration file /etc/nginx/sites-enabled/one:
+server { listen [::]:80; listen 192.0.2.1:8443 ssl; server_name _ a.example;
+    root "/srv/a";
+    location /x/ { alias /srv/x; }
+    location ~ "\.php$" {
+        include snippets/php.conf;
+    }
+    include snippets/comedor.conf;
+}
+# configuration file /etc/nginx/snippets/php.conf:
+fastcgi_pass php; fastcgi_param PHP_ADMIN_VALUE "session.save_path=/srv/s
+session.name=X";
+# configuration file /etc/nginx/snippets/comedor.conf:
+location ^~ /aulas/api/comedor.php { fastcgi_pass unix:/run/comedor/comedor.sock; }
+"#;
+
+#[test]
+fn nginx_is_understood_with_the_files_that_it_includes() {
+    let config = nginx::parse(NGINX);
+    let sites = nginx::sites(&config);
+    let [site] = sites.as_slice() else { panic!("{sites:?}") };
+    assert_eq!((site.name.as_str(), site.user.as_str()), ("a.example", "web"));
+    assert_eq!((site.address.as_str(), site.port, site.is_tls), ("192.0.2.1", 8443, true));
+    let roots = nginx::roots(&config, site);
+    let roots: Vec<_> =
+        roots.iter().map(|root| (root.path.as_str(), root.folder.to_str().unwrap())).collect();
+    assert_eq!(roots, [("/x", "/srv/x"), ("", "/srv/a")]);
+    let way = Way::FastCgi("/run/comedor/comedor.sock".into());
+    let file = Path::new("/srv/a/aulas/api/comedor.php");
+    assert_eq!(nginx::comedor(&config, site, PATH, file), Some(way));
+    assert_eq!(nginx::comedor(&config, site, "/api/comedor.php", file), None);
+    let enabled = nginx::enabled(&config, site);
+    let place = Place { file: "/etc/nginx/snippets/comedor.conf".into(), line: 1 };
+    assert_eq!(
+        enabled.iter().map(|enabled| (enabled.path.as_str(), &enabled.place)).collect::<Vec<_>>(),
+        [(PATH, &place)]
+    );
+    let snippet = "/etc/nginx/snippets/php.conf";
+    let settings = vec![
+        layer("session.save_path", "/srv/s", snippet, 2, true),
+        layer("session.name", "X", snippet, 2, true),
+    ];
+    assert_eq!(
+        nginx::php(&config, site, PATH, file),
+        (Some(Handler::Fpm("/run/p.sock".to_owned())), settings)
+    );
+}
+
+#[test]
+fn pools_and_ini_files_are_parsed_like_php() {
+    let file = Path::new("/p");
+    let text = "[global]\nuser = no\n[a]\n;user = x\nuser = maestra\nlisten = /run/$pool.sock ; c\nphp_admin_value[session.save_path] = \"/srv;s\"\nphp_value[date.timezone]=UTC";
+    let pools = php::parse_pools(file, text);
+    let pool = &pools[0];
+    assert_eq!(
+        (pool.user.as_str(), pool.group.as_str(), pool.listen.as_str()),
+        ("maestra", "maestra", "/run/a.sock")
+    );
+    assert_eq!(
+        pool.layers,
+        [
+            layer("session.save_path", "/srv;s", "/p", 7, true),
+            layer("date.timezone", "UTC", "/p", 8, false)
+        ]
+    );
+    let layers = php::layers(file, "session.name = A\n;session.name = B\nsession.name='C' ; D\n");
+    assert_eq!(php::in_force(&layers, "session.name").unwrap().text, "C");
+    let admin =
+        [&pool.layers[..], &[layer("session.save_path", "/later", "/p", 9, false)]].concat();
+    assert_eq!(php::in_force(&admin, "session.save_path").unwrap().text, "/srv;s");
+}
+
+#[test]
+fn code_is_read_without_comments_and_evaluated_only_if_certain() {
+    for (code, expected) in [
+        ("session_name('A'); // session_name('B')", vec![("session.name", "A")]),
+        (
+            "/* session_name('B')\n*/ # session_name('C')\nsession_name ( \"A\" ) ;",
+            vec![("session.name", "A")],
+        ),
+        ("?>don't session_name('A') <?= session_name('B') ?>", vec![("session.name", "B")]),
+        (
+            "ini_set('session.gc_maxlifetime', 60); INI_SET('memory_limit', '1G');",
+            vec![("session.gc_maxlifetime", "60")],
+        ),
+        ("const P = '/srv'; session_save_path(P . '/s');", vec![("session.save_path", "/srv/s")]),
+        (
+            "define('P', __DIR__); session_save_path(P . '/s');",
+            vec![("session.save_path", "/app/api/s")],
+        ),
+        (
+            "$p = '/a'; $p = '/b'; $p = '/c'; session_save_path($p);",
+            vec![(UNCLEAR, "session.save_path")],
+        ),
+        (
+            "session_name($_GET['x']); session_name(); $a->session_name('x'); function session_name() {}",
+            vec![(UNCLEAR, "session.name")],
+        ),
+        (
+            "session_start(['name' => 'A', 'save_path' => getenv('X'), 'read_and_close' => true]);",
+            vec![("session.name", "A"), (UNCLEAR, "session.save_path")],
+        ),
+        ("date_default_timezone_set('Europe/Madrid')", vec![("date.timezone", "Europe/Madrid")]),
+        ("session_set_save_handler($handler);", vec![(UNCLEAR, "session.save_handler")]),
+        (
+            "if (in('aulas:docente')) $f = \"/DATA/aulas/Centros/$c/Aularios\";",
+            vec![(SERVICE, "aulas"), (DATA, "/DATA/aulas")],
+        ),
+        ("$d = __DIR__ . '/../data/Centros/' . $c;", vec![(DATA, "/app/data")]),
+        ("$d = $base . '/Centros/'; in(\"$x:docente\")", vec![(UNCLEAR, DATA), (UNCLEAR, SERVICE)]),
+        (
+            "new PDO('sqlite:x'); new \\SQLite3('y');",
+            vec![(DATABASE, "PDO"), (DATABASE, "SQLite3")],
+        ),
+        ("'unfinished", vec![]),
+        ("<<<X", vec![]),
+    ] {
+        let text = format!("<?php {code}");
+        let code = Code::parse(Path::new("/app/api/comedor.php"), &text);
+        let facts = [code.settings(), code.of_script()].concat();
+        let facts: Vec<_> =
+            facts.iter().map(|fact| (fact.about.as_str(), fact.value.text.as_str())).collect();
+        assert_eq!(facts, expected, "{text}");
+    }
+}
+
+#[test]
+fn code_that_was_made_to_keep_a_reader_busy_is_read_at_once() {
+    let doubling = "$a = 'xxxxxxxxxxxxxxxx';".to_owned()
+        + &"$a = $a . $a;".repeat(100)
+        + &"$b = $a . $a;".repeat(9);
+    for text in [
+        "<?php ".to_owned() + &doubling,
+        "<?php ".to_owned() + &"//\n".repeat(300_000),
+        "<?php ".to_owned() + &"('".repeat(300_000),
+        "<?php ".to_owned() + &"session_start([".repeat(10_000),
+        "<?php ".to_owned() + &"include 'a'.".repeat(10_000),
+    ] {
+        let start = std::time::Instant::now();
+        let code = Code::parse(Path::new("/x"), &text);
+        _ = (code.settings(), code.of_script(), code.included());
+        assert!(start.elapsed().as_secs() < 5, "{}", &text[..40]);
+    }
+}
