@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use comedor::check::{self, Subject};
 use comedor::config::SETTINGS;
 use comedor::log::log;
+use comedor::setup::{self, Choice};
 
 const USAGE: &str = "\
 comedor: the dining-hall menu API of a PHP school application, for CGI and FastCGI
@@ -21,11 +22,19 @@ usage:
                 --json      print the findings as one JSON document
                 --socket SOCKET
                             check this FastCGI socket instead of /run/comedor/comedor.sock
+  comedor setup             put comedor in place of the PHP script, and try it; as root
+                --dry-run   only show what it would do
+                --yes       ask nothing
+                --cgi, --fastcgi
+                            how the web server runs comedor
+                --path PATH the URL path of the script, if there are several
+  comedor setup --undo      put everything back
   comedor fastcgi SOCKET    create the Unix socket SOCKET and serve FastCGI on it
   comedor --help            print this text
   comedor --version         print the version
 
-Exit status of a check: 0 no problem, 1 warnings, 2 errors.
+Exit status of a check: 0 no problem, 1 warnings, 2 errors. Of set-up: 0 done, 1 failed and put back,
+3 a line must be added to nginx's configuration.
 ";
 
 const SETTINGS_INTRO: &str = "
@@ -53,6 +62,8 @@ pub fn run(arguments: impl Iterator<Item = &'static [u8]>) -> Rest {
         ["--help"] | ["check", "--help"] => print(&help()),
         ["--version"] => print(concat!("comedor ", env!("CARGO_PKG_VERSION"), "\n")),
         ["check", options @ ..] => check(options),
+        ["setup", "--undo"] => setup::undo(),
+        ["setup", options @ ..] => set_up(options),
         ["fastcgi", _] => return Rest::Serve(PathBuf::from(arguments[1])),
         ["fastcgi", ..] => misused("`fastcgi` needs one argument: SOCKET"),
         [option, ..] if option.starts_with('-') => misused(&format!("unknown option `{option}`")),
@@ -79,6 +90,25 @@ fn check(options: &[&str]) -> u8 {
     let (findings, status) = check::run(subject, as_json);
     print(&findings);
     status
+}
+
+fn set_up(words: &[&str]) -> u8 {
+    let mut options = setup::Options::default();
+    let mut words = words.iter();
+    while let Some(&word) = words.next() {
+        match word {
+            "--dry-run" => options.dry_run = true,
+            "--yes" => options.yes = true,
+            "--cgi" => options.choice = Some(Choice::Cgi),
+            "--fastcgi" => options.choice = Some(Choice::FastCgi),
+            "--path" => match words.next() {
+                Some(path) => options.path = Some((*path).to_owned()),
+                None => return misused("`--path` needs an argument: PATH"),
+            },
+            _ => return misused(&format!("unknown option `{word}` of `setup`")),
+        }
+    }
+    setup::run(&options)
 }
 
 fn misused(problem: &str) -> u8 {

@@ -166,12 +166,21 @@ pub fn environment() -> impl Iterator<Item = (&'static [u8], &'static [u8])> {
 pub unsafe fn start(argv: *const *const c_char, run: fn(Strings) -> u8) -> i32 {
     // A write to a closed pipe fails with EPIPE, and one beyond the file size limit (RLIMIT_FSIZE) with
     // EFBIG; the default ends the process (signal(7)).
-    for signal in [libc::SIGPIPE, libc::SIGXFSZ] {
+    ignore(&[libc::SIGPIPE, libc::SIGXFSZ]);
+    open_standard_streams();
+    catch_unwind(|| run(Strings(argv))).unwrap_or(101).into()
+}
+
+fn ignore(signals: &[libc::c_int]) {
+    for &signal in signals {
         // SAFETY: SIG_IGN runs no code in a signal handler.
         unsafe { libc::signal(signal, libc::SIG_IGN) };
     }
-    open_standard_streams();
-    catch_unwind(|| run(Strings(argv))).unwrap_or(101).into()
+}
+
+/// Ignores that an administrator interrupts the process or closes its terminal.
+pub fn ignore_interruptions() {
+    ignore(&[libc::SIGINT, libc::SIGTERM, libc::SIGHUP]);
 }
 
 /// Opens /dev/null in place of each closed standard stream, so that no other file gets its number.

@@ -27,6 +27,7 @@ mod model;
 mod properties;
 pub mod responder;
 mod session;
+pub mod setup;
 mod shared_file;
 pub mod site;
 mod store;

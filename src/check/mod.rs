@@ -22,6 +22,8 @@ use std::path::PathBuf;
 
 use crate::config::{Config, Settings};
 use report::Report;
+pub(crate) use report::counted;
+pub(crate) use settings::{OF_PHP, equals};
 
 /// What to check.
 #[derive(Clone, Debug, PartialEq)]

@@ -6,7 +6,7 @@ use std::str::Lines;
 
 use super::command;
 use super::directive::{Directive, is_below, last};
-use super::php::{Handler, Layer};
+use super::php::{Handler, Layer, Passed};
 use super::{Enabled, Place, Root, Server, Site, Way, is_comedor};
 
 /// mod_info is in Apache's own package, and need not be enabled.
@@ -186,8 +186,7 @@ pub fn comedor(config: &[Directive], site: &Site, path: &str, file: &Path) -> Op
         return Some(way);
     }
     // mod_alias looks at the one of a <Location> first, then at the site's, then at the server's.
-    let of_location =
-        in_order().filter(|alias| alias.is("scriptalias") && alias.words.len() == 1).last();
+    let of_location = in_order().rfind(|alias| alias.is("scriptalias") && alias.words.len() == 1);
     let own = own(config, site);
     let aliases = own.iter().chain(config);
     let mut aliases =
@@ -231,24 +230,19 @@ pub fn enabled(config: &[Directive], site: &Site) -> Vec<Enabled> {
 }
 
 /// The PHP that runs `file`, and the settings that Apache passes to it.
-pub fn php(
-    config: &[Directive],
-    site: &Site,
-    path: &str,
-    file: &Path,
-) -> (Option<Handler>, Vec<Layer>) {
+pub fn php(config: &[Directive], site: &Site, path: &str, file: &Path) -> Passed {
     let applying = applying(config, site, path, file);
     let directives = || applying.iter().map(|(_, directive)| *directive);
     let allowed = last(directives(), "allowoverride");
     let reads_htaccess = allowed.is_some_and(|allowed| {
         allowed.words.iter().any(|word| ["all", "options"].contains(&&*word.to_lowercase()))
     });
-    let handlers = directives().filter(|directive| match directive.name.as_str() {
+    let handler = directives().rfind(|directive| match directive.name.as_str() {
         "sethandler" => way(directive).is_none(),
         "addhandler" | "addtype" => directive.words.iter().any(|word| word.ends_with("php")),
         _ => false,
     });
-    let handler = handlers.last().and_then(|directive| match directive.word(0) {
+    let handler = handler.and_then(|directive| match directive.word(0) {
         "application/x-httpd-php" => Some(Handler::Module { reads_htaccess }),
         handler => {
             let address = socket(handler).or(handler.strip_prefix("proxy:fcgi://"));

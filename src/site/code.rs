@@ -51,8 +51,8 @@ fn tokens(text: &str) -> Vec<(usize, Token)> {
         } else if rest.starts_with("//") || byte == b'#' && !rest.starts_with("#[") {
             let end = rest.find('\n').unwrap_or(rest.len());
             length = rest[..end].find("?>").unwrap_or(end);
-        } else if rest.starts_with("/*") {
-            length = rest[2..].find("*/").map_or(rest.len(), |end| end + 4);
+        } else if let Some(comment) = rest.strip_prefix("/*") {
+            length = comment.find("*/").map_or(rest.len(), |end| end + 4);
         } else if byte == b'"' || byte == b'\'' {
             let (mut string, mut is_escaped) = (String::new(), false);
             length = rest.len();

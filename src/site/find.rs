@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::application::{self, HTACCESS, USER_INI};
 use super::code::{DATA, DATABASE, SERVICE, UNCLEAR};
 use super::directive::Directive;
-use super::php::{self, Handler, Layer, SETTINGS, in_force};
+use super::php::{self, Handler, Layer, Passed, SETTINGS, in_force};
 use super::{
     Enabled, Fact, Machine, Place, Root, Script, Site, Value, Way, apache, command, nginx,
 };
@@ -25,7 +25,7 @@ struct WebServer {
     comedor: fn(&[Directive], &Site, &str, &Path) -> Option<Way>,
     enabled: fn(&[Directive], &Site) -> Vec<Enabled>,
     /// The PHP that runs a file otherwise, and the settings that the server passes to it
-    php: fn(&[Directive], &Site, &str, &Path) -> (Option<Handler>, Vec<Layer>),
+    php: fn(&[Directive], &Site, &str, &Path) -> Passed,
 }
 
 const SERVERS: [WebServer; 2] = [
@@ -183,7 +183,7 @@ fn facts(said: &str) -> Vec<Fact> {
 }
 
 /// What a child with the rights of `user` says.
-fn read_as(
+pub fn read_as(
     user: &str,
     say: impl FnOnce(&mut BufWriter<&mut File>) -> io::Result<()>,
 ) -> io::Result<String> {

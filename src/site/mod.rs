@@ -24,8 +24,11 @@ mod tests;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-pub use ask::{Answer, ask};
-pub use find::find;
+pub use ask::{Answer, ask, is_plain};
+pub use find::{find, read_as};
+
+/// The socket of the unit `comedor.socket`.
+pub const SOCKET: &str = "/run/comedor/comedor.sock";
 
 /// What was found
 #[derive(Debug, Default)]

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::directive::{Directive, last};
-use super::php::{Handler, Layer, layers};
+use super::php::{Handler, Layer, Passed, layers};
 use super::{Enabled, Place, Root, Server, Site, Value, Way, command, is_comedor};
 
 pub fn configuration() -> Result<Vec<Directive>, String> {
@@ -220,12 +220,7 @@ pub fn enabled(config: &[Directive], site: &Site) -> Vec<Enabled> {
 }
 
 /// The PHP that runs the script, and the settings that nginx passes to it.
-pub fn php(
-    config: &[Directive],
-    site: &Site,
-    path: &str,
-    _: &Path,
-) -> (Option<Handler>, Vec<Layer>) {
+pub fn php(config: &[Directive], site: &Site, path: &str, _: &Path) -> Passed {
     let location = location(own(config, site), path, &|location| way(location).is_none());
     let inside = location.map_or(&[][..], |location| &location.inside);
     let handler = last(inside, "fastcgi_pass").map(|pass| {

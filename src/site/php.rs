@@ -31,6 +31,9 @@ pub struct Layer {
     pub is_admin: bool,
 }
 
+/// The PHP that runs a file, and the settings that the web server passes to it.
+pub type Passed = (Option<Handler>, Vec<Layer>);
+
 impl Layer {
     pub fn new(name: &str, text: &str, place: &Place, is_admin: bool) -> Option<Layer> {
         let name = SETTINGS.into_iter().find(|known| *known == name)?;
@@ -42,7 +45,7 @@ impl Layer {
 /// The value of `name` that is in force.
 pub fn in_force<'l>(layers: &'l [Layer], name: &str) -> Option<&'l Value> {
     let of_name = || layers.iter().filter(|layer| layer.name == name);
-    let layer = of_name().rfind(|layer| layer.is_admin).or(of_name().last());
+    let layer = of_name().rfind(|layer| layer.is_admin).or(of_name().next_back());
     layer.map(|layer| &layer.value).filter(|value| !value.text.is_empty())
 }
 
