@@ -74,8 +74,12 @@ impl Child<'_> {
         match ended.and_then(|(_, status)| status.exit_status()) {
             Some(0) => Ok(said),
             _ => {
+                // The cause is often not in the last line, which may name a log.
                 let said = String::from_utf8_lossy(&said);
-                let last = said.lines().next_back().unwrap_or("ended without a word");
+                let mut lines: Vec<_> =
+                    said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+                let last = lines.split_off(lines.len().saturating_sub(4)).join("; ");
+                let last = if last.is_empty() { "ended without a word" } else { &last };
                 Err(Error::other(printable(last)))
             }
         }

@@ -4,7 +4,6 @@ use std::path::Path;
 
 use super::Choice;
 use crate::session::Address;
-use crate::site::SOCKET;
 
 pub const PROGRAM: &str = "/usr/lib/cgi-bin/comedor";
 /// Starts what set-up writes.
@@ -12,28 +11,29 @@ pub const MARK: &str = "# Written by `comedor setup`; to undo it: sudo comedor s
 /// Starts the line with the modules that set-up has enabled.
 pub const MODULES: &str = "# It has enabled the modules:";
 
-/// Applies to every site. A `<Location>` takes precedence over each `Alias` and each `SetHandler` of PHP.
+const CGI: &str = include_str!("../../apache.conf.example");
+const FASTCGI: &str = include_str!("../../examples/apache-fastcgi.conf.example");
+const NGINX: &str = include_str!("../../examples/nginx.conf.example");
+
+/// For Apache: applies to every site.
 pub fn apache(path: &str, choice: Choice, modules: &[&str]) -> String {
-    let how = match choice {
-        Choice::Cgi => format!(
-            "<Location \"{path}\">\n    ScriptAlias \"{PROGRAM}\"\n</Location>\n<Directory \"/usr/lib/cgi-bin\">\n    \
-             <Files \"comedor\">\n        Require all granted\n    </Files>\n</Directory>\n"
-        ),
-        Choice::FastCgi => format!(
-            "<Location \"{path}\">\n    SetHandler \"proxy:unix:{SOCKET}|fcgi://comedor\"\n</Location>\n"
-        ),
+    let example = match choice {
+        Choice::Cgi => CGI,
+        Choice::FastCgi => FASTCGI,
     };
-    format!("{MARK}\n{MODULES} {}\n{how}", modules.join(" "))
+    format!("{MARK}\n{MODULES} {}\n{}", modules.join(" "), with_path(example, path))
 }
 
-/// As in `examples/nginx.conf.example`, which gives the reasons.
+/// For a site of nginx.
 pub fn nginx(path: &str) -> String {
-    format!(
-        "{MARK}\nlocation ^~ {path} {{\n    fastcgi_pass unix:{SOCKET};\n    fastcgi_param REQUEST_METHOD $request_method;\n    \
-         fastcgi_param QUERY_STRING $query_string;\n    fastcgi_param CONTENT_TYPE $content_type;\n    \
-         fastcgi_param CONTENT_LENGTH $content_length;\n    fastcgi_param SERVER_NAME $server_name;\n    \
-         client_max_body_size 2m;\n}}\n"
-    )
+    format!("{MARK}\n{}", with_path(NGINX, path))
+}
+
+/// A shipped example for this path, without its comments.
+fn with_path(example: &str, path: &str) -> String {
+    let is_kept = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with('#');
+    let lines = example.lines().filter(is_kept).flat_map(|line| [line, "\n"]);
+    lines.collect::<String>().replace("/api/comedor.php", path)
 }
 
 /// A settings file with these lines instead of others for the same settings.

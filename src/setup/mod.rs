@@ -144,7 +144,7 @@ fn answering(plan: &Plan) -> Result<&Script, String> {
             return Ok(script);
         }
     }
-    let answers = answers.iter().map(|(script, answer)| format!("{}: {answer:?}", script.url()));
+    let answers = answers.iter().map(|(script, answer)| format!("{}: {answer}", script.url()));
     Err(format!("comedor does not answer: {}", answers.collect::<Vec<_>>().join("; ")))
 }
 

@@ -10,6 +10,7 @@ use super::{Choice, Options};
 use crate::accounts;
 use crate::check::{OF_PHP, counted, equals};
 use crate::config::{self, Config, DATA_DIR, Settings};
+use crate::log::printable;
 use crate::session::SavePath;
 use crate::site::{Machine, Php, Script, Server, Value, command, is_plain};
 
@@ -36,7 +37,7 @@ impl Plan {
     /// The error says why set-up changes nothing.
     pub fn new(machine: &Machine, options: &Options) -> Result<Plan, String> {
         let (script, others) = choose(machine, options)?;
-        let place = script.file.display();
+        let place = printable(&script.file.display().to_string());
         let guide = |why: &str| Err(format!("{place}: {why}; follow docs/install.md"));
         if let Some(place) = &script.database {
             return Err(format!(
@@ -102,20 +103,23 @@ fn choose(machine: &Machine, options: &Options) -> Result<(Script, Vec<Script>),
         return Err("no …/api/comedor.php was found in a site of Apache or nginx that is understood; follow docs/install.md".to_owned());
     }
     let script = found.remove(0);
-    if let Some(other) = found.iter().find(|other| other.path != script.path) {
-        let all = [&script, other]
-            .map(|script| format!("  --path {}   {}", script.path, script.file.display()));
-        return Err(format!("there are several scripts; choose one:\n{}", all.join("\n")));
+    let shown =
+        |script: &Script| printable(&format!("{}   {}", script.path, script.file.display()));
+    if found.iter().any(|other| other.path != script.path) {
+        let all = [&script]
+            .into_iter()
+            .chain(&found)
+            .map(|script| format!("\n  --path {}", shown(script)));
+        return Err(format!("there are several scripts; choose one:{}", all.collect::<String>()));
     }
     if let Some(other) = found.iter().find(|other| other.file != script.file) {
         return Err(format!(
-            "at {} the site {} has {}, and {} has {}: set-up enables comedor for all sites; write the lines of \
-             apache.conf.example into the <VirtualHost> of one (docs/install.md)",
-            script.path,
+            "{} has {}, and {} has {}: set-up enables comedor for all sites; write the lines of apache.conf.example \
+             into the <VirtualHost> of one (docs/install.md)",
             script.site.name,
-            script.file.display(),
+            shown(&script),
             other.site.name,
-            other.file.display()
+            shown(other)
         ));
     }
     let used =

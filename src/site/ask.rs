@@ -1,11 +1,12 @@
 //! Asks for a script's path through the web server, without a login, or with one.
 
+use std::fmt;
+
 use super::{Script, command};
 use crate::accounts;
 use crate::error::Error;
 
 /// What answers.
-#[derive(Debug)]
 pub enum Answer {
     /// comedor, with this body
     Comedor(String),
@@ -13,6 +14,16 @@ pub enum Answer {
     Other(String),
     /// Why there is no answer
     Nothing(String),
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Answer::Comedor(_) => f.write_str("comedor answers"),
+            Answer::Other(status) => write!(f, "another program answers: {}", status.trim()),
+            Answer::Nothing(cause) => f.write_str(cause),
+        }
+    }
 }
 
 /// Asks for the menu types of `aulario`. The options of curl, with the cookie, are on its standard input: its
