@@ -17,7 +17,7 @@ A web server runs it at api/comedor.php, once per request, with the variables of
 If its standard input is a listening Unix socket, it serves FastCGI until SIGTERM.
 
 usage:
-  comedor check             check settings, folders and data; run it as PHP's user
+  comedor check             as root: check settings, folders, data, web server and PHP script
   comedor check --session   check a session; reads the value of its cookie from standard input
                 --json      print the findings as one JSON document
                 --socket SOCKET

@@ -7,7 +7,7 @@ use std::ffi::{CStr, c_char};
 use std::fs::File;
 use std::io;
 use std::mem::{MaybeUninit, forget};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::panic::catch_unwind;
 use std::process::{abort, exit};
 use std::ptr::{copy_nonoverlapping, null_mut};
@@ -19,7 +19,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::Timespec;
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, MremapFlags, ProtFlags, mmap_anonymous, mremap, munmap};
-use rustix::process::Pid;
+use rustix::process::{Pid, getegid, geteuid, getgid, getuid};
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout, stderr, stdin, stdout};
 
 /// Defines the C function `main`, which exits with the status that `$run` returns.
@@ -235,6 +235,28 @@ pub fn raise_open_files(needed: usize) -> io::Result<usize> {
         }
     }
     Ok(usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX))
+}
+
+/// The user of the process at the other end of a Unix socket (unix(7), SO_PEERCRED). The type of rustix cannot
+/// hold the id 0 of a process in another namespace.
+pub fn peer_uid(socket: impl AsFd) -> io::Result<u32> {
+    let mut peer = libc::ucred { pid: 0, uid: u32::MAX, gid: u32::MAX };
+    let mut size = size_of_val(&peer) as libc::socklen_t;
+    // SAFETY: the call writes at most `size` bytes of `peer`, which any bytes are valid for.
+    check(unsafe {
+        let (level, option) = (libc::SOL_SOCKET, libc::SO_PEERCRED);
+        let socket = socket.as_fd().as_raw_fd();
+        libc::getsockopt(socket, level, option, (&raw mut peer).cast(), &mut size)
+    })?;
+    Ok(peer.uid)
+}
+
+/// Whether the file of the program gives this process another user or group than that of its caller
+/// (execve(2)). AT_SECURE alone is not enough: SELinux sets it for the CGI programs of Apache.
+pub fn is_set_user_id() -> bool {
+    // SAFETY: it reads a value that the kernel has put on the stack.
+    let is_secure = unsafe { libc::getauxval(libc::AT_SECURE) } != 0;
+    is_secure && (getuid() != geteuid() || getgid() != getegid())
 }
 
 /// Blocks SIGTERM, which stops a service, and SIGUSR1, which web servers send to restart one. Returns

@@ -26,6 +26,11 @@ static ALLOCATOR: comedor::Allocator = comedor::Allocator::new();
 comedor::main!(run);
 
 fn run(arguments: Strings) -> u8 {
+    if comedor::is_set_user_id() {
+        return fail(
+            "the program has a set-user-ID or set-group-ID bit, so its caller could choose its settings",
+        );
+    }
     let variables = Variables::of_process();
     if variables.is_cgi() {
         return answer_cgi(&variables);

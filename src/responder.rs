@@ -4,13 +4,15 @@
 //! process that can connect to the socket could choose the data folder. The settings file is read for
 //! each request.
 
+use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::cgi::{Variables, input};
 use crate::config::{Config, Setting};
 use crate::error::Error;
 use crate::fastcgi::{Handler, Output, Params, Refusal};
-use crate::log;
+use crate::ffi::peer_uid;
+use crate::{check, log};
 
 /// Answers FastCGI requests.
 #[derive(Debug, Default)]
@@ -39,6 +41,11 @@ impl Handler for Responder {
             Refusal::Panicked(message) => Error::perhaps_stored(message),
         };
         logged(crate::refuse(&Variables::of_parameters(params.iter()), error))
+    }
+
+    /// For root only.
+    fn check(&self, peer: &UnixStream) -> Option<Vec<u8>> {
+        (peer_uid(peer).ok()? == 0).then(|| check::findings(None))
     }
 
     fn log(&self, line: &str) {

@@ -3,14 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::fs::{Access, access as may_access};
+use rustix::io::Errno;
 
 use super::reach::{entries, try_to_write};
 use super::report::{Level, Report, counted};
-use super::user::{User, is_within, quoted};
+use super::user::{Command, User};
+use crate::accounts::user_name;
 use crate::model::{Day, Document, Id, MenuTypes};
 use crate::shared_file::Fault;
 use crate::store::access::{self, Ownership};
@@ -53,6 +56,9 @@ impl Survey<'_> {
         let Ok(centro) = Id::parse(&name(centre)) else {
             return self.add(Level::Warning, centre, not_an_id("session"));
         };
+        if !self.enters(centre) {
+            return;
+        }
         let folder = layout::aularios(centre);
         let entries = self.list(&folder).into_iter();
         let (folders, files): (Vec<_>, Vec<_>) = entries.partition(|path| path.is_dir());
@@ -118,6 +124,9 @@ impl Survey<'_> {
 
     /// The types and days of the aulario whose data is in `folder`.
     fn aulario(&mut self, folder: &Path) {
+        if !self.enters(folder) {
+            return;
+        }
         if self.needs(folder, may_change(folder)) {
             self.check_write(folder, "menus cannot be saved");
         }
@@ -164,8 +173,12 @@ impl Survey<'_> {
     /// Checks that the user can create files in `folder`. Otherwise it has this `effect`.
     fn check_write(&mut self, folder: &Path, effect: &str) {
         if let Err(error) = try_to_write(folder) {
-            let text = format!("{} cannot write here ({error}), so {effect}", self.user.name);
-            let fix = self.user.grant(folder, "rwx", self.data_dir);
+            let text = format!(
+                "{} cannot write here ({error}), so {effect}{}",
+                self.user.name,
+                owner_of(folder)
+            );
+            let fix = Command::permit(folder, "rwx");
             self.report.add_with_fix(Level::Error, folder.display(), text, fix);
         }
     }
@@ -197,14 +210,13 @@ impl Survey<'_> {
         let closed = std::mem::take(&mut self.closed);
         let Some(first) = closed.first() else { return };
         let text = format!(
-            "{} may not change {} here, so menus cannot be saved; the first is {}",
+            "{} may not change {} here, so menus cannot be saved; the first is {}{}",
             self.user.name,
             counted(closed.len(), "path"),
-            first.display()
+            first.display(),
+            owner_of(first)
         );
-        let (group, path) = (&self.user.group, quoted(folder));
-        let fix = is_within(folder, self.data_dir)
-            .then(|| format!("sudo chgrp -R {group} {path} && sudo chmod -R g+rwX {path}"));
+        let fix = Command::permit(first, "rwX");
         self.report.add_with_fix(Level::Error, folder.display(), text, fix);
     }
 
@@ -246,20 +258,39 @@ impl Survey<'_> {
         store::document(path, value).map_err(|error| self.fault(path, &error, Some(absence))).ok()
     }
 
+    /// Whether the user can open what is in `folder`, if it exists. Each folder is tested before those in
+    /// it, so that the finding names the closed one.
+    fn enters(&mut self, folder: &Path) -> bool {
+        let Err(error) = may_access(folder, Access::EXEC_OK) else { return true };
+        if error == Errno::NOENT {
+            return true;
+        }
+        let text = format!(
+            "{} cannot open what is in this folder ({error}), so requests fail{}",
+            self.user.name,
+            owner_of(folder)
+        );
+        self.report.add_with_fix(
+            Level::Error,
+            folder.display(),
+            text,
+            Command::permit(folder, "rx"),
+        );
+        false
+    }
+
     /// The entries of `folder`, sorted, without temporary files; those of killed writers are reported.
     fn list(&mut self, folder: &Path) -> Vec<PathBuf> {
+        if !self.enters(folder) {
+            return Vec::new();
+        }
         if let Err(error) = fs::read_dir(folder)
             && error.kind() != ErrorKind::NotFound
         {
             let name = &self.user.name;
-            // A request opens the files in it by their names.
-            let (level, effect) = match may_access(folder, Access::EXEC_OK) {
-                Ok(()) => (Level::Warning, "so it is not checked"),
-                Err(_) => (Level::Error, "nor open files in it, so requests fail"),
-            };
-            let text = format!("{name} cannot list this folder ({error}), {effect}");
-            let fix = self.user.grant(folder, "rx", self.data_dir);
-            self.report.add_with_fix(level, folder.display(), text, fix);
+            let text = format!("{name} cannot list this folder ({error}), so it is not checked");
+            let fix = Command::permit(folder, "r");
+            self.report.add_with_fix(Level::Warning, folder.display(), text, fix);
         }
         let mut paths = entries(folder);
         paths.retain(|path| {
@@ -267,7 +298,7 @@ impl Survey<'_> {
             let is_temporary = layout::is_temporary(&name(path)) && !path.is_dir();
             if is_temporary && !is_new(path) {
                 let text = "was left by a process that was killed, and can be removed";
-                let fix = format!("sudo rm {}", quoted(path));
+                let fix = Command::on(path, |path| format!("rm {path}"));
                 self.report.add_with_fix(Level::Warning, path.display(), text, fix);
             }
             !is_temporary
@@ -294,10 +325,11 @@ impl Survey<'_> {
             text += "; restore it from a backup";
             if let Some(absence) = absence {
                 text += &format!(", or move it away: then {absence}");
-                fix = Some(move_away(path));
+                fix = move_away(path);
             }
         } else if is_denied(error) {
-            fix = self.user.grant(path, "r", self.data_dir);
+            text += &owner_of(path);
+            fix = Command::permit(path, "r");
         }
         self.report.add_with_fix(Level::Error, path.display(), text, fix);
     }
@@ -317,9 +349,14 @@ fn is_denied(error: &store::Error) -> bool {
 }
 
 /// `--backup` keeps a file that was moved away earlier; with `-T` nothing is moved into a folder.
-fn move_away(path: &Path) -> String {
-    let from = quoted(path);
-    format!("sudo mv -T --backup=numbered {from} {from}.broken")
+fn move_away(path: &Path) -> Option<Command> {
+    Command::on(path, |path| format!("mv -T --backup=numbered {path} {path}.broken"))
+}
+
+/// Whose `path` is: only that user, or root, can change its permissions.
+fn owner_of(path: &Path) -> String {
+    let Ok(file) = fs::symlink_metadata(path) else { return String::new() };
+    format!("; it belongs to {}, mode {:04o}", user_name(file.uid()), file.mode() & 0o7777)
 }
 
 /// Whether a writer may still use the temporary file at `path`.

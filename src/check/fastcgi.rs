@@ -1,19 +1,23 @@
-//! The FastCGI socket: whether it is needed, who may connect, and whether a process answers.
+//! The FastCGI socket: whether it is needed, who may connect, and what the process behind it finds.
 
 use std::fs::{self, Metadata};
 use std::io::ErrorKind;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::time::Duration;
 
-use super::process::running;
+use rustix::process::geteuid;
+
 use super::report::{Level, Report};
-use super::user::quoted;
-use crate::accounts::{group_name, user_name};
+use super::user::{Command, is_in_container};
+use crate::accounts::{self, group_name, user_name};
 use crate::fastcgi::probe;
+use crate::ffi::peer_uid;
+use crate::site::{self, command};
 use crate::store::access::Credentials;
 
 /// The socket of the unit `comedor.socket`.
-const SOCKET: &str = "/run/comedor/comedor.sock";
+pub const SOCKET: &str = "/run/comedor/comedor.sock";
 
 /// Where `docs/install.md` puts the configurations that name [`SOCKET`].
 const CONFIGURATIONS: [&str; 4] = [
@@ -23,59 +27,69 @@ const CONFIGURATIONS: [&str; 4] = [
     "/etc/nginx/snippets/comedor.conf",
 ];
 
-const SERVERS: [&str; 5] = ["apache2", "caddy", "frankenphp", "lighttpd", "nginx"];
+/// A web server and its user.
+pub type Server = (String, Credentials);
 
-/// Checks the socket at `path`, else [`SOCKET`] if it exists or a web server is configured for it.
-pub fn check(path: Option<PathBuf>, report: &mut Report) {
+/// The units of web servers whose first process has the user of the server.
+const UNITS: [&str; 3] = ["caddy", "frankenphp", "lighttpd"];
+
+/// The timeout for the findings of a process, which may have many files to read.
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Checks the socket at `path`, else [`SOCKET`] if it exists or a web server is configured for it. `servers`
+/// are configured to use it, each with its user. Returns whether the process behind it gave its findings.
+pub fn check(path: Option<&Path>, servers: Vec<Server>, report: &mut Report) -> bool {
     let is_wanted = path.is_some();
-    let path = path.unwrap_or_else(|| PathBuf::from(SOCKET));
-    let about = path.display();
-    let metadata = match fs::metadata(&path) {
-        Ok(metadata) => metadata,
-        Err(error) if error.kind() == ErrorKind::NotFound && !is_wanted => {
-            return missing(report);
+    let path = path.unwrap_or(Path::new(SOCKET));
+    match fs::metadata(path) {
+        Ok(metadata) if metadata.file_type().is_socket() => {
+            connections(path, &metadata, servers, report);
+            return findings(path, report);
+        }
+        Ok(_) => report.add(Level::Error, path.display(), "is not a socket"),
+        Err(error) if error.kind() == ErrorKind::NotFound && path == Path::new(SOCKET) => {
+            missing(is_wanted, report);
         }
         Err(error) => {
-            return report.add(Level::Error, about, format!("cannot be used: {error}"));
-        }
-    };
-    if !metadata.file_type().is_socket() {
-        return report.add(Level::Error, about, "is not a socket");
-    }
-    if metadata.mode() & 0o002 != 0 {
-        let text = "every user of this machine can connect and claim to be any client";
-        let fix = format!("sudo chmod o-rwx {}", quoted(&path));
-        report.add_with_fix(Level::Error, about, text, fix);
-    } else {
-        let (owner, group) = (user_name(metadata.uid()), group_name(metadata.gid()));
-        let text = format!("the user {owner} and the group {group} can connect");
-        report.add(Level::Ok, about, text);
-        web_servers(&path, &metadata, report);
-    }
-    match probe(&path) {
-        Ok(()) => report.add(Level::Ok, path.display(), "a FastCGI process answers"),
-        // Only the web server must be able to connect.
-        Err(error) if error.kind() == ErrorKind::PermissionDenied => {}
-        Err(error) => {
-            let text = format!("no FastCGI process answers ({error}); every request fails");
-            report.add(Level::Error, path.display(), text);
+            report.add(Level::Error, path.display(), format!("cannot be used: {error}"));
         }
     }
+    false
 }
 
-/// Reports that [`SOCKET`] does not exist, if a configuration names it. CGI does not need it.
-fn missing(report: &mut Report) {
+/// Reports that [`SOCKET`] does not exist, if it is wanted or a configuration names it. CGI does not need
+/// it.
+fn missing(is_wanted: bool, report: &mut Report) {
     let names_it = |file: &&&str| fs::read_to_string(file).is_ok_and(|text| text.contains(SOCKET));
-    if let Some(file) = CONFIGURATIONS.iter().find(names_it) {
+    let file = CONFIGURATIONS.iter().find(names_it);
+    if is_wanted || file.is_some() {
+        let file = file.unwrap_or(&"a configuration");
         let text = format!("does not exist, and {file} names it, so every request fails");
-        let fix = "sudo systemctl enable --now comedor.socket".to_owned();
-        report.add_with_fix(Level::Error, SOCKET, text, fix);
+        let fix = Command::of_root("systemctl enable --now comedor.socket".to_owned());
+        report.add_with_fix(Level::Error, SOCKET, text, Some(fix));
     }
 }
 
-/// Reports if web servers run here and none of them can connect. A process keeps the groups that
-/// its user had when it was started.
-fn web_servers(path: &Path, socket: &Metadata, report: &mut Report) {
+/// Reports who can connect, and if web servers use the socket and none of them can.
+fn connections(path: &Path, socket: &Metadata, servers: Vec<Server>, report: &mut Report) {
+    let (owner, group) = (user_name(socket.uid()), group_name(socket.gid()));
+    let who = match (socket.mode() & 0o200 != 0, socket.mode() & 0o020 != 0) {
+        _ if socket.mode() & 0o002 != 0 => {
+            let text = "every user of this machine can connect and claim to be any client";
+            let fix = Command::on(path, |path| format!("chmod o-rwx {path}"));
+            return report.add_with_fix(Level::Error, path.display(), text, fix);
+        }
+        (true, true) => format!("the user {owner} and the group {group}"),
+        (true, false) => format!("the user {owner}"),
+        (false, true) => format!("the group {group}"),
+        (false, false) => "only root".to_owned(),
+    };
+    if is_in_container() {
+        let text = format!("{who} can connect, no other: the web server must run as one of them");
+        report.add(Level::Hint, path.display(), text);
+    } else {
+        report.add(Level::Ok, path.display(), format!("{who} can connect"));
+    }
     let may_connect = |user: &Credentials| {
         let needed = if user.uid == socket.uid() {
             0o200
@@ -84,18 +98,69 @@ fn web_servers(path: &Path, socket: &Metadata, report: &mut Report) {
         } else {
             0o002
         };
-        socket.mode() & needed != 0
+        user.is_root() || socket.mode() & needed != 0
     };
-    let servers = running(|name| SERVERS.contains(&name));
+    let units = if path == Path::new(SOCKET) { &UNITS[..] } else { &[] };
+    let servers: Vec<_> = units.iter().filter_map(running).chain(servers).collect();
     let Some((server, user)) = servers.first() else { return };
     if servers.iter().any(|(_, user)| may_connect(user)) {
         return;
     }
-    let (user, group) = (user_name(user.uid), group_name(socket.gid()));
+    let user = user_name(user.uid);
     let text = format!(
         "{server} runs as {user} without the group {group} and cannot connect, so every request fails"
     );
-    let fix = format!("sudo usermod -aG {group} {user} && sudo systemctl restart {server}");
-    let fix = (socket.gid() != 0 && socket.mode() & 0o020 != 0).then_some(fix);
+    let line = format!("usermod -aG {group} {user} && sudo systemctl restart {server}");
+    let fix = socket.gid() != 0 && socket.mode() & 0o020 != 0;
+    let fix = fix.then(|| Command::of_root(line));
     report.add_with_fix(Level::Error, path.display(), text, fix);
+}
+
+/// The unit `name`, if it runs, with the user and groups that its main process has. The names of processes
+/// say nothing: any user can start one of any name.
+fn running(name: &&str) -> Option<Server> {
+    let arguments = ["show", "--property=MainPID", "--value", &format!("{name}.service")];
+    let process = command::run("systemctl", &arguments).ok()?;
+    let status = fs::read_to_string(format!("/proc/{}/status", process.trim())).ok()?;
+    let numbers = |field| {
+        let words = status.lines().find_map(|line| line.strip_prefix(field))?.split_whitespace();
+        words.map(|word| word.parse().ok()).collect::<Option<Vec<u32>>>()
+    };
+    // Real, effective, saved and file system id
+    let (uid, gid) = (*numbers("Uid:")?.get(1)?, *numbers("Gid:")?.get(1)?);
+    Some(((*name).to_owned(), Credentials { uid, gid, groups: numbers("Groups:")? }))
+}
+
+/// Adds the findings of the process behind the socket.
+fn findings(path: &Path, report: &mut Report) -> bool {
+    let is_unit = path == Path::new(SOCKET);
+    let asked = probe::open(path).and_then(|stream| {
+        let listener = peer_uid(&stream)?;
+        Ok((probe::ask(stream, TIMEOUT)?, listener))
+    });
+    let problem = match asked {
+        // Only the web server must be able to connect.
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => return false,
+        Err(error) => {
+            let text = format!("no FastCGI process answers ({error}); every request fails");
+            report.add(Level::Error, path.display(), text);
+            return false;
+        }
+        Ok((None, _)) if geteuid().is_root() => "it does not know how to check itself".to_owned(),
+        Ok((findings, listener)) => {
+            report.add(Level::Ok, path.display(), "a FastCGI process answers");
+            let Some(findings) = findings else { return false };
+            // For a socket of systemd the listener is root.
+            let unit = || accounts::find(&site::unit_user().filter(|_| is_unit)?);
+            let user = if listener == 0 { unit().map(|user| user.uid) } else { Some(listener) };
+            match report.merge(&findings, user) {
+                Ok(()) => return true,
+                Err(problem) => problem,
+            }
+        }
+    };
+    let text = format!("a FastCGI process of another version answers ({problem}): restart it");
+    let fix = Command::of_root("systemctl restart comedor.service".to_owned());
+    report.add_with_fix(Level::Error, path.display(), text, is_unit.then_some(fix));
+    false
 }

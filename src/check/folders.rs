@@ -1,6 +1,8 @@
 //! Checks that the user can enter the folders of the settings and write to them.
 
+use std::fs;
 use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::file_system::{self, Content};
@@ -8,7 +10,8 @@ use super::reach::{enter, entries};
 use super::redis;
 use super::report::{Level, Report};
 use super::session;
-use super::user::User;
+use super::user::{Command, User, missing_capabilities};
+use crate::accounts::user_name;
 use crate::config::{Config, DATA_DIR, SESSION_DIR, Settings};
 use crate::session::SavePath;
 use crate::store::layout;
@@ -42,6 +45,7 @@ pub fn check_data(config: &Config, user: &User, report: &mut Report) -> bool {
     let centros = layout::centres(&config.data_dir);
     let Err(obstacle) = enter(&centros) else {
         file_system::check(&centros, Content::Data, report);
+        without_capabilities(&centros, user, report);
         find_databases(&config.data_dir, report);
         return true;
     };
@@ -60,12 +64,25 @@ pub fn check_data(config: &Config, user: &User, report: &mut Report) -> bool {
             "{} needs execute permission for this folder; until then every request fails",
             user.name
         );
-        let fix = user.grant(obstacle.path, "x", &config.data_dir);
+        let fix = Command::permit(obstacle.path, "x");
         report.add_with_fix(Level::Error, obstacle.path.display(), text, fix);
     } else {
         obstacle.report("the data folder", DATA_DIR.name, user, report);
     }
     false
+}
+
+/// Reports a root that cannot save the files of other users, as in a container.
+fn without_capabilities(centros: &Path, user: &User, report: &mut Report) {
+    let missing = if user.credentials.is_root() { missing_capabilities() } else { Vec::new() };
+    let owner = fs::metadata(centros).map_or(0, |folder| folder.uid());
+    if !missing.is_empty() && owner != 0 {
+        let (missing, owner) = (missing.join(", "), user_name(owner));
+        let text = format!(
+            "root without the capabilities {missing} cannot save files of {owner} (cap_add)"
+        );
+        report.add(Level::Error, centros.display(), text);
+    }
 }
 
 /// Warns about databases beside `Centros`, in which newer versions of such applications keep menus.

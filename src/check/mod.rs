@@ -1,6 +1,5 @@
-//! `comedor check`: checks everything that a request needs. The administrator runs it as PHP's
-//! user. A finding says what is wrong and what the effect is, with a command that fixes it if there
-//! is a safe one.
+//! `comedor check`: checks everything that a request needs, from where requests run. A finding says what is
+//! wrong and what the effect is, with a command that fixes it if there is a safe one.
 //!
 //! It changes nothing: a file that it writes as a test is removed again.
 
@@ -8,22 +7,23 @@ mod data;
 mod fastcgi;
 mod file_system;
 mod folders;
-mod process;
 mod reach;
 mod redis;
 mod report;
-mod right_user;
+mod requests;
 mod session;
 mod settings;
 mod site;
 mod user;
 
+use std::env::current_exe;
 use std::path::PathBuf;
 
 use crate::config::{Config, Settings};
-use report::Report;
 pub(crate) use report::counted;
+use report::{Level, Report};
 pub(crate) use settings::{OF_PHP, equals};
+use user::{User, is_in_container};
 
 /// What to check.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,26 +43,58 @@ pub fn run(subject: Subject, as_json: bool) -> (String, u8) {
 }
 
 fn check(subject: Subject, report: &mut Report) {
-    let settings = match Settings::load() {
-        Ok(settings) => settings,
-        Err(error) => return settings::refused(&error, None, report),
+    let session = (subject == Subject::Session).then(session::read_line).transpose();
+    let session = match &session {
+        Ok(line) => line.as_deref(),
+        Err(error) => return report.add(Level::Error, "standard input", error),
     };
-    let config = match Config::from_settings(&settings) {
-        Ok(config) => config,
-        Err(error) => return settings::refused(&error, Some(&settings), report),
-    };
-    let is_session = subject == Subject::Session;
-    let Some(user) = right_user::check(&config, is_session, report) else { return };
-    match subject {
-        Subject::Session => session::check(&config, &settings, report),
-        Subject::Everything { socket } => {
-            settings::check(&config, &settings, report);
-            site::check(&config, &settings, &user, report);
-            folders::check_sessions(&config, &settings, &user, report);
-            if folders::check_data(&config, &user, report) {
-                data::check(&config.data_dir, &user, report);
-            }
-            fastcgi::check(socket, report);
-        }
+    let Some((config, settings)) = load(report) else { return };
+    let user = User::of_process();
+    if user.credentials.is_root() && !is_in_container() {
+        return requests::check(&subject, session, &config, &settings, report);
     }
+    if let Subject::Everything { socket } = &subject {
+        fastcgi::check(socket.as_deref(), Vec::new(), report);
+        settings::compare(&config, report);
+    }
+    look(session, report);
+    if !is_in_container() {
+        let text = format!("this is what {} sees; root sees more: sudo comedor check", user.name);
+        report.add(Level::Hint, "user", text);
+    }
+}
+
+fn load(report: &mut Report) -> Option<(Config, Settings)> {
+    let settings = Settings::load();
+    let settings = settings.map_err(|error| settings::refused(&error, None, report)).ok()?;
+    let config = Config::from_settings(&settings);
+    let refused = |error| settings::refused(&error, Some(&settings), report);
+    Some((config.map_err(refused).ok()?, settings))
+}
+
+/// What this process sees: everything, or the session whose cookie is `session`.
+fn look(session: Option<&str>, report: &mut Report) {
+    let Some((config, settings)) = load(report) else { return };
+    let user = User::of_process();
+    report.add(Level::Ok, "user", &user.name);
+    // proc_pid_exe(5)
+    if current_exe().is_ok_and(|path| path.to_string_lossy().ends_with(" (deleted)")) {
+        let text = "the program of this process was replaced or removed: restart the process";
+        report.add(Level::Warning, "program", text);
+    }
+    if let Some(line) = session {
+        return session::check(line, &config, &settings, report);
+    }
+    settings::check(&config, &settings, report);
+    folders::check_sessions(&config, &settings, &user, report);
+    if folders::check_data(&config, &user, report) {
+        data::check(&config.data_dir, &user, report);
+    }
+}
+
+/// What this process sees, as the JSON document of `comedor check`.
+pub fn findings(session: Option<&str>) -> Vec<u8> {
+    let mut report = Report::new();
+    look(session, &mut report);
+    report.finish(true).0.into_bytes()
 }

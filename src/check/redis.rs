@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 
 use super::reach::enter;
 use super::report::{Level, Report};
-use super::user::{User, quoted};
+use super::user::User;
 use crate::config::{SESSION_DIR, Settings, Source};
 use crate::session::redis::probe;
 use crate::session::{Address, RedisServer};
@@ -31,11 +31,8 @@ pub fn check(
     }
     let Source::Line { path, .. } = settings.source(&SESSION_DIR) else { return };
     if server.login.is_some() && fs::metadata(path).is_ok_and(|file| file.mode() & 0o004 != 0) {
-        let text = "every user of this machine can read the password of Redis in this file";
-        let (group, file) = (&user.group, quoted(path));
-        // The group of root is not that of the web server.
-        let fix = (!user.credentials.is_root())
-            .then(|| format!("sudo chgrp {group} {file} && sudo chmod 640 {file}"));
-        report.add_with_fix(Level::Warning, path.display(), text, fix);
+        let text = "every user of this machine can read the password of Redis in this file; give it mode 640 \
+                    and a group of the web server (docs/redis.md#set-up)";
+        report.add(Level::Warning, path.display(), text);
     }
 }

@@ -1,10 +1,13 @@
 //! The findings of a check: lines for people, with the problems last, or one JSON document.
 
+use std::collections::HashSet;
 use std::io::{self, IsTerminal};
-use std::path::Path;
 
+use super::user::{Command, is_in_container};
 use crate::json::{Map, Value};
 use crate::log::printable;
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -15,6 +18,8 @@ pub enum Level {
     /// Requests will fail
     Error,
 }
+
+const LEVELS: [Level; 4] = [Level::Ok, Level::Hint, Level::Warning, Level::Error];
 
 impl Level {
     /// Its name, and its colour on a terminal (ECMA-48, SGR)
@@ -35,19 +40,20 @@ struct Finding {
     about: String,
     text: String,
     /// A shell command that fixes it, if there is a safe one
-    fix: Option<String>,
+    fix: Option<Command>,
 }
 
 /// Collects findings and prints them.
 #[derive(Debug)]
 pub struct Report {
     findings: Vec<Finding>,
-    is_in_container: bool,
+    /// The subjects and texts, each of which is added once
+    known: HashSet<(String, String)>,
 }
 
 impl Report {
     pub fn new() -> Report {
-        Report { findings: Vec::new(), is_in_container: is_in_container() }
+        Report { findings: Vec::new(), known: HashSet::new() }
     }
 
     /// Adds a finding about a setting, a path or another subject.
@@ -61,15 +67,40 @@ impl Report {
         level: Level,
         about: impl ToString,
         text: impl ToString,
-        fix: impl Into<Option<String>>,
+        fix: Option<Command>,
     ) {
         let (about, mut text) = (printable(&about.to_string()), printable(&text.to_string()));
-        let mut fix = fix.into();
-        if self.is_in_container {
-            fix = fix.map(|command| command.replace("sudo ", ""));
-            text += if fix.is_some() { "; as root in PHP's container:" } else { "" };
+        if let Some(Command { user, .. }) = fix
+            && is_in_container()
+        {
+            text += &format!("; as the user {user} in PHP's container:");
         }
-        self.findings.push(Finding { level, about, text, fix });
+        if self.known.insert((about.clone(), text.clone())) {
+            self.findings.push(Finding { level, about, text, fix });
+        }
+    }
+
+    /// Adds the findings of another process, which may be any program: what it says is printed and never
+    /// trusted. `user` is the one that its commands are for. Fails if it has another version.
+    pub fn merge(&mut self, document: &[u8], user: Option<u32>) -> Result<(), String> {
+        let document = Value::parse(document).map_err(|error| error.to_string())?.into_map();
+        let Some(Value::List(findings)) = document.get("findings") else {
+            return Err("findings are missing".to_owned());
+        };
+        for finding in findings {
+            let field = |name| finding.as_map()?.get(name)?.as_str();
+            let level = LEVELS.into_iter().find(|level| field("level") == Some(level.shown().0));
+            let fix = user.zip(field("fix")).and_then(|(user, line)| Command::of_other(user, line));
+            let (Some(level), Some(about), Some(text)) = (level, field("about"), field("text"))
+            else {
+                return Err("a finding is incomplete".to_owned());
+            };
+            self.add_with_fix(level, about, text, fix);
+        }
+        let version = document.get("version").and_then(Value::as_str);
+        (version == Some(VERSION)).then_some(()).ok_or_else(|| {
+            format!("this is version {VERSION}, and that process {}", version.unwrap_or("another"))
+        })
     }
 
     /// The findings and a summary, or the JSON document, and the exit status: 0 no problem, 1 warnings,
@@ -85,6 +116,7 @@ impl Report {
         if as_json {
             let findings = self.findings.into_iter().map(Finding::into_json).collect();
             let document = Value::Map(Map::from([
+                ("version", Value::from(VERSION)),
                 ("status", Value::Int(status.into())),
                 ("errors", Value::Int(errors as i64)),
                 ("warnings", Value::Int(warnings as i64)),
@@ -124,7 +156,7 @@ impl Finding {
             ("text", Value::String(self.text)),
         ]);
         if let Some(command) = self.fix {
-            finding.set("fix", Value::String(command));
+            finding.set("fix", Value::String(command.shown()));
         }
         Value::Map(finding)
     }
@@ -134,15 +166,10 @@ impl Finding {
         let (level, color) = level.shown();
         let (start, end) =
             if in_color { (format!("\x1b[{color}m"), "\x1b[0m") } else { Default::default() };
-        let fix = fix.as_ref().map(|command| format!("        {command}\n")).unwrap_or_default();
+        let fix = fix.as_ref().map(|command| format!("        {}\n", command.shown()));
+        let fix = fix.unwrap_or_default();
         format!("{start}{level:7}{end} {about}: {text}\n{fix}")
     }
-}
-
-/// Whether this is a container of the released image. It has no shell to run a command in, and the check
-/// runs as the user of the container.
-pub fn is_in_container() -> bool {
-    !Path::new("/bin/sh").exists()
 }
 
 /// A number and its noun in the right form: "1 day", "2 days".

@@ -13,14 +13,10 @@ use crate::session::{self, Effect, Session, SessionFolder, SessionId, session_id
 use crate::shared_file;
 use crate::store::layout;
 
-/// Checks the session whose cookie is on standard input.
-pub fn check(config: &Config, settings: &Settings, report: &mut Report) {
+/// Checks the session whose cookie is `line`.
+pub fn check(line: &str, config: &Config, settings: &Settings, report: &mut Report) {
     let name = &config.session.name;
     let mut add = |level, text: &str| report.add(level, "session", text);
-    let line = match read_line(name) {
-        Ok(line) => line,
-        Err(error) => return add(Level::Error, &format!("standard input: {error}")),
-    };
     let line = line.trim();
     // The value alone, or as the browser's tools and curl show it.
     let Some(id) = session_id(line.as_bytes(), name).or_else(|| SessionId::new(line.to_owned()))
@@ -76,10 +72,10 @@ pub fn check(config: &Config, settings: &Settings, report: &mut Report) {
 }
 
 /// Reads a line, with a prompt at a terminal.
-fn read_line(cookie: &str) -> io::Result<String> {
+pub fn read_line() -> io::Result<String> {
     let input = io::stdin().lock();
     if input.is_terminal() {
-        _ = write!(io::stderr(), "Value of the cookie {cookie}: ");
+        _ = write!(io::stderr(), "Value of the session cookie: ");
     }
     let mut line = String::new();
     input.take(4096).read_line(&mut line)?;

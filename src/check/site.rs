@@ -3,19 +3,14 @@
 
 use std::path::Path;
 
-use super::report::{Level, Report, is_in_container};
+use super::report::{Level, Report};
 use super::settings::{OF_PHP, equals, shown, without_password};
-use super::user::User;
 use crate::config::{Config, DATA_DIR, SERVICE, SESSION_LIFETIME, Settings, TZ};
 use crate::session::SavePath;
-use crate::site::{self, Answer, Machine, Script, Value, Way, ask, unit_user};
+use crate::site::{Answer, Machine, Script, Value, Way, ask, unit_user};
 
-/// As root. Another user sees only PHP's files.
-pub fn check(config: &Config, settings: &Settings, user: &User, report: &mut Report) {
-    if !user.credentials.is_root() || is_in_container() {
-        return super::settings::compare(config, report);
-    }
-    let machine = site::find();
+/// Compares what root has found in the machine.
+pub fn check(machine: &Machine, config: &Config, settings: &Settings, report: &mut Report) {
     for note in &machine.notes {
         report.add(Level::Hint, "web server", format!("not understood: {note}"));
     }
@@ -28,15 +23,20 @@ pub fn check(config: &Config, settings: &Settings, user: &User, report: &mut Rep
         super::settings::compare(config, report);
     }
     let is_enabled = machine.scripts.iter().any(|script| script.comedor.is_some());
+    // Before comedor is enabled, the settings are for the application with that service.
+    let is_meant = |script: &Script| {
+        script.service.as_ref().is_some_and(|value| value.text == config.service.as_str())
+    };
+    let has_meant = machine.scripts.iter().any(is_meant);
     for script in &machine.scripts {
         match &script.comedor {
             Some(way) => {
                 users(script, way, config, report);
                 asked(script, report);
             }
-            None => not_enabled(script, &machine, is_enabled, report),
+            None => not_enabled(script, machine, is_enabled, report),
         }
-        if script.comedor.is_some() || !is_enabled {
+        if script.comedor.is_some() || !is_enabled && (is_meant(script) || !has_meant) {
             compare(script, config, settings, report);
         }
     }

@@ -72,13 +72,13 @@ impl<'l> Connection<'l> {
 
     /// Reads at most once, so that a peer that sends without pause cannot occupy a thread; answers
     /// the complete requests; sends as much as the peer accepts. `answer` returns the records that
-    /// answer a request, or `None` to close the connection without an answer. `may_keep` returns
+    /// answer a request of this peer, or `None` to close the connection without an answer. `may_keep` returns
     /// whether the connection may stay open after the answer. Returns whether it stays open, to wait
     /// for the events of [`interest`](Self::interest).
     pub fn turn(
         &mut self,
         buffer: &mut [u8],
-        answer: impl Fn(&Request) -> Option<Vec<u8>>,
+        answer: impl Fn(&Request, &UnixStream) -> Option<Vec<u8>>,
         may_keep: impl Fn() -> bool,
     ) -> io::Result<bool> {
         let is_open = self.respond(&answer, &may_keep)?;
@@ -97,12 +97,12 @@ impl<'l> Connection<'l> {
     /// Answers and sends until more input is needed or the peer has to read.
     fn respond(
         &mut self,
-        answer: impl Fn(&Request) -> Option<Vec<u8>>,
+        answer: impl Fn(&Request, &UnixStream) -> Option<Vec<u8>>,
         may_keep: impl Fn() -> bool,
     ) -> io::Result<bool> {
         while self.send()? {
             if let Some(request) = self.protocol.take_request() {
-                let records = answer(&request);
+                let records = answer(&request, &self.stream);
                 (self.phase, self.is_kept) = (None, true);
                 let keep = request.keep && records.is_some() && may_keep();
                 self.protocol.go_on(&request, keep);

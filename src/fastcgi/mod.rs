@@ -39,15 +39,16 @@ mod connections;
 mod limits;
 mod panics;
 mod places;
-mod probe;
+pub mod probe;
 pub(crate) mod protocol;
 mod record;
 mod server;
 mod socket;
 
+use std::os::unix::net::UnixStream;
+
 pub use limits::Limits;
 pub use places::{Waiting, wait};
-pub use probe::probe;
 pub use record::Params;
 pub use server::serve;
 pub use socket::Socket;
@@ -61,6 +62,11 @@ pub trait Handler: Sync {
     /// The answer to a request that [`handle`](Self::handle) did not answer. `params` is empty if the
     /// parameters cannot be used.
     fn refuse(&self, params: &Params, why: Refusal) -> Output;
+
+    /// The answer in the role [`CHECK`](protocol::CHECK), if `peer` may have it.
+    fn check(&self, _peer: &UnixStream) -> Option<Vec<u8>> {
+        None
+    }
 
     /// Logs a line about the process, not about a request.
     fn log(&self, line: &str);

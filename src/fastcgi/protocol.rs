@@ -15,8 +15,13 @@ use std::mem;
 use super::record::{self, NotFastCgi, Pairs, Params, Record, kind};
 use super::{Limits, Refusal};
 
-/// FCGI_RESPONDER, the only supported role
+/// FCGI_RESPONDER, the only role of web servers
 const RESPONDER: u16 = 1;
+
+/// A role of this program: the process says what it finds about itself. BEGIN_REQUEST is the whole request.
+/// Only a peer that [`Handler::check`](super::Handler::check) accepts gets an answer; for any other the role
+/// is unknown.
+pub const CHECK: u16 = 0xc0ed;
 
 /// FCGI_KEEP_CONN
 const KEEP_CONNECTION: u8 = 1;
@@ -24,7 +29,7 @@ const KEEP_CONNECTION: u8 = 1;
 /// The protocol status of an END_REQUEST record (§5.5). FCGI_OVERLOADED (2) is never sent: Apache's
 /// mod_proxy_fcgi turns it into an empty 200.
 #[derive(Clone, Copy)]
-enum Status {
+pub enum Status {
     RequestComplete = 0,
     CannotMultiplex = 1,
     UnknownRole = 3,
@@ -40,9 +45,24 @@ pub struct Request {
     pub body: Vec<u8>,
     /// The body was received completely
     pub is_whole: bool,
+    /// In the role [`CHECK`], without parameters and body
+    pub is_check: bool,
 }
 
 impl Request {
+    fn check(id: u16, keep: bool) -> Request {
+        let params = Ok(Params::default());
+        // What follows on the connection is discarded, as after an unknown role.
+        Request { id, keep, params, body: Vec::new(), is_whole: false, is_check: true }
+    }
+
+    /// The record that refuses it as one of an unknown role.
+    pub fn unknown_role(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        push_end(&mut out, self.id, Status::UnknownRole);
+        out
+    }
+
     /// The records of the answer: one for each line of `stderr`, then `stdout`.
     pub fn answer(&self, stdout: &[u8], stderr: &[u8]) -> Vec<u8> {
         let mut out = Vec::with_capacity(stdout.len() + stderr.len() + 64);
@@ -100,7 +120,7 @@ impl Incoming {
             Params::parse(self.params.bytes).ok_or(Refusal::ParamsMalformed)
         };
         let Stream { bytes: body, has_ended: is_whole } = self.body;
-        Request { id: self.id, keep: self.keep, params, body, is_whole }
+        Request { id: self.id, keep: self.keep, params, body, is_whole, is_check: false }
     }
 }
 
@@ -264,11 +284,16 @@ impl<'l> Protocol<'l> {
             Stage::Receiving(incoming) if incoming.id != id => {
                 self.reply_end(id, Status::CannotMultiplex, true);
             }
-            _ if u16::from_be_bytes([role1, role0]) != RESPONDER => {
-                self.stage = Stage::Idle;
-                self.reply_end(id, Status::UnknownRole, keep);
-            }
-            _ => self.stage = Stage::Receiving(Incoming { id, keep, ..Incoming::default() }),
+            _ => match u16::from_be_bytes([role1, role0]) {
+                RESPONDER => {
+                    self.stage = Stage::Receiving(Incoming { id, keep, ..Incoming::default() });
+                }
+                CHECK => self.stage = Stage::Ready(Request::check(id, keep)),
+                _ => {
+                    self.stage = Stage::Idle;
+                    self.reply_end(id, Status::UnknownRole, keep);
+                }
+            },
         }
     }
 

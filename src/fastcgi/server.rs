@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Scope};
@@ -208,7 +209,9 @@ impl<'s, H: Handler> Server<'s, H> {
     /// Serves a connection until it has to wait or is closed.
     fn turn(&self, token: u64, mut connection: Connection<'s>, buffer: &mut [u8]) {
         let may_keep = || self.state().stop_at.is_none();
-        if let Ok(true) = connection.turn(buffer, |request| self.answer(request), may_keep) {
+        if let Ok(true) =
+            connection.turn(buffer, |request, peer| self.answer(request, peer), may_keep)
+        {
             self.wait(&mut self.state(), token, connection);
         } else {
             drop(connection);
@@ -304,7 +307,14 @@ impl<'s, H: Handler> Server<'s, H> {
     }
 
     /// The records that answer a request; `None` if the handler panics for the refusal too.
-    fn answer(&self, request: &Request) -> Option<Vec<u8>> {
+    fn answer(&self, request: &Request, peer: &UnixStream) -> Option<Vec<u8>> {
+        if request.is_check {
+            let findings = guarded(|| self.handler.check(peer)).ok()?;
+            return Some(match findings {
+                Some(findings) => request.answer(&findings, &[]),
+                None => request.unknown_role(),
+            });
+        }
         let params = match &request.params {
             Ok(params) => params,
             Err(unusable) => return self.refuse(request, unusable.clone()),
@@ -363,7 +373,6 @@ impl<'s, H: Handler> Server<'s, H> {
 #[cfg(test)]
 mod tests {
     use std::io::pipe;
-    use std::os::unix::net::UnixStream;
 
     use super::*;
 

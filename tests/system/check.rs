@@ -63,11 +63,12 @@ pub fn found<'f>(findings: &'f [Value], level: &str, about: &str, text: &str) ->
     found.unwrap_or_else(|| panic!("{level} {about} {text}: {findings:#?}"))
 }
 
-/// Runs the command of a finding, as root.
+/// Runs the command of a finding as the user who sees it, in the shell of the system.
 #[track_caller]
-pub fn fix(finding: &Value) {
-    let command = finding["fix"].as_str().expect("a command").replace("sudo ", "");
-    output(Command::new("bash").args(["-c", &command]), "bash");
+pub fn fix(wrapper: &[&str], finding: &Value) {
+    let command = finding["fix"].as_str().unwrap_or_else(|| panic!("a command: {finding}"));
+    let words = [wrapper, &["sh", "-c", command]].concat();
+    output(Command::new(words[0]).args(&words[1..]), "sudo");
 }
 
 #[test]
@@ -89,8 +90,14 @@ fn correct_installation_has_only_hints() {
     // The test runs as root, and its session folder may be in /tmp.
     let sessions = school.sessions();
     let is_in_tmp = ["/tmp", "/var/tmp"].into_iter().any(|folder| sessions.starts_with(folder));
-    let expected = ["user", sessions.to_str().unwrap()];
-    assert_eq!(bad, expected[..1 + usize::from(is_in_tmp)], "{findings:#?}");
+    let expected = [sessions.to_str().unwrap()];
+    assert_eq!(bad, expected[..usize::from(is_in_tmp)], "{findings:#?}");
+    found(
+        &findings,
+        "hint",
+        "user",
+        "when comedor is enabled in Apache or nginx, this check looks from",
+    );
     let data_dir = format!("COMEDOR_DATA_DIR={} (the environment)", school.data().display());
     found(&findings, "ok", "settings", &data_dir);
     found(&findings, "ok", "settings", "any other setting has its default");
@@ -169,18 +176,22 @@ fn problems_in_the_data_are_found_with_file_and_position() {
     };
     // An aulario that shares does not use its own data.
     assert_eq!(about(|path| path.contains("/compartida/")).count(), 0);
+    // In another shell, a name with a quote could be another command.
     for finding in about(|path| path.ends_with(".tmp")) {
-        fix(finding);
+        match finding["about"].as_str().unwrap().ends_with(".Comedor-MenuTypes.json.tmp") {
+            true => fix(&[], finding),
+            false => assert_eq!(finding["fix"], Value::Null),
+        }
     }
     let is_temporary = |path: &String| path.ends_with(".tmp");
     assert_eq!(
         school.files().into_iter().filter(is_temporary).collect::<Vec<_>>(),
-        ["aula1/._datos.json.tmp"]
+        ["aula1/._datos.json.tmp", "aula1/.a'b\n\u{1}.tmp"]
     );
 
     // Damaged files are moved away, next to those of an earlier time.
     school.write("aula2/Comedor-MenuTypes.json.broken", "earlier");
-    fix(found(&findings, "error", "aula2/Comedor-MenuTypes.json", "damaged"));
+    fix(&[], found(&findings, "error", "aula2/Comedor-MenuTypes.json", "damaged"));
     assert_eq!(school.read("aula2/Comedor-MenuTypes.json.broken"), "{");
     assert_eq!(school.read("aula2/Comedor-MenuTypes.json.broken.~1~"), "earlier");
 }
@@ -201,56 +212,131 @@ fn symbolic_links_are_named_and_never_moved() {
         let finding = found(&findings, "error", about, "is a symbolic link");
         assert_eq!(finding["fix"], Value::Null);
     }
-    fix(found(&findings, "error", LOCK, "is not a regular file, so menus cannot be saved"));
+    fix(&[], found(&findings, "error", LOCK, "is not a regular file, so menus cannot be saved"));
     assert!(!school.path(LOCK).is_symlink());
 }
 
+/// Opens the folder of the school to all users; its data and sessions belong to nobody.
+fn of_nobody(school: &School) {
+    let parent = school.data().parent().unwrap().to_owned();
+    fs::set_permissions(&parent, fs::Permissions::from_mode(0o755)).unwrap();
+    for folder in [school.data(), school.sessions()] {
+        output(Command::new("chown").args(["-R", "nobody:nogroup"]).arg(folder), "coreutils");
+    }
+}
+
 #[test]
-fn missing_permissions_are_found_with_a_command_that_fixes_them() {
+fn missing_permissions_are_found_and_their_owner_gets_a_command() {
     let school = School::new();
     school.save(json!({"date": DATE, "menu_type": "basal", "plates": {}}));
     let open = |path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     open(school.data().parent().unwrap().to_owned(), 0o755);
+    // Nobody but root can fix these; the command would follow what the user puts there.
     let (status, findings) = check(&school, AS_NOBODY, &[], "");
     assert_eq!(status, 2);
     found(&findings, "ok", "user", "nobody");
-    found(&findings, "error", "/Aularios", "nobody cannot write here");
+    found(
+        &findings,
+        "hint",
+        "user",
+        "this is what nobody sees; root sees more: sudo comedor check",
+    );
+    found(&findings, "error", "/Aularios", "nobody cannot write here (Permission denied");
+    found(&findings, "error", "/Aularios", "it belongs to root, mode 0755");
     found(&findings, "error", "/aula1", "nobody may not change 6 paths here");
-    findings.iter().filter(|finding| finding["level"] == "error").for_each(fix);
+    assert!(findings.iter().all(|finding| finding["fix"] == Value::Null), "{findings:#?}");
+
+    of_nobody(&school);
     let (status, findings) = check(&school, AS_NOBODY, &[], "");
     assert_eq!(status, 1, "{findings:#?}");
-
-    // One that has no other fault is found as well.
-    for path in [LOCK, "aula1/Comedor", "aula1/Comedor/2026-11"] {
-        let mode = fs::metadata(school.path(path)).unwrap().permissions();
-        open(school.path(path), 0o500);
-        let (status, findings) = check(&school, AS_NOBODY, &[], "");
-        assert_eq!(status, 2, "{path}");
-        found(&findings, "error", "/aula1", "may not change 1 path here");
-        found(&findings, "error", "/aula1", path);
-        fs::set_permissions(school.path(path), mode).unwrap();
+    for (path, mode, about, text) in [
+        (LOCK, 0o400, "/aula1", "may not change 1 path here"),
+        ("aula1/Comedor", 0o500, "/aula1", "aula1/Comedor;"),
+        ("aula1/Comedor/2026-11", 0o500, "/aula1", "may not change 1 path here"),
+        ("aula1.json", 0, "aula1.json", "Permission denied"),
+        ("", 0o500, "/Aularios", "fails for aularios without a folder: aula2"),
+        ("", 0o300, "/Aularios", "cannot list this folder"),
+        ("", 0o600, "/Aularios", "cannot open what is in this folder"),
+        ("../..", 0, "/Centros", "nobody needs execute permission"),
+    ] {
+        open(school.path(path), mode);
+        let (_, findings) = check(&school, AS_NOBODY, &[], "");
+        let is =
+            |finding: &&Value| ["error", "warning"].contains(&finding["level"].as_str().unwrap());
+        let is_about = |finding: &&Value| finding["about"].as_str().unwrap().ends_with(about);
+        let finding = findings.iter().filter(is).find(is_about).expect(text);
+        assert!(finding["text"].as_str().unwrap().contains(text), "{findings:#?}");
+        assert!(!finding["fix"].as_str().unwrap().contains("sudo"), "{finding}");
+        fix(AS_NOBODY, finding);
+        assert_eq!(check(&school, AS_NOBODY, &[], "").0, 1, "{path} {mode:o}");
     }
-
     // The folder of the aularios needs to be writable only to create the folder of one.
-    open(school.aularios(), 0o555);
-    let (status, findings) = check(&school, AS_NOBODY, &[], "");
-    assert_eq!(status, 2);
-    found(&findings, "error", "/Aularios", "fails for aularios without a folder: aula2");
     fs::create_dir(school.path("aula2")).unwrap();
     open(school.path("aula2"), 0o777);
-    let (status, findings) = check(&school, AS_NOBODY, &[], "");
-    assert_eq!(status, 1, "{findings:#?}");
-
-    open(school.path("aula1.json"), 0o600);
-    let (_, findings) = check(&school, AS_NOBODY, &[], "");
-    fix(found(&findings, "error", "aula1.json", "Permission denied"));
+    open(school.aularios(), 0o555);
     assert_eq!(check(&school, AS_NOBODY, &[], "").0, 1);
+}
 
-    chown(school.data(), Some(1), None).unwrap();
-    open(school.data(), 0o700);
+#[test]
+fn each_folder_is_checked_by_itself() {
+    let school = School::new();
+    of_nobody(&school);
+    let closed = school.data().join("Centros/ceip1");
+    fs::create_dir_all(closed.join("Aularios")).unwrap();
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o700)).unwrap();
+    school.write("aula2.json", "{");
     let (_, findings) = check(&school, AS_NOBODY, &[], "");
-    fix(found(&findings, "error", "/data", "nobody needs execute permission"));
-    assert_eq!(check(&school, AS_NOBODY, &[], "").0, 1);
+    let finding = found(&findings, "error", "/Centros/ceip1", "nobody cannot open what is in this");
+    assert!(finding["text"].as_str().unwrap().ends_with("; it belongs to root, mode 0700"));
+    found(&findings, "error", "aula2.json", "is damaged");
+    assert!(!format!("{findings:?}").contains("ceip1/Aularios"), "{findings:#?}");
+}
+
+/// Between the check and the command, who can write a folder could put something else in its place.
+#[test]
+fn a_command_runs_as_the_user_who_can_change_what_is_there() {
+    let school = School::new();
+    of_nobody(&school);
+    let leftover = school.path("aula1/.x y.tmp");
+    school.write("aula1/.x y.tmp", "half");
+    let old = SystemTime::now() - Duration::from_secs(120);
+    fs::File::open(&leftover).unwrap().set_modified(old).unwrap();
+    let own = |uid, gid| chown(school.path("aula1"), Some(uid), Some(gid)).unwrap();
+    let mode = |mode| {
+        let mode = fs::Permissions::from_mode(mode);
+        fs::set_permissions(school.path("aula1"), mode).unwrap();
+    };
+    let command = |wrapper: &[&str]| {
+        let (_, findings) = check(&school, wrapper, &[], "");
+        found(&findings, "warning", ".x y.tmp", "was left by a process")["fix"].clone()
+    };
+    let rm = format!("rm '{}'", fs::canonicalize(&leftover).unwrap().display());
+    own(65534, 65534);
+    assert_eq!(command(&[]), format!("sudo -u nobody {rm}"));
+    assert_eq!(command(AS_NOBODY), rm);
+    mode(0o777);
+    assert_eq!(command(&[]), Value::Null, "every user");
+    mode(0o755);
+    own(1, 65534);
+    assert_eq!(command(&[]), Value::Null, "two users");
+    let own_all = |owner: &str| {
+        output(Command::new("chown").args(["-R", owner]).arg(school.data()), "coreutils");
+    };
+    own_all("4242:0");
+    assert_eq!(command(&[]), format!("sudo -u '#4242' {rm}"));
+    mode(0o775);
+    own_all("games:games");
+    assert_eq!(command(&[]), format!("sudo -u games {rm}"), "the only user of its group");
+    own_all("games:nogroup");
+    assert_eq!(command(&[]), Value::Null, "a group with other users");
+    own_all("games:games");
+    output(Command::new("setfacl").args(["-m", "u:33:rwx"]).arg(school.path("aula1")), "acl");
+    assert_eq!(command(&[]), Value::Null, "a user in an access control list");
+    output(Command::new("setfacl").arg("-b").arg(school.path("aula1")), "acl");
+    own_all("root:root");
+    assert_eq!(command(&[]), format!("sudo {rm}"));
+    fix(&[], &json!({"fix": command(&[])}));
+    assert!(!leftover.exists());
 }
 
 #[test]
@@ -289,7 +375,7 @@ fn no_command_follows_a_symbolic_link_out_of_the_data() {
     let (_, findings) = check(&school, AS_NOBODY, &[], "");
     for (level, about, text) in [
         ("error", "/aula1", "may not change"),
-        ("error", "/aula2/Comedor", "cannot list this folder"),
+        ("error", "/aula2/Comedor", "cannot open what is in this folder"),
         ("error", "/centro2/Aularios", "cannot write here"),
     ] {
         assert_eq!(found(&findings, level, about, text)["fix"], Value::Null, "{about}");
@@ -319,7 +405,7 @@ fn damaged_file_is_not_moved_into_a_folder() {
     let elsewhere = tempfile::tempdir().unwrap();
     symlink(elsewhere.path(), school.path(&format!("{TYPES}.broken"))).unwrap();
     let (_, findings) = check(&school, &[], &[], "");
-    fix(found(&findings, "error", TYPES, "is damaged"));
+    fix(&[], found(&findings, "error", TYPES, "is damaged"));
     assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 0);
     assert_eq!(school.read(&format!("{TYPES}.broken")), "{");
 }
@@ -355,12 +441,11 @@ fn check_of_a_session_shows_only_centre_aularios_and_permissions() {
     let before = fs::metadata(&path).unwrap().modified().unwrap();
     for input in ["secret\n", "secret", "PHPSESSID=secret\n", "a=b; PHPSESSID=secret"] {
         let (status, findings) = check(&school, &[], &["--session"], input);
-        assert_eq!((status, findings.len()), (1, 6), "{input}");
+        assert_eq!((status, findings.len()), (0, 7), "{input}");
         found(&findings, "ok", "session", "the centre is centro1");
         found(&findings, "ok", "session", "every aulario");
         found(&findings, "ok", "session", "may read");
         found(&findings, "hint", "session", "sysadmin:access is missing");
-        found(&findings, "warning", "user", "runs as root");
         assert!(!format!("{findings:?}").contains("sesame"));
     }
     assert_eq!(fs::metadata(&path).unwrap().modified().unwrap(), before, "not kept alive");
@@ -416,8 +501,8 @@ fn session_check_prompts_at_a_terminal_and_reads_one_line() {
     let mut text = String::new();
     child.stdout.take().unwrap().read_to_string(&mut text).unwrap();
     drop(input);
-    assert_eq!(child.wait().unwrap().code(), Some(1), "{text}");
-    assert!(text.contains("Value of the cookie PHPSESSID: "), "{text}");
+    assert_eq!(child.wait().unwrap().code(), Some(0), "{text}");
+    assert!(text.contains("Value of the session cookie: "), "{text}");
     assert!(text.contains("may change menus"), "{text}");
 }
 
@@ -442,8 +527,8 @@ fn output_has_one_ok_line_per_subject_then_the_problems_and_a_summary() {
     let place = |level: &&str| order.iter().position(|known| known == level).expect(&text);
     assert!(levels.is_sorted_by_key(place), "the worst is last: {text}");
     let count = |level| levels.iter().filter(|other| **other == level).count();
-    // Settings, sessions, data.
-    assert_eq!((count("ok      "), count("error   ")), (3, 1), "{text}");
+    // User, settings, sessions, data.
+    assert_eq!((count("ok      "), count("error   ")), (4, 1), "{text}");
     assert_eq!(*summary, format!("1 error, {} warnings", count("warning ")));
     assert!(rest.iter().any(|line| line.ends_with(" 68 aularios and 0 saved days checked")));
     assert!(!text.contains('\u{1b}'));
@@ -472,5 +557,26 @@ fn invalid_setting_is_one_finding_with_its_value_and_place() {
         assert_eq!(status, 2);
         found(&findings, "error", "settings", text);
         assert_eq!(findings.iter().filter(|finding| finding["level"] == "error").count(), 1);
+    }
+}
+
+#[test]
+fn a_program_with_a_set_user_id_bit_does_not_run() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let program = program_in(folder.path(), "");
+    let run = |mode, gateway: &[(&str, &str)]| {
+        fs::set_permissions(&program, fs::Permissions::from_mode(mode)).unwrap();
+        let mut command = Command::new(AS_NOBODY[0]);
+        command.args(&AS_NOBODY[1..]).arg(&program).arg("--version").env_clear();
+        command.envs(gateway.iter().copied()).output().unwrap()
+    };
+    assert!(run(0o755, &[]).stdout.starts_with(b"comedor "));
+    for mode in [0o4755, 0o2755] {
+        for variables in [&[][..], &[("REQUEST_METHOD", "GET")]] {
+            let output = run(mode, variables);
+            assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0));
+            assert!(output.stderr.starts_with(b"comedor: the program has a set-user-ID"));
+        }
     }
 }

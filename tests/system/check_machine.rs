@@ -1,100 +1,25 @@
 //! What the self-check finds out about the machine: PHP's user and settings, and the web server.
 
 use std::fs;
+use std::io::{Read, Write};
 use std::os::unix::fs::{PermissionsExt, chown};
-use std::path::Path;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::process::Command;
+use std::thread;
 
 use crate::check::{check, fix, found};
-use crate::support::fastcgi::Held;
+use crate::support::fastcgi::{END, Held, STDOUT, record, stream};
 use crate::support::*;
 
 #[test]
-fn a_user_that_is_not_phps_gets_one_error_and_no_command() {
+fn root_that_lacks_capabilities_cannot_save_files_of_others() {
     let school = School::new();
-    let parent = school.data().parent().unwrap().to_owned();
-    fs::set_permissions(&parent, fs::Permissions::from_mode(0o755)).unwrap();
-    let wrong = |who: &str| {
-        let (status, findings) = check(&school, AS_NOBODY, &[], "");
-        let [finding] = &findings[..] else { panic!("one finding: {findings:#?}") };
-        let text = format!("nobody is not PHP's user; run the check as {who}");
-        found(&findings, "error", "user", &text);
-        assert_eq!((status, &finding["fix"]), (2, &Value::Null));
-        check(&school, AS_NOBODY, &["--session"], "teacher\n")
-    };
-    let right = || found(&check(&school, AS_NOBODY, &[], "").1, "ok", "user", "nobody").clone();
-    let own = |path: &std::path::Path, uid, gid| chown(path, Some(uid), Some(gid)).unwrap();
-    let (centros, teacher) =
-        (school.data().join("Centros"), school.sessions().join("sess_teacher"));
-
-    // Only root and nobody: nothing says who PHP is.
-    right();
-    own(&school.aularios(), 33, 33);
-    wrong(&format!("www-data (see {})", school.aularios().display()));
-    own(&centros, 1, 65534);
-    wrong(&format!("daemon (see {})", centros.display()));
-    fs::set_permissions(&centros, fs::Permissions::from_mode(0o775)).unwrap();
-    right();
-    own(&teacher, 33, 33);
-    let (_, findings) = wrong("www-data (see its session files)");
-    assert_eq!(findings.len(), 1, "{findings:#?}");
-    own(&school.sessions().join("sess_admin"), 65534, 65534);
-    right();
-    // A folder that cannot be listed, as Debian's: the data says it.
-    fs::set_permissions(school.sessions(), fs::Permissions::from_mode(0o1733)).unwrap();
-    fs::set_permissions(&centros, fs::Permissions::from_mode(0o755)).unwrap();
-    wrong("daemon (see ");
-    own(&centros, 0, 33);
-    fs::set_permissions(&centros, fs::Permissions::from_mode(0o2775)).unwrap();
-    wrong("a member of the group www-data (see ");
-}
-
-/// What a person copied to the data folder belongs to that person.
-#[test]
-fn user_of_phps_processes_is_right_whoever_owns_the_data() {
-    let (school, folder) = (School::new(), tempfile::tempdir().unwrap());
-    let parent = school.data().parent().unwrap().to_owned();
-    fs::set_permissions(&parent, fs::Permissions::from_mode(0o755)).unwrap();
-    chown(school.data().join("Centros"), Some(65534), Some(65534)).unwrap();
-    let fpm = start(folder.path(), "php-fpm8.2", 33, "--clear-groups");
-    let findings = check_with(&school, AS_NOBODY, &[], &fpm);
-    let text = "caddy is not PHP's user; run the check as 33 (see its processes)";
-    found(&findings, "error", "user", text);
-    let www_data = ["setpriv", "--reuid=33", "--regid=33", "--clear-groups"];
-    let findings = check_with(&school, &www_data, &[], &fpm);
-    found(&findings, "error", "/Aularios", "33 cannot write here");
-}
-
-#[test]
-fn root_is_told_which_user_to_take() {
-    let school = School::new();
-    let (_, findings) = check(&school, &[], &[], "");
-    let text = "the check runs as root, which can access everything; run it as PHP's user";
-    assert_eq!(found(&findings, "warning", "user", text)["fix"], Value::Null);
-    chown(school.sessions().join("sess_teacher"), Some(33), Some(33)).unwrap();
-    for (options, command) in [
-        (&[][..], "sudo -u www-data comedor check"),
-        (&["--session"], "sudo -u www-data comedor check --session"),
-    ] {
-        let (_, findings) = check(&school, &[], options, "");
-        assert_eq!(found(&findings, "warning", "user", text)["fix"], command);
-    }
-    let (_, findings) = check(&school, &["setpriv", "--bounding-set=-chown,-lease"], &[], "");
-    let text = "root without the capabilities CHOWN, LEASE cannot save files of www-data (see its session files)";
-    found(&findings, "error", "user", text);
-}
-
-#[test]
-fn commands_keep_the_group_that_shares_the_data() {
-    let school = School::new();
-    let parent = school.data().parent().unwrap().to_owned();
-    fs::set_permissions(parent, fs::Permissions::from_mode(0o755)).unwrap();
-    let centros = school.data().join("Centros");
-    chown(&centros, Some(1), Some(50)).unwrap();
-    fs::set_permissions(&centros, fs::Permissions::from_mode(0o775)).unwrap();
-    let member = ["setpriv", "--reuid=65534", "--regid=65534", "--groups=50"];
-    let (_, findings) = check(&school, &member, &[], "");
-    let fix = found(&findings, "error", "/Aularios", "nobody cannot write here")["fix"].clone();
-    assert!(fix.as_str().unwrap().starts_with("sudo chgrp staff "), "{fix}");
+    let without = ["setpriv", "--bounding-set=-chown,-lease"];
+    let text = "root without the capabilities CHOWN, LEASE cannot save files of www-data";
+    let (_, findings) = check(&school, &without, &[], "");
+    assert!(!format!("{findings:?}").contains("capabilities"), "{findings:#?}");
+    chown(school.data().join("Centros"), Some(33), Some(33)).unwrap();
+    found(&check(&school, &without, &[], "").1, "error", "/Centros", text);
 }
 
 #[test]
@@ -103,7 +28,7 @@ fn folder_that_no_request_can_use_is_an_error() {
     let parent = school.data().parent().unwrap().to_owned();
     fs::set_permissions(parent, fs::Permissions::from_mode(0o755)).unwrap();
     for (mode, level, text) in [
-        (0o700, "error", "nor open files in it, so requests fail"),
+        (0o700, "error", "cannot open what is in this folder"),
         (0o711, "warning", "so it is not checked"),
     ] {
         fs::set_permissions(school.aularios(), fs::Permissions::from_mode(mode)).unwrap();
@@ -175,18 +100,6 @@ pub fn check_with(
         etc.path().display()
     );
     check(school, &[&["sh", "-c", &script, "sh"], wrapper].concat(), &[], "").1
-}
-
-/// Starts a process of that name, in a script for [`check_with`].
-fn start(folder: &Path, name: &str, uid: u32, groups: &str) -> String {
-    fs::set_permissions(folder, fs::Permissions::from_mode(0o755)).unwrap();
-    let program = folder.join(name);
-    fs::copy("/usr/bin/sleep", &program).unwrap();
-    let program = program.display();
-    format!(
-        "setpriv --reuid={uid} --regid={uid} {groups} {program} 60 & \
-         until grep -q {name} /proc/$!/comm; do :; done"
-    )
 }
 
 #[test]
@@ -283,6 +196,7 @@ fn socket_that_a_configuration_names_and_that_does_not_exist_is_an_error() {
     assert!(!format!("{findings:?}").contains("comedor.sock"), "CGI needs no socket");
 }
 
+/// systemd says which process is that of the unit. A process of any user can have its name.
 #[test]
 fn web_server_that_cannot_connect_is_an_error() {
     let (school, socket) = (School::new(), Held::new());
@@ -291,15 +205,169 @@ fn web_server_that_cannot_connect_is_an_error() {
     fs::set_permissions(path, fs::Permissions::from_mode(0o660)).unwrap();
     chown(path, Some(1), Some(33)).unwrap();
     let folder = tempfile::tempdir().unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let (server, systemctl) = (folder.path().join("caddy"), folder.path().join("systemctl"));
+    fs::copy("/usr/bin/sleep", &server).unwrap();
+    let (server, systemctl) = (server.display(), systemctl.display());
     let text = "caddy runs as caddy without the group web and cannot connect";
-    for (groups, is_found) in [("--clear-groups", true), ("--groups=33", false)] {
+    for (groups, of_unit, is_found) in [
+        ("--clear-groups", "*caddy.service*", true),
+        ("--groups=33", "*caddy.service*", false),
+        ("--clear-groups", "no", false),
+    ] {
         let script = format!(
             "mount -t tmpfs none /run; mkdir /run/comedor; touch /run/comedor/comedor.sock; \
-             mount --bind {path} /run/comedor/comedor.sock; {}",
-            start(folder.path(), "caddy", 65534, groups)
+             mount --bind {path} /run/comedor/comedor.sock; \
+             setpriv --reuid=65534 --regid=65534 {groups} {server} 60 & \
+             until grep -q caddy /proc/$!/comm; do :; done; \
+             printf '#!/bin/sh\ncase $* in {of_unit}) echo '$!'; esac' > {systemctl}; \
+             chmod 755 {systemctl}; mount --bind {systemctl} /usr/bin/systemctl"
         );
         let findings = check_with(&school, &[], &[], &script);
         assert_eq!(format!("{findings:?}").contains(text), is_found, "{findings:#?}");
+        if is_found {
+            let finding = found(&findings, "error", "/run/comedor/comedor.sock", text);
+            let command = "sudo usermod -aG web caddy && sudo systemctl restart caddy";
+            assert_eq!(finding["fix"], command);
+        }
+    }
+    process.stop();
+}
+
+#[test]
+fn a_process_behind_the_socket_looks_itself_for_root() {
+    let (school, socket) = (School::new(), Held::new());
+    let parent = school.data().parent().unwrap().to_owned();
+    fs::set_permissions(&parent, fs::Permissions::from_mode(0o755)).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let program =
+        program_in(folder.path(), &format!("COMEDOR_DATA_DIR={}\n", school.data().display()));
+    let words = [AS_NOBODY, &[program.to_str().unwrap()]].concat();
+    let mut command = Command::new(words[0]);
+    command.args(&words[1..]).env_clear().env("COMEDOR_SESSION_DIR", "/nowhere");
+    let process = socket.spawn(command);
+    let path = socket.path.to_str().unwrap();
+    let look = |wrapper| check(&school, wrapper, &["--socket", path], "").1;
+    // Its user, its environment.
+    let findings = look(&[]);
+    found(&findings, "ok", path, "a FastCGI process answers");
+    found(&findings, "ok", "user", "nobody");
+    found(&findings, "ok", "settings", "COMEDOR_SESSION_DIR=/nowhere (the environment)");
+    found(&findings, "error", "/nowhere", "COMEDOR_SESSION_DIR must name the session folder");
+    found(&findings, "error", "/Aularios", "nobody cannot write here");
+    assert!(!format!("{findings:?}").contains("was replaced"), "{findings:#?}");
+    // As after an upgrade.
+    fs::remove_file(&program).unwrap();
+    found(&look(&[]), "warning", "program", "the program of this process was replaced or removed");
+
+    // Another user gets what every unknown role gets.
+    let ask = |role: u8, wrapper: &[&str]| {
+        let code = "import socket, sys; s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); \
+                    s.send(bytes([1, 1, 0, 1, 0, 8, 0, 0, 0xc0, int(sys.argv[2]), 0, 0, 0, 0, 0, 0])); \
+                    s.shutdown(1); sys.stdout.buffer.write(b''.join(iter(lambda: s.recv(4096), b'')))";
+        let role = role.to_string();
+        let words = [wrapper, &["/usr/bin/python3", "-c", code, path, &role]].concat();
+        output(Command::new(words[0]).args(&words[1..]), "python3")
+    };
+    fs::set_permissions(socket.path.parent().unwrap(), fs::Permissions::from_mode(0o755)).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o666)).unwrap();
+    let unknown = ask(0xee, &[]);
+    assert_eq!(unknown, [1, 3, 0, 1, 0, 8, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0]);
+    assert_eq!(ask(0xed, AS_NOBODY), unknown);
+    assert!(ask(0xed, &[]).len() > 1000);
+    fs::set_permissions(path, fs::Permissions::from_mode(0o660)).unwrap();
+    chown(path, Some(65534), Some(65534)).unwrap();
+    found(&look(AS_NOBODY), "ok", path, "a FastCGI process answers");
+    process.stop();
+}
+
+/// Another program may listen on the socket, or one that was taken over.
+#[test]
+fn an_answer_from_the_socket_is_data() {
+    let school = School::new();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("socket");
+    let answer = |listener: &UnixListener, records: &[u8]| {
+        let (mut client, _) = listener.accept().unwrap();
+        client.read_exact(&mut [0; 16]).unwrap();
+        // The check may have closed it.
+        _ = client.write_all(records);
+    };
+    let finding = |fix: &str| {
+        json!({"level": "error", "about": "x\u{1b}[2J", "text": "two\nlines", "fix": fix})
+            .to_string()
+    };
+    let document = |version: &str, findings: &str| {
+        let document = format!(r#"{{"version":"{version}","findings":[{findings}]}}"#);
+        [stream(STDOUT, document.as_bytes()), record(END, &[0; 8])].concat()
+    };
+    let current = env!("CARGO_PKG_VERSION");
+    for (records, level, about, text) in [
+        (document(current, &finding("rm -r /DATA")), "error", "x\\u{1b}[2J", "two\\nlines"),
+        (document("9.9", ""), "error", "/socket", "another version answers (this is version "),
+        (document(current, "{}"), "error", "/socket", "a finding is incomplete"),
+        (document(current, "["), "error", "/socket", "restart it"),
+        (record(END, &[0, 0, 0, 0, 3, 0, 0, 0]), "error", "/socket", "restart it"),
+        (b"HTTP/1.1 200 OK".to_vec(), "error", "/socket", "the answer is not FastCGI"),
+        (Vec::new(), "error", "/socket", "no FastCGI process answers"),
+        (vec![b'x'; 100], "error", "/socket", "the answer is not FastCGI"),
+        (
+            record(STDOUT, &[b'['; 60_000]).repeat(400),
+            "error",
+            "/socket",
+            "no FastCGI process answers",
+        ),
+    ] {
+        _ = fs::remove_file(&path);
+        let listener = UnixListener::bind(&path).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o660)).unwrap();
+        let server = thread::spawn(move || answer(&listener, &records));
+        let (_, findings) = check(&school, &[], &["--socket", path.to_str().unwrap()], "");
+        assert_eq!(found(&findings, level, about, text)["fix"], Value::Null);
+        server.join().unwrap();
+    }
+}
+
+/// This is how a process looks that has stopped accepting.
+#[test]
+fn full_queue_of_the_socket_is_an_error() {
+    let school = School::new();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("socket");
+    let listener = UnixListener::bind(&path).unwrap();
+    rustix::net::listen(&listener, 0).unwrap();
+    let _waiting = UnixStream::connect(&path).unwrap();
+    let (_, findings) = check(&school, &[], &["--socket", path.to_str().unwrap()], "");
+    found(
+        &findings,
+        "error",
+        "/socket",
+        "no FastCGI process answers (its queue of connections is full)",
+    );
+}
+
+#[test]
+fn the_container_image_says_who_can_connect() {
+    let (school, socket) = (School::new(), Held::new());
+    let process = socket.serve(&school);
+    let path = socket.path.to_str().unwrap();
+    let in_container =
+        ["unshare", "-m", "sh", "-c", "mount -t tmpfs none /usr/bin; exec \"$@\"", "sh"];
+    school.write(TYPES, "{");
+    for (mode, who) in [
+        (0o660, "the user daemon and the group www-data"),
+        (0o600, "the user daemon"),
+        (0o060, "the group www-data"),
+        (0o000, "only root"),
+    ] {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        chown(path, Some(1), Some(33)).unwrap();
+        let (_, findings) = check(&school, &in_container, &["--socket", path], "");
+        let text = format!("{who} can connect, no other: the web server must run as one of them");
+        found(&findings, "hint", path, &text);
+        let finding = found(&findings, "error", TYPES, "as the user 0 in PHP's container:");
+        assert!(finding["fix"].as_str().unwrap().starts_with("mv -T "), "{finding}");
     }
     process.stop();
 }
@@ -316,7 +384,7 @@ fn fastcgi_socket_is_checked_for_its_mode_and_an_answer() {
     found(&answered, "ok", &path, "the user root and the group root can connect");
     found(&answered, "ok", &path, "a FastCGI process answers");
     mode(0o666);
-    fix(found(&findings(), "error", &path, "every user of this machine can connect"));
+    fix(&[], found(&findings(), "error", &path, "every user of this machine can connect"));
     found(&findings(), "ok", &path, "can connect");
     process.stop();
     drop(socket);

@@ -44,7 +44,7 @@ fn assert_outcome(name: &str, input: &[u8], expected: (Vec<Request>, Vec<u8>, bo
 
 fn request(id: u16, body: &[u8]) -> Request {
     let params = Params::parse(PAIR.to_vec()).ok_or(Refusal::ParamsMalformed);
-    Request { id, keep: true, params, body: body.to_vec(), is_whole: true }
+    Request { id, keep: true, params, body: body.to_vec(), is_whole: true, is_check: false }
 }
 
 #[test]
