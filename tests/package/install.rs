@@ -139,7 +139,7 @@ fn the_script_names_the_files_below_destdir_and_the_next_step() {
         let path = root.path(path).display().to_string();
         assert!(text.contains(&path), "{path} in {text}");
     }
-    assert!(text.contains("sudo -u www-data /opt/x/bin/comedor check"), "{text}");
+    assert!(text.contains("sudo /opt/x/bin/comedor check"), "{text}");
     assert!(text.contains("lighty-enable-mod comedor"), "{text}");
 }
 
