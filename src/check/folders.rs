@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::file_system::{self, Content};
-use super::reach::{enter, entries};
+use super::reach::{check_mount, enter, entries};
 use super::redis;
 use super::report::{Level, Report};
 use super::session;
@@ -29,6 +29,7 @@ pub fn check_sessions(config: &Config, settings: &Settings, user: &User, report:
         return obstacle.report("the session folder", SESSION_DIR.name, user, report);
     }
     file_system::check(folder, Content::Sessions, report);
+    check_mount(folder, report);
     session::check_service(config, files, report);
     if folder.starts_with("/tmp") || folder.starts_with("/var/tmp") {
         report.add(
@@ -45,6 +46,7 @@ pub fn check_data(config: &Config, user: &User, report: &mut Report) -> bool {
     let centros = layout::centres(&config.data_dir);
     let Err(obstacle) = enter(&centros) else {
         file_system::check(&centros, Content::Data, report);
+        check_mount(&config.data_dir, report);
         without_capabilities(&centros, user, report);
         find_databases(&config.data_dir, report);
         return true;

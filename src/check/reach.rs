@@ -2,12 +2,15 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
 use rustix::fs::{Access, access};
+use rustix::io::Errno;
+use rustix::process::geteuid;
 
 use super::report::{Level, Report};
 use super::user::User;
@@ -27,7 +30,14 @@ impl Obstacle<'_> {
     /// Reports that `what`, the folder of `setting`, cannot be reached. A folder outside of the
     /// data may be closed on purpose, so no command is suggested.
     pub fn report(&self, what: &str, setting: &str, user: &User, report: &mut Report) {
+        let mode = fs::metadata(self.path).map(|folder| folder.mode() & 0o777);
         let text = match self.error.kind() {
+            // systemd.exec(5): ProtectHome= shows another folder instead.
+            ErrorKind::PermissionDenied if mode.is_ok_and(|mode| mode == 0) => format!(
+                "is closed to {}; if systemd hides it, the service needs ProtectHome=no to reach {what} \
+                 ({setting}; docs/install-special.md#the-socket)",
+                user.name
+            ),
             ErrorKind::PermissionDenied => format!(
                 "{} needs execute permission for this folder to reach {what} ({setting}); if the \
                  folder must stay closed, move {what}",
@@ -67,9 +77,25 @@ pub fn limited<T: Send + 'static>(
     receiver.recv_timeout(TIMEOUT).unwrap_or_else(no_answer)
 }
 
+/// Reports that this process cannot write to `folder` because its mount is read-only.
+pub fn check_mount(folder: &Path, report: &mut Report) {
+    if access(folder, Access::WRITE_OK) == Err(Errno::ROFS) {
+        let path = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
+        let text = format!(
+            "is read-only for this process, so requests fail; if systemd makes it so, the service needs \
+             ReadWritePaths={} (docs/install-special.md#the-socket)",
+            path.display()
+        );
+        report.add(Level::Error, folder.display(), text);
+    }
+}
+
 /// Creates a file and removes it. It is named like a temporary file, so that a later check reports it if
-/// this check is killed.
+/// this check is killed. Root only asks: a link in the data may lead anywhere.
 pub fn try_to_write(folder: &Path) -> io::Result<()> {
+    if geteuid().is_root() {
+        return Ok(access(folder, Access::WRITE_OK)?);
+    }
     let path = layout::temporary(&folder.join(format!("comedor.check.{}", std::process::id())));
     let mut file = OpenOptions::new().write(true).create_new(true).open(&path)?;
     let written = file.write_all(b"comedor check\n").and_then(|()| file.sync_all());

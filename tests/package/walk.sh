@@ -207,7 +207,7 @@ mv '/tmp/blocks/2. Settings.1' /etc/comedor/comedor.conf
 inline "sudo sed -i 's#\B/api/comedor#/aulas/api/comedor#g' /etc/apache2/conf-available/comedor.conf"
 # The other application of this machine has been used, and PHP's zone is another.
 rm /var/lib/php/sessions/*
-echo 'date.timezone = Europe/Madrid' | tee /etc/php/*/*/conf.d/99-zone.ini
+for folder in /etc/php/*/*/conf.d; do echo 'date.timezone = Europe/Madrid' > "$folder/99-zone.ini"; done
 again '3. Check.1'
 again '4. Enable.1'
 inline 'sudo comedor check'

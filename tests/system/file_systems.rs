@@ -74,6 +74,23 @@ fn file_system_is_named_as_findmnt_names_it() {
     assert_eq!(findings.iter().filter(is_named).count(), 2, "data and sessions: {findings:?}");
 }
 
+/// As systemd's ProtectSystem=strict does.
+#[test]
+fn folders_that_are_read_only_for_the_process_are_errors() {
+    let school = School::new();
+    let only =
+        |folder| format!("mount --bind {folder} {folder} && mount -o remount,bind,ro {folder}");
+    let mount = format!("{} && {}", only("$DATA"), only("$SESSIONS"));
+    let (status, findings) = check_on(&school, &mount);
+    assert_eq!(status, 2);
+    for folder in [school.data(), school.sessions()] {
+        let path = fs::canonicalize(&folder).unwrap();
+        let text = format!("the service needs ReadWritePaths={} (", path.display());
+        found(&findings, "error", folder.to_str().unwrap(), &text);
+    }
+    found(&findings, "error", "/Aularios", "root cannot write here (Read-only file system");
+}
+
 #[test]
 fn hidden_mount_is_not_taken_for_the_one_in_use() {
     let school = School::new();
