@@ -39,9 +39,7 @@ use caller::Caller;
 use cgi::{Cors, Output, Request, Response, Variables, body, input, origin};
 use config::Config;
 use error::Error;
-pub use ffi::{
-    Allocator, Strings, block_stop_signals, is_set_user_id, raise_open_files, start,
-};
+pub use ffi::{Allocator, Strings, block_stop_signals, is_set_user_id, raise_open_files, start};
 use store::Aulario;
 
 /// For the differential tests, which compare these with PHP.
