@@ -73,8 +73,8 @@ impl Snapshot {
         is_at(path, self.id())
     }
 
-    /// Whether content, owner, group, mode and access control list are unchanged. A rename alters the
-    /// time of change, which tells.
+    /// Whether content, owner, group, mode and access control list are unchanged, the list by the time of
+    /// change. An exchange of names alters that time too.
     pub fn is_untouched(&self) -> io::Result<bool> {
         let attributes = |m: &Metadata| (m.uid(), m.gid(), m.mode(), m.ctime(), m.ctime_nsec());
         let now = self.file.metadata()?;
