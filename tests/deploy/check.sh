@@ -7,7 +7,7 @@ enabled() {
     script_answers
     enable_by_hand "$@"
     comedor_answers
-    sudo -u "$user" comedor check | expect 'no problems found'
+    check_is_clean
 }
 
 lay_out

@@ -6,6 +6,8 @@ trap 'echo "failed: ${BASH_SOURCE[0]}: $LINENO: $BASH_COMMAND" >&2' ERR
 php_version=$(basename /etc/php/*)
 fpm=php$php_version-fpm
 date=2026-11-20
+# The path at which comedor is enabled by hand
+path=/entreaulas/api/comedor.php
 
 rm -f /usr/sbin/policy-rc.d
 # Services start more often here than systemd accepts from an administrator.
@@ -14,6 +16,7 @@ printf '[Unit]\nStartLimitIntervalSec=0\n' > /run/systemd/system/service.d/often
 systemctl daemon-reload
 useradd --system --no-create-home maestra
 echo '127.0.0.1 school.example other.example' >> /etc/hosts
+openssl req -x509 -newkey rsa:2048 -nodes -subj /CN=school.example -keyout /etc/ssl/school.pem -out /etc/ssl/school.pem 2> /dev/null
 for folder in apache2 nginx php; do cp -a "/etc/$folder" "/tmp/clean-$folder"; done
 
 # lay_out [NAME=VALUE]...: a server with the PHP application, without comedor.
@@ -28,13 +31,13 @@ lay_out() {
     data=/DATA/entreaulas data_at=
     # The folder of the sessions: set by a line of php.ini, of the pool or of the application's code
     sessions=/var/lib/php/sessions ini='' pool='' code=''
-    # Lines of the web server's configuration outside of the site
-    server=
+    # Lines of Apache's configuration before the site; whether it sends http to https
+    server='' tls=''
     [ $# -eq 0 ] || declare -g "$@"
     echo "== a server with ${*:-mod_php}"
     clear_server
     lay_out_application
-    [ -z "$ini" ] || tee /etc/php/*/{apache2,fpm}/conf.d/99-school.ini <<< "$ini" > /dev/null
+    [ -z "$ini" ] || tee /etc/php/$php_version/{apache2,fpm}/conf.d/99-school.ini <<< "$ini" > /dev/null
     if [ $php = pool ]; then
         cat > "/etc/php/$php_version/fpm/pool.d/school.conf" << POOL
 [school]
@@ -55,6 +58,7 @@ POOL
 
 # Everything that a deployment before has left.
 clear_server() {
+    local folder
     systemctl stop apache2 nginx "$fpm"
     [ ! -e /etc/comedor ] || { systemctl disable --now comedor.socket comedor.service && dpkg --purge comedor; } &> /dev/null
     rm -rf /etc/systemd/system/comedor.* /run/systemd/system/comedor.* /var/www/html/entreaulas /srv/{aulas,sessions}
@@ -84,10 +88,20 @@ lay_out_application() {
 }
 
 lay_out_apache() {
+    local port=80
+    if [ -n "$tls" ]; then
+        port=443
+        server+='<VirtualHost *:80>
+    ServerName school.example
+    Redirect permanent / https://school.example/
+</VirtualHost>'
+        a2enmod -q ssl
+    fi
     cat > /etc/apache2/sites-available/000-default.conf << SITE
 $server
-<VirtualHost *:80>
+<VirtualHost *:$port>
     ServerName school.example
+    $([ -z "$tls" ] || printf '%s\n' 'SSLEngine on' 'SSLCertificateFile /etc/ssl/school.pem')
     DocumentRoot /var/www/html
     $([[ $application == /var/www/html/* ]] || printf '%s\n' "Alias /entreaulas $application" \
         "<Directory $application>" 'Require all granted' '</Directory>')
@@ -119,7 +133,7 @@ SITE
 }
 
 # ask PAGE [OPTION]...: a request to the application, by curl, with the cookies of the login
-ask() { curl -sS -b /tmp/cookies -c /tmp/cookies "http://school.example/entreaulas/$1" "${@:2}"; }
+ask() { curl -sSk -b /tmp/cookies -c /tmp/cookies "http${tls:+s}://school.example/entreaulas/$1" "${@:2}"; }
 # api ACTION [OPTION]...
 api() { ask "api/comedor.php?action=$1&aulario=aula1&date=$date&menu=basal" "${@:2}"; }
 log_in() {
@@ -134,6 +148,15 @@ expect() {
 }
 
 install_package() { dpkg -i "$PACKAGE" > /dev/null; }
+# /tmp/next.deb: a newer version of the package
+next_version() {
+    dpkg-deb -R "$PACKAGE" /tmp/next
+    sed -i 's/^Version: .*/&.1/' /tmp/next/DEBIAN/control
+    dpkg-deb --root-owner-group -b /tmp/next /tmp/next.deb > /dev/null
+}
+check_is_clean() {
+    comedor check > /tmp/findings || { cat /tmp/findings && return 1; }
+}
 # As `systemctl edit comedor.service` does.
 drop_in() {
     mkdir -p /etc/systemd/system/comedor.service.d
@@ -142,22 +165,22 @@ drop_in() {
 }
 # enable_by_hand cgi|fastcgi [SETTING]...: as the guides say.
 enable_by_hand() {
-    local path='s#/api/comedor#/entreaulas/api/comedor#g' examples=/usr/share/doc/comedor/examples
+    local change="s#/api/comedor.php#$path#g" examples=/usr/share/doc/comedor/examples
     printf '%s\n' COMEDOR_SERVICE=entreaulas "${@:2}" > /etc/comedor/comedor.conf
     [ "$1" = cgi ] || systemctl enable -q --now comedor.socket
     case $web-$1 in
     apache-cgi)
-        sed -i "$path" /etc/apache2/conf-available/comedor.conf
+        sed -i "$change" /etc/apache2/conf-available/comedor.conf
         a2enmod -q cgi
         a2enconf -q comedor
         ;;
     apache-fastcgi)
-        sed "$path" $examples/apache-fastcgi.conf.example > /etc/apache2/conf-available/comedor-fastcgi.conf
+        sed "$change" $examples/apache-fastcgi.conf.example > /etc/apache2/conf-available/comedor-fastcgi.conf
         a2enmod -q proxy_fcgi
         a2enconf -q comedor-fastcgi
         ;;
     nginx-fastcgi)
-        sed "$path" $examples/nginx.conf.example > /etc/nginx/snippets/comedor.conf
+        sed "$change" $examples/nginx.conf.example > /etc/nginx/snippets/comedor.conf
         sed -i 's#server_name .*#&\n    include snippets/comedor.conf;#' /etc/nginx/sites-available/default
         ;;
     esac > /dev/null

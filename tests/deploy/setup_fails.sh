@@ -1,0 +1,146 @@
+# Set-ups that fail, are refused or are interrupted: the script answers, and nothing remains.
+. tests/deploy/server.sh
+
+# Every file in /etc, with its content.
+state() {
+    find /etc ! -type d -printf '%p %y %#m %u:%g %l\n' | sort
+    find /etc -type f -exec sha256sum {} + | sort -k 2
+}
+unchanged() { diff /tmp/before <(state); }
+# set_up STATUS TEXT [OPTION]...: `comedor setup` ends with this status and says this.
+set_up() {
+    local status=0
+    comedor setup "${@:3}" < /dev/null &> /tmp/output || status=$?
+    [ "$status" = "$1" ] || { echo "status $status instead of $1" && cat /tmp/output && return 1; }
+    expect "$2" < /tmp/output
+}
+# refuses TEXT [OPTION]...: the set-up fails with this text, has changed nothing, and the script answers.
+refuses() {
+    set_up 1 "$@"
+    unchanged
+    log_in
+    script_answers
+}
+installed() {
+    lay_out "$@"
+    install_package
+    state > /tmp/before
+}
+# A drop-in of the web server's unit.
+apache_unit() {
+    mkdir -p /run/systemd/system/apache2.service.d
+    printf '%s\n' '[Service]' "$@" > /run/systemd/system/apache2.service.d/test.conf
+    systemctl daemon-reload
+}
+link=/etc/apache2/conf-enabled/comedor-setup.conf
+
+installed
+refuses 'terminal'
+set_up 0 /entreaulas/api/comedor.php --dry-run
+unchanged
+set_up 0 '' --undo
+unchanged
+set_up 2 'usage' --undo --cgi
+sudo -u www-data comedor setup --yes &> /tmp/output && exit 1
+expect root < /tmp/output
+unchanged
+
+# The wrong application.
+script=/var/www/html/entreaulas/api/comedor.php
+cp $script /tmp/script
+sed -i 's#/Centros/#/centros/#' $script
+refuses 'Centros' --yes
+cp /tmp/script $script
+# shellcheck disable=SC2016  # PHP's variable
+echo '$db = new PDO("sqlite:/DATA/entreaulas/menus.sqlite");' >> $script
+refuses 'database' --yes
+cp /tmp/script $script
+rm $script
+set_up 1 'api/comedor.php' --yes
+unchanged
+
+# Two scripts: it has to be told which.
+installed
+cp -r /var/www/html/entreaulas /var/www/html/copia
+refuses '/copia/api/comedor.php' --yes
+set_up 0 '' --yes --path /entreaulas/api/comedor.php
+comedor_answers
+set_up 0 '' --undo
+unchanged
+rm -r /var/www/html/copia
+
+# Names that Apache would read as more than a name.
+evil=$'/var/www/html/x">\nLoadModule evil evil.so\n#'
+mv /var/www/html/entreaulas "$evil"
+set_up 1 '' --yes
+unchanged
+mv "$evil" /var/www/html/entreaulas
+
+# A script of another site at the same path.
+installed server='<VirtualHost *:80>
+    ServerName other.example
+    DocumentRoot /var/www/other
+</VirtualHost>'
+mkdir -p /var/www/other
+cp -r /var/www/html/entreaulas /var/www/other/
+refuses 'other.example' --yes --path /entreaulas/api/comedor.php
+rm -r /var/www/other
+
+# A configuration that was broken before.
+installed
+echo NoSuchDirective > /etc/apache2/conf-enabled/broken.conf
+state > /tmp/before
+refuses 'NoSuchDirective' --yes
+rm /etc/apache2/conf-enabled/broken.conf
+
+# A web server that does not start or reload with comedor.
+state > /tmp/before
+apache_unit "ExecStartPre=/bin/sh -c '! [ -e $link ]'" "ExecReload=" "ExecReload=/bin/sh -c '! [ -e $link ]'" \
+    'ExecReload=/usr/sbin/apachectl graceful'
+set_up 1 '' --yes
+[ ! -e $link ]
+log_in
+script_answers
+
+# A signal in the middle.
+installed
+apache_unit "ExecStartPre=/bin/sh -c 'kill -INT \$(cat /run/setup.pid)'"
+bash -c 'echo $$ > /run/setup.pid; exec comedor setup --yes'
+comedor_answers
+set_up 0 '' --yes
+rm -r /run/systemd/system/apache2.service.d
+systemctl daemon-reload
+# Removal of the package undoes it too.
+dpkg --remove comedor
+log_in
+script_answers
+dpkg --purge comedor
+left=$(find /etc -name '*comedor*')
+[ -z "$left" ] || { echo "left: $left" && exit 1; }
+
+# A full disk.
+for folder in /etc/comedor /etc/apache2/conf-available; do
+    installed
+    cp -a $folder /tmp/folder
+    mount -t tmpfs -o size=256k none $folder
+    cp -a /tmp/folder/. $folder
+    cat /dev/zero > $folder/full 2> /dev/null || true
+    state > /tmp/before
+    refuses 'No space left' --yes
+    umount $folder
+    rm -r /tmp/folder
+done
+
+# A kill at each step.
+calls=rename,renameat,renameat2,symlink,symlinkat,link,linkat,unlink,unlinkat,mkdir,mkdirat,fork,vfork,clone,clone3
+installed
+step=0 status=137
+while [ $status = 137 ]; do
+    step=$((step + 1)) status=0
+    strace -o /dev/null -e trace=$calls -e inject=$calls:signal=KILL:when=$step comedor setup --yes &> /tmp/output ||
+        status=$?
+    comedor setup --undo
+    log_in
+    script_answers
+done
+echo "killed $((step - 1)) times"
