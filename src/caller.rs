@@ -91,7 +91,18 @@ pub fn services(session: &Session) -> Vec<String> {
     names.filter(|name| Id::parse(name).is_ok()).collect()
 }
 
+/// The centre in the session's data of the service, if its name cannot be used.
+pub fn unusable_centre(session: &Session, config: &Config) -> Option<String> {
+    let data = session.get("auth_data").and_then(PhpValue::as_array)?;
+    let name = name_of_centre(data.get(config.service.as_str())?)?;
+    (!name.is_empty() && Id::parse(&name).is_err()).then_some(name)
+}
+
 /// The centre in the session's data of a service.
 fn centro_of(unit: PhpValue) -> Option<Id> {
-    Id::parse(&unit.as_array()?.get("centro")?.to_text(MAX_ID)?).ok()
+    Id::parse(&name_of_centre(unit)?).ok()
+}
+
+fn name_of_centre(unit: PhpValue) -> Option<String> {
+    unit.as_array()?.get("centro")?.to_text(MAX_ID)
 }

@@ -9,6 +9,7 @@ use super::report::{Level, Report};
 use super::settings::shown;
 use crate::caller::{self, Caller};
 use crate::config::{Config, SESSION_DIR, SESSION_FORMAT, SESSION_MAX_AGE, Settings};
+use crate::model::Id;
 use crate::session::{self, Effect, Session, SessionFolder, SessionId, session_id};
 use crate::shared_file;
 use crate::store::layout;
@@ -40,7 +41,15 @@ pub fn check(line: &str, config: &Config, settings: &Settings, report: &mut Repo
         return add(Level::Error, text);
     }
     let Ok(caller) = Caller::identify(&session, config) else {
-        let text = no_centre("the session has no", config, &caller::services(&session));
+        let text = match caller::unusable_centre(&session, config) {
+            Some(name) => {
+                format!(
+                    "the session's centre {name:?} is not a valid id: it must be {}",
+                    Id::EXPECTED
+                )
+            }
+            None => no_centre("the session has no", config, &caller::services(&session)),
+        };
         return add(Level::Error, &text);
     };
     add(Level::Ok, &format!("the session exists; the browser must send it in the cookie {name}"));

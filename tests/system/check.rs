@@ -461,6 +461,7 @@ fn check_of_a_session_shows_only_centre_aularios_and_permissions() {
     }
     assert_eq!(fs::metadata(&path).unwrap().modified().unwrap(), before, "not kept alive");
     school.log_in("elsewhere", session_of("centro9", TEACHER));
+    school.log_in("named", session_of("Colegio San José", TEACHER));
     school.log_in("garbage", "x");
     school.log_in("out", "auth_ok|b:0;");
     let unit = "a:1:{s:6:\"centro\";s:1:\"c\";}";
@@ -468,6 +469,11 @@ fn check_of_a_session_shows_only_centre_aularios_and_permissions() {
     school.log_in("none", "auth_ok|b:1;auth_data|a:1:{s:1:\"x\";a:0:{}}");
     for (wrapper, input, text) in [
         (&[][..], "elsewhere", "Centros/centro9 for the centre"),
+        (
+            &[],
+            "named",
+            "the session's centre \"Colegio San José\" is not a valid id: it must be 1 to 64",
+        ),
         (&[], "no", "unknown session"),
         (&[], "../x", "expected the value of the cookie PHPSESSID"),
         (&[], "", "expected the value of the cookie PHPSESSID"),
