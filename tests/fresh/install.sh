@@ -15,9 +15,10 @@ as=(runuser -u teacher -- env --chdir=$downloads HOME=/home/teacher)
 application '' service
 answers /api/comedor.php 'OLD PHP SCRIPT'
 log_in ''
-for block in /tmp/blocks/Install.*; do run "${block##*/}"; done
+run 'Install.1'
+run_and_agree 'Install.2'
 answers /api/comedor.php '"success":true'
-inline 'sudo a2disconf comedor'
+run 'Undo.1'
 for block in /tmp/blocks/'Apache with FastCGI'.*; do run "${block##*/}"; done
 answers /api/comedor.php '"success":true'
 curl -sf -b "PHPSESSID=$id" 'http://localhost/api/comedor.php?action=save_menu&aulario=aula1' \

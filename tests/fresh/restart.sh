@@ -14,5 +14,5 @@ inline 'sudo journalctl -u comedor' | grep Started
 inline 'sudo systemctl disable --now comedor.socket comedor.service'
 inline 'sudo a2disconf --purge comedor-fastcgi && sudo systemctl restart apache2'
 inline 'sudo rm /etc/apache2/conf-available/comedor-fastcgi.conf'
-run 'Undo.2'
+run 'Undo.3'
 answers /api/comedor.php 'OLD PHP SCRIPT'

@@ -25,6 +25,12 @@ inline() {
     echo "== $1"
     "${as[@]}" bash -euo pipefail -c "${1//\\|/|}"
 }
+# The same at a terminal, where the question is answered with y.
+run_and_agree() {
+    echo "== $1"
+    script --quiet --return --command "bash -euo pipefail '/tmp/blocks/$1'" /dev/null <<< y
+    mv "/tmp/blocks/$1" /tmp/done/
+}
 # gives PATH TEXT: the answer must contain the text.
 gives() {
     answer=$(curl -s -b "PHPSESSID=${id:-}" "http://localhost$1?action=get_menu_types&aulario=aula1")

@@ -48,24 +48,25 @@ application '' service
 everything > /tmp/before
 systemctl start apache2
 log_in ''
-run 'What you need to know.1' | grep '^service:docente'
-{ inline "sudo find / -type d -name Centros -not -path '/proc/*'" || true; } | grep /DATA/service/Centros
-inline "ps -eo user,comm \\| grep -E 'apache2\\|caddy\\|lighttpd\\|nginx\\|php-fpm'" | grep www-data
-{ inline "sudo find / -path '*/api/comedor.php' -not -path '/proc/*'" || true; } | grep /var/www/html/api/comedor.php
+{ run 'By hand.1' || mv '/tmp/blocks/By hand.1' /tmp/done/; } > /tmp/found
+grep /DATA/service/Centros /tmp/found
+grep /var/www/html/api/comedor.php /tmp/found
 inline 'grep -r ProxyPassMatch /etc/apache2/sites-enabled/ /etc/apache2/conf-enabled/' && exit 1
 
 answers /api/comedor.php 'OLD PHP SCRIPT'
 with_downloads run '1. Install.1'
 [ "$(systemctl is-enabled comedor.socket)" = disabled ]
 answers /api/comedor.php 'OLD PHP SCRIPT'
-run '3. Check.1'
-run '3. Check.2' <<< "$id"
-run '4. Enable.1'
-inline 'sudo comedor check'
-run '5. Try.1'
+run_and_agree '2. Set up.1'
+answers /api/comedor.php '"success":true'
+run '3. Try.1'
+run 'Check.1'
+run 'Undo.1'
+answers /api/comedor.php 'OLD PHP SCRIPT'
+run 'Check.2' <<< "$id"
+run 'By hand.2'
 run 'Start here.1'
 run '500 with an HTML page.1'
-inline 'apache2ctl -t -D DUMP_INCLUDES' | grep conf-enabled/comedor.conf
 inline 'sudo tail /var/log/apache2/error.log'
 answers /api/comedor.php '"success":true'
 
@@ -103,7 +104,7 @@ wait $!
 inline 'sudo a2disconf --purge comedor-fastcgi && sudo systemctl restart apache2'
 inline 'sudo rm /etc/apache2/conf-available/comedor-fastcgi.conf'
 answers /api/comedor.php 'OLD PHP SCRIPT'
-again '4. Enable.1'
+again 'By hand.2'
 answers /api/comedor.php '"success":true'
 
 day=/DATA/service/Centros/colegio/Aularios/aula1/Comedor/2026-11/20/_datos.json
@@ -183,34 +184,32 @@ systemctl stop nginx
 inline 'sudo rm /etc/lighttpd/conf-available/90-comedor.conf'
 
 systemctl start apache2
-run 'Undo.1'
+run 'Undo.2'
 answers /api/comedor.php 'OLD PHP SCRIPT'
 use_fastcgi
-run 'Undo.2' <<< y
+run 'Undo.3' <<< y
 [ "$(systemctl is-active comedor.socket comedor.service | sort -u)" = inactive ]
-run 'Undo.3'
+run 'Undo.4'
 rm /var/backups/comedor-*
 nothing_remains
 
 with_downloads run 'Without the package.1'
 run 'Without the package.2'
-again '4. Enable.1'
+again 'By hand.2'
 answers /api/comedor.php '"success":true'
-again 'Undo.1'
+again 'Undo.2'
 with_downloads run 'Without the package.4'
 find /DATA -name .comedor.lock -delete
 nothing_remains
 
 application /aulas aulas
+rm /var/lib/php/sessions/sess_*
+for folder in /etc/php/*/apache2/conf.d; do echo 'date.timezone = Europe/Madrid' > "$folder/99-zone.ini"; done
 with_downloads again '1. Install.1'
-mv '/tmp/blocks/2. Settings.1' /etc/comedor/comedor.conf
+mv '/tmp/blocks/Settings.1' /etc/comedor/comedor.conf
 inline "sudo sed -i 's#\B/api/comedor#/aulas/api/comedor#g' /etc/apache2/conf-available/comedor.conf"
-# The other application of this machine has been used, and PHP's zone is another.
-rm /var/lib/php/sessions/*
-for folder in /etc/php/*/*/conf.d; do echo 'date.timezone = Europe/Madrid' > "$folder/99-zone.ini"; done
-again '3. Check.1'
-again '4. Enable.1'
-inline 'sudo comedor check'
+again 'Check.1'
+again 'By hand.2'
 log_in /aulas
 answers /aulas/api/comedor.php '"success":true'
 answers /api/comedor.php 'OLD PHP SCRIPT'

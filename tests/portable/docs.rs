@@ -11,7 +11,7 @@ use crate::support::*;
 /// Every Markdown file of the repository, by its path in it.
 fn documents() -> BTreeMap<PathBuf, String> {
     let mut documents = BTreeMap::new();
-    for folder in ["", "docs", "benches", "tests"] {
+    for folder in ["", "docs", "docs/es", "benches", "tests"] {
         for entry in fs::read_dir(Path::new(REPOSITORY).join(folder)).unwrap() {
             let path = entry.unwrap().path();
             if path.extension().is_some_and(|extension| extension == "md") {
@@ -61,12 +61,13 @@ fn every_relative_link_and_anchor_of_the_documentation_resolves() {
         for link in links(text).iter().filter(is_file) {
             let (file, anchor) = link.split_once('#').unwrap_or((link, ""));
             let folder = path.parent().unwrap();
-            let parts: Vec<&str> = file.split('/').collect();
-            let target = match (file, parts.as_slice()) {
-                ("", _) => path.clone(),
-                (_, ["..", rest @ ..]) => rest.iter().collect(),
-                _ => folder.join(file),
-            };
+            let mut target = if file.is_empty() { path.clone() } else { folder.to_owned() };
+            for part in file.split('/').filter(|part| !part.is_empty()) {
+                match part {
+                    ".." => assert!(target.pop(), "{}: {link}", path.display()),
+                    part => target.push(part),
+                }
+            }
             let exists = Path::new(REPOSITORY).join(&target).exists();
             assert!(exists, "{}: the file of {link}", path.display());
             if !anchor.is_empty() {
@@ -95,6 +96,47 @@ fn commands_of_both_readmes_are_those_of_the_installation_guide() {
             assert!(!is_installing || install.any(|line| line == command), "{readme}: {command}");
         }
     }
+}
+
+#[test]
+fn commands_and_names_in_spanish_documents_are_those_of_the_program_and_of_english_ones() {
+    let (spanish, english): (Vec<_>, Vec<_>) = documents()
+        .into_iter()
+        .partition(|(path, _)| path.starts_with("docs/es") || path.ends_with("README.es.md"));
+    let mut english: String = english.into_iter().map(|(_, text)| text).collect();
+    for folder in ["src/check", "src/session"] {
+        let files = fs::read_dir(Path::new(REPOSITORY).join(folder)).unwrap();
+        let files = files.map(|file| file.unwrap().path()).filter(|file| file.is_file());
+        files.for_each(|file| english += &fs::read_to_string(file).unwrap());
+    }
+    let english = english.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut count = 0;
+    for (path, text) in spanish {
+        let blocks = text.split("```sh\n").skip(1).map(|rest| rest.split("```").next().unwrap());
+        // What follows a command of the repository is a comment.
+        let commands = blocks.flat_map(str::lines).map(|line| line.split("  # ").next().unwrap());
+        let commands = commands.map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
+        for name in commands.chain(code_spans(&text)) {
+            assert!(english.contains(&name), "{}: {name}", path.display());
+            count += 1;
+        }
+    }
+    assert!(count > 100, "{count} commands and names");
+}
+
+/// In English; the first section that a first installation does not need is "Check".
+#[test]
+fn docs_has_at_most_10500_words_and_a_first_installation_900() {
+    let words = |text: &str| text.split_whitespace().count();
+    let documents = documents();
+    let docs = documents.iter().filter(|(path, _)| path.parent() == Some(Path::new("docs")));
+    let total: usize = docs.map(|(_, text)| words(text)).sum();
+    assert!(total <= 10_500, "{total} words");
+    let (install, _) = documents[Path::new("docs/install.md")].split_once("\n## Check").unwrap();
+    let readme = &documents[Path::new("README.md")];
+    let (_, steps) = readme.split_once("\n## Install\n").unwrap();
+    let first = words(install) + words(steps.split("\n## ").next().unwrap());
+    assert!(first <= 900, "{first} words");
 }
 
 #[test]
