@@ -7,8 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use rustix::event::epoll::EventFlags;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::{Errno, retry_on_intr};
+use rustix::io::{Errno, ioctl_fionread, retry_on_intr};
 use rustix::net::{RecvFlags, recv};
 
 use super::Limits;
@@ -21,6 +20,14 @@ const MAX_UNSENT_REPLIES: usize = 64 * 1024;
 /// A new connection without a byte counts as one whose request is arriving for this time: else it would
 /// give way before those that hold places with the beginning of a request.
 const SILENCE: Duration = Duration::from_secs(1);
+
+/// At a stop, a kept connection is closed once it has been idle for this time: on one that was used just
+/// now, the web server may be sending its next request.
+const LINGER: Duration = Duration::from_millis(20);
+
+/// After this time of a stop, a kept connection is closed as soon as it is idle: those of busy clients are
+/// never idle for long, and new connections wait for the next process.
+const GENTLE: Duration = Duration::from_millis(250);
 
 /// What a connection waits for. The first in this order gives way to a new one.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -72,16 +79,14 @@ impl<'l> Connection<'l> {
 
     /// Reads at most once, so that a peer that sends without pause cannot occupy a thread; answers
     /// the complete requests; sends as much as the peer accepts. `answer` returns the records that
-    /// answer a request of this peer, or `None` to close the connection without an answer. `may_keep` returns
-    /// whether the connection may stay open after the answer. Returns whether it stays open, to wait
-    /// for the events of [`interest`](Self::interest).
+    /// answer a request of this peer, or `None` to close the connection without an answer. Returns
+    /// whether it stays open, to wait for the events of [`interest`](Self::interest).
     pub fn turn(
         &mut self,
         buffer: &mut [u8],
         answer: impl Fn(&Request, &UnixStream) -> Option<Vec<u8>>,
-        may_keep: impl Fn() -> bool,
     ) -> io::Result<bool> {
-        let is_open = self.respond(&answer, &may_keep)?;
+        let is_open = self.respond(&answer)?;
         if !is_open || !self.protocol.wants_input() {
             return Ok(is_open);
         }
@@ -91,21 +96,19 @@ impl<'l> Connection<'l> {
             Err(Errno::AGAIN) => return Ok(true),
             Err(error) => return Err(error.into()),
         }
-        self.respond(&answer, &may_keep)
+        self.respond(&answer)
     }
 
     /// Answers and sends until more input is needed or the peer has to read.
     fn respond(
         &mut self,
         answer: impl Fn(&Request, &UnixStream) -> Option<Vec<u8>>,
-        may_keep: impl Fn() -> bool,
     ) -> io::Result<bool> {
         while self.send()? {
             if let Some(request) = self.protocol.take_request() {
                 let records = answer(&request, &self.stream);
                 (self.phase, self.is_kept) = (None, true);
-                let keep = request.keep && records.is_some() && may_keep();
-                self.protocol.go_on(&request, keep);
+                self.protocol.go_on(&request, request.keep && records.is_some());
                 self.out = records.unwrap_or_default();
                 continue;
             }
@@ -151,17 +154,22 @@ impl<'l> Connection<'l> {
         interest
     }
 
-    /// Sets the deadline of the current phase.
-    pub fn set_deadline(&mut self, limits: &Limits) {
+    /// Sets the deadline of the current phase; `stop` is when the server began to stop.
+    pub fn set_deadline(&mut self, limits: &Limits, stop: Option<Instant>) {
         let phase = self.phase_now();
         if self.phase != Some(phase) {
             (self.phase, self.since) = (Some(phase), Instant::now());
-            self.deadline = self.since
-                + match phase {
-                    Phase::Idle => limits.idle,
-                    Phase::Receiving => limits.receive,
-                    Phase::Sending | Phase::Draining => limits.send,
-                };
+        }
+        let timeout = match (phase, stop) {
+            (Phase::Idle, Some(stop)) if self.is_kept && stop.elapsed() < GENTLE => LINGER,
+            (Phase::Idle, Some(_)) if self.is_kept => Duration::ZERO,
+            (Phase::Idle, _) => limits.idle,
+            (Phase::Receiving, _) => limits.receive,
+            (Phase::Sending | Phase::Draining, _) => limits.send,
+        };
+        self.deadline = self.since + timeout;
+        if let Some(stop) = stop {
+            self.deadline = self.deadline.min(stop + limits.stop);
         }
     }
 
@@ -199,19 +207,12 @@ impl<'l> Connection<'l> {
     /// Whether it waits for a request and no byte of one has arrived, not even in the socket's
     /// buffer.
     pub fn is_idle(&self) -> bool {
-        let mut input = [PollFd::new(&self.stream, PollFlags::IN)];
-        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-        self.phase_now() == Phase::Idle && poll(&mut input, Some(&now)) == Ok(0)
+        self.phase_now() == Phase::Idle && ioctl_fionread(&self.stream) == Ok(0)
     }
 
     /// Whether it may be closed at its deadline. `false` if a request has just arrived on an idle
     /// connection.
     pub fn may_be_closed(&self) -> bool {
         self.phase_now() != Phase::Idle || self.is_idle()
-    }
-
-    /// Whether it is idle and had a request before.
-    pub fn is_idle_and_kept(&self) -> bool {
-        self.is_kept && self.is_idle()
     }
 }

@@ -75,8 +75,8 @@ struct State<'s> {
     accept_at: Option<Instant>,
     /// The time for which the timer is set
     timer_at: Option<Instant>,
-    /// Set by the signal to stop: when to close the remaining connections
-    stop_at: Option<Instant>,
+    /// When the signal to stop came
+    stop: Option<Instant>,
     logged: Option<Instant>,
 }
 
@@ -124,7 +124,7 @@ impl<'s, H: Handler> Server<'s, H> {
             match token {
                 LISTENER => self.accept(&mut buffer),
                 STOP => self.stop(),
-                TIMER => self.close_expired(),
+                TIMER => self.close_expired(&mut self.state()),
                 token => {
                     let waiting =
                         self.state().connections.open.get_mut(&token).and_then(Option::take);
@@ -158,7 +158,7 @@ impl<'s, H: Handler> Server<'s, H> {
     fn accept(&self, buffer: &mut [u8]) {
         let mut state = self.state();
         // The event came before the stop, which takes the rest of the queue itself.
-        if state.stop_at.is_some() {
+        if state.stop.is_some() {
             return;
         }
         let all_are_taken = state.connections.open.len() >= self.limits.connections;
@@ -200,7 +200,7 @@ impl<'s, H: Handler> Server<'s, H> {
 
     /// Arms the listener, unless the server is stopping.
     fn accept_more(&self, state: &mut State) {
-        if state.stop_at.is_none() {
+        if state.stop.is_none() {
             (state.is_full, state.accept_at) = (false, None);
             _ = self.arm(&self.socket.listener, LISTENER, EventFlags::IN | EventFlags::ONESHOT);
         }
@@ -208,10 +208,7 @@ impl<'s, H: Handler> Server<'s, H> {
 
     /// Serves a connection until it has to wait or is closed.
     fn turn(&self, token: u64, mut connection: Connection<'s>, buffer: &mut [u8]) {
-        let may_keep = || self.state().stop_at.is_none();
-        if let Ok(true) =
-            connection.turn(buffer, |request, peer| self.answer(request, peer), may_keep)
-        {
+        if let Ok(true) = connection.turn(buffer, |request, peer| self.answer(request, peer)) {
             self.wait(&mut self.state(), token, connection);
         } else {
             drop(connection);
@@ -221,13 +218,10 @@ impl<'s, H: Handler> Server<'s, H> {
 
     /// Arms a connection for its next event.
     fn wait(&self, state: &mut State<'s>, token: u64, mut connection: Connection<'s>) {
-        connection.set_deadline(self.limits);
-        if let Some(at) = state.stop_at {
-            if connection.is_idle_and_kept() {
-                drop(connection);
-                return self.close(state, token);
-            }
-            connection.deadline = connection.deadline.min(at);
+        connection.set_deadline(self.limits, state.stop);
+        if state.stop.is_some() && self.has_expired(&connection, state.stop) {
+            drop(connection);
+            return self.close(state, token);
         }
         let (interest, deadline) = (connection.interest(), connection.deadline);
         let connection = state.connections.open.entry(token).or_default().insert(connection);
@@ -246,12 +240,6 @@ impl<'s, H: Handler> Server<'s, H> {
         self.set_timer(state, deadline);
     }
 
-    /// Closes the waiting connections for which `is_over`.
-    fn close_waiting(&self, state: &mut State, is_over: impl Fn(&Connection) -> bool) {
-        state.connections.open.retain(|_, open| !open.as_ref().is_some_and(&is_over));
-        self.closed(state);
-    }
-
     /// Removes a connection, and closes it if it waits.
     fn close(&self, state: &mut State, token: u64) {
         state.connections.open.remove(&token);
@@ -264,33 +252,36 @@ impl<'s, H: Handler> Server<'s, H> {
         if state.is_full || state.accept_at.is_some() {
             self.accept_more(state);
         }
-        if state.stop_at.is_some() && state.connections.open.is_empty() {
+        if state.stop.is_some() && state.connections.open.is_empty() {
             _ = write(&self.done, &1_u64.to_ne_bytes());
         }
     }
 
     /// Closes the connections whose deadline has passed, and sets the timer for the next deadline.
-    fn close_expired(&self) {
-        let (state, now) = (&mut *self.state(), Instant::now());
+    fn close_expired(&self, state: &mut State) {
+        let (now, stop) = (Instant::now(), state.stop);
         state.timer_at = None;
-        let is_stopping = state.stop_at.is_some();
-        // If a request has just arrived on an idle connection, its event is already queued.
-        self.close_waiting(state, |waiting| {
-            waiting.deadline <= now && (is_stopping || waiting.may_be_closed())
-        });
-        if state.accept_at.is_some_and(|at| at <= now) {
-            self.accept_more(state);
-        }
+        let has_expired = |waiting: &Connection| self.has_expired(waiting, stop);
+        state.connections.open.retain(|_, open| !open.as_ref().is_some_and(has_expired));
+        self.closed(state);
         let deadlines = state.connections.open.values().flatten().map(|waiting| waiting.deadline);
-        if let Some(next) = deadlines.chain(state.accept_at).filter(|&at| at > now).min() {
+        if let Some(next) = deadlines.filter(|&at| at > now).min() {
             self.set_timer(state, next);
         }
     }
 
-    /// Accepts the connections in the queue of the listener, then no more. Closes idle connections.
+    /// Whether a waiting connection is to be closed. If a request has just arrived on an idle one, its
+    /// event is already queued.
+    fn has_expired(&self, waiting: &Connection, stop: Option<Instant>) -> bool {
+        let now = Instant::now();
+        let is_over = stop.is_some_and(|stop| stop + self.limits.stop <= now);
+        waiting.deadline <= now && (is_over || waiting.may_be_closed())
+    }
+
+    /// Accepts the connections in the queue of the listener, then no more. Kept connections are closed
+    /// when they are idle.
     fn stop(&self) {
         let state = &mut *self.state();
-        let at = Instant::now() + self.limits.stop;
         _ = epoll::delete(&self.epoll, &self.socket.listener);
         self.socket.withdraw();
         while state.connections.open.len() < self.limits.connections
@@ -298,12 +289,11 @@ impl<'s, H: Handler> Server<'s, H> {
         {
             self.wait(state, token, connection);
         }
-        state.stop_at = Some(at);
+        state.stop = Some(Instant::now());
         for waiting in state.connections.open.values_mut().flatten() {
-            waiting.deadline = waiting.deadline.min(at);
+            waiting.set_deadline(self.limits, state.stop);
         }
-        self.set_timer(state, at);
-        self.close_waiting(state, |waiting| waiting.is_idle_and_kept());
+        self.close_expired(state);
     }
 
     /// The records that answer a request; `None` if the handler panics for the refusal too.

@@ -34,6 +34,29 @@ fn stopping_serves_queued_connections_and_closes_idle_ones() {
     service.finish();
 }
 
+/// A web server may send its next request before it notices the end of a connection.
+#[test]
+fn stopping_answers_on_kept_connections_that_are_in_use() {
+    let mut service = Service::start(Limits::default());
+    let mut kept = service.clients::<300>();
+    for client in &mut kept {
+        client.ask(true, &[], b"");
+    }
+    kept[0].send(request(true, WAIT, b"waited"));
+    service.handler.wait_for(301);
+    service.begin_stop();
+    // The idle ones are closed at once.
+    for client in &mut kept[1..] {
+        client.is_at_end();
+    }
+    kept[0].send(request(true, &[], b"next"));
+    service.handler.open_gate();
+    assert_eq!(kept[0].reply(), answered("waited"));
+    assert_eq!(kept[0].reply(), answered("next"));
+    kept[0].is_at_end();
+    service.finish();
+}
+
 #[test]
 fn stopping_closes_a_connection_that_never_ends() {
     let mut service =
