@@ -26,7 +26,10 @@ pub fn apache(path: &str, choice: Choice, modules: &[&str]) -> String {
 
 /// For a site of nginx.
 pub fn nginx(path: &str) -> String {
-    format!("{MARK}\n{}", with_path(NGINX, path))
+    // Without the upstream, which would need a file of its own: a connection for each request.
+    let socket = "fastcgi_pass unix:/run/comedor/comedor.sock;";
+    let example = NGINX.replace("fastcgi_pass comedor;", socket);
+    format!("{MARK}\n{}", with_path(&example, path))
 }
 
 /// A shipped example for this path, without its comments.

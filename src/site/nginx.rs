@@ -189,7 +189,15 @@ fn location<'c>(
     expression.or(prefix)
 }
 
-fn way(location: &Directive) -> Option<Way> {
+/// The address that a location passes requests to: that of the upstream, if it names one.
+fn address<'c>(config: &'c [Directive], inside: &'c [Directive]) -> Option<&'c str> {
+    let pass = last(inside, "fastcgi_pass")?;
+    let is_it = |upstream: &&Directive| upstream.is("upstream") && upstream.word(0) == pass.word(0);
+    let server = http(config).find(is_it).and_then(|upstream| last(&upstream.inside, "server"));
+    Some(server.unwrap_or(pass).word(0))
+}
+
+fn way(config: &[Directive], location: &Directive) -> Option<Way> {
     let program = location
         .inside
         .iter()
@@ -197,12 +205,12 @@ fn way(location: &Directive) -> Option<Way> {
     if program.is_some_and(|program| is_comedor(program.word(1))) {
         return Some(Way::Cgi);
     }
-    let socket = last(&location.inside, "fastcgi_pass")?.word(0).strip_prefix("unix:")?;
+    let socket = address(config, &location.inside)?.strip_prefix("unix:")?;
     is_comedor(socket).then(|| Way::FastCgi(socket.into()))
 }
 
 pub fn comedor(config: &[Directive], site: &Site, path: &str, _: &Path) -> Option<Way> {
-    way(location(own(config, site), path, &|_| true)?)
+    way(config, location(own(config, site), path, &|_| true)?)
 }
 
 pub fn enabled(config: &[Directive], site: &Site) -> Vec<Enabled> {
@@ -211,7 +219,7 @@ pub fn enabled(config: &[Directive], site: &Site) -> Vec<Enabled> {
     while let Some(list) = lists.pop() {
         for location in list.iter().filter(|directive| directive.is("location")) {
             lists.push(&location.inside);
-            let Some(way) = way(location) else { continue };
+            let Some(way) = way(config, location) else { continue };
             let path = location.words.last().cloned().unwrap_or_default();
             enabled.push(Enabled { site: site.clone(), path, way, place: location.place.clone() });
         }
@@ -221,14 +229,9 @@ pub fn enabled(config: &[Directive], site: &Site) -> Vec<Enabled> {
 
 /// The PHP that runs the script, and the settings that nginx passes to it.
 pub fn php(config: &[Directive], site: &Site, path: &str, _: &Path) -> Passed {
-    let location = location(own(config, site), path, &|location| way(location).is_none());
+    let location = location(own(config, site), path, &|location| way(config, location).is_none());
     let inside = location.map_or(&[][..], |location| &location.inside);
-    let handler = last(inside, "fastcgi_pass").map(|pass| {
-        let is_it =
-            |upstream: &&Directive| upstream.is("upstream") && upstream.word(0) == pass.word(0);
-        let upstream =
-            http(config).find(is_it).and_then(|upstream| last(&upstream.inside, "server"));
-        let address = upstream.unwrap_or(pass).word(0);
+    let handler = address(config, inside).map(|address| {
         Handler::Fpm(
             address.strip_prefix("unix:").unwrap_or(address).trim_end_matches(':').to_owned(),
         )

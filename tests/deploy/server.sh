@@ -181,6 +181,7 @@ enable_by_hand() {
         ;;
     nginx-fastcgi)
         sed "$change" $examples/nginx.conf.example > /etc/nginx/snippets/comedor.conf
+        sed "$change" $examples/nginx-upstream.conf.example > /etc/nginx/conf.d/comedor.conf
         sed -i 's#server_name .*#&\n    include snippets/comedor.conf;#' /etc/nginx/sites-available/default
         ;;
     esac > /dev/null

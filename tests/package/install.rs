@@ -17,7 +17,7 @@ const DOCUMENTS: &[&str] = &[
     "examples/comedor.conf.example", "examples/htaccess.example",
     "examples/lighttpd-fastcgi.conf.example", "examples/lighttpd.conf.example",
     "examples/nginx-fcgiwrap.conf.example", "examples/nginx-routing.conf.example",
-    "examples/nginx.conf.example",
+    "examples/nginx-upstream.conf.example", "examples/nginx.conf.example",
 ];
 
 /// A system's root with what `cgi-bin/install` installs below `/opt/x`.
@@ -161,6 +161,7 @@ fn purge_removes_every_installed_file() {
         ("etc/apache2/conf-available/comedor-fastcgi.conf", socket),
         ("etc/caddy/comedor.caddyfile", socket),
         ("etc/lighttpd/conf-available/90-comedor.conf", program),
+        ("etc/nginx/conf.d/comedor.conf", socket),
         ("etc/nginx/snippets/comedor.conf", socket),
     ] {
         root.write(copy, content);

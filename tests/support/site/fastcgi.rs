@@ -11,7 +11,7 @@ use std::process::{Child, Command};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::{Php, Settings, Site, WWW_DATA, lighttpd_with, module, wait_until};
-use crate::support::output;
+use crate::support::{REPOSITORY, output};
 
 /// The running program.
 pub(super) struct Responder {
@@ -194,9 +194,13 @@ impl Site {
     pub fn start_nginx(&mut self, example: &str) {
         self.write("example.conf", example);
         self.start_fpm("fpm.sock");
-        let (folder, port) = (self.path().display(), self.port);
+        let (folder, port) = (self.path().display().to_string(), self.port);
+        let upstream = format!("{REPOSITORY}/examples/nginx-upstream.conf.example");
+        let upstream =
+            fs::read_to_string(upstream).unwrap().replace("/run/comedor/", &format!("{folder}/"));
         let server = format!(
-            "server {{
+            "{upstream}
+            server {{
                 listen 127.0.0.1:{port};
                 root {folder}/docroot;
                 location ~ \\.php$ {{

@@ -1,0 +1,111 @@
+//! Restarts of the program beside clients that never pause, with the shipped configurations.
+
+use std::fs;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use ureq::Agent;
+
+use crate::support::site::{Php, Site, apache_with_fastcgi, nginx_with_fastcgi};
+use crate::support::{ADMIN, json, session};
+
+const RESTARTS: usize = 100;
+
+/// What a client saw.
+#[derive(Default)]
+struct Seen {
+    answered: usize,
+    failed: Vec<String>,
+    longest: Duration,
+}
+
+/// The name that a client saves: of this number.
+fn name(number: usize) -> String {
+    format!("plate {number}")
+}
+
+fn day(client: usize) -> String {
+    format!("2026-05-{client:02}")
+}
+
+/// Reads, or saves, one request after the other, until `is_done`.
+fn client(site: &Site, number: usize, answered: &AtomicUsize, is_done: &AtomicBool) -> Seen {
+    let agent: Agent = Agent::config_builder().http_status_as_error(false).build().into();
+    let (cookie, mut seen) = (format!("PHPSESSID={number}"), Seen::default());
+    while !is_done.load(Ordering::SeqCst) && seen.failed.len() < 100 {
+        let started = Instant::now();
+        let result = if number.is_multiple_of(2) {
+            let url = site.api("action=get_menu_types&aulario=aula1");
+            agent.get(url).header("Cookie", &cookie).call()
+        } else {
+            let plates = json!({"primero": {"name": name(seen.answered)}});
+            let body = json!({"date": day(number), "menu_type": "basal", "plates": plates});
+            let request = agent.post(site.api("action=save_menu&aulario=aula1"));
+            let request = request.header("Cookie", &cookie).content_type("application/json");
+            request.send(body.to_string())
+        };
+        seen.longest = seen.longest.max(started.elapsed());
+        match result {
+            Ok(mut response) if response.status() == 200 => {
+                response.body_mut().read_to_string().expect("an answer");
+                seen.answered += 1;
+                answered.fetch_add(1, Ordering::SeqCst);
+            }
+            failed => seen.failed.push(format!("{failed:?}")),
+        }
+    }
+    seen
+}
+
+/// Restarts the program beside six clients, of which three read and three save.
+#[track_caller]
+fn exercise(site: &Site) {
+    for client in 1..=6 {
+        fs::write(site.path().join(format!("sessions/sess_{client}")), session(ADMIN)).unwrap();
+    }
+    site.set_owners();
+    let (answered, is_done) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let seen: Vec<Seen> = thread::scope(|scope| {
+        let (answered, is_done) = (&answered, &is_done);
+        let clients: Vec<_> = (1..=6)
+            .map(|number| scope.spawn(move || client(site, number, answered, is_done)))
+            .collect();
+        for _ in 0..RESTARTS {
+            // The program has work when it is stopped.
+            let goal = answered.load(Ordering::SeqCst) + 50;
+            while answered.load(Ordering::SeqCst) < goal
+                && !clients.iter().any(|one| one.is_finished())
+            {
+                thread::yield_now();
+            }
+            site.stop_responder();
+            site.start_responder();
+        }
+        is_done.store(true, Ordering::SeqCst);
+        clients.into_iter().map(|client| client.join().unwrap()).collect()
+    });
+    let longest = seen.iter().map(|seen| seen.longest).max().unwrap();
+    let failed: Vec<&String> = seen.iter().flat_map(|seen| &seen.failed).collect();
+    let total = answered.into_inner();
+    println!("{RESTARTS} restarts, {total} requests, {} failed, longest {longest:?}", failed.len());
+    assert!(failed.is_empty(), "{:?}", &failed[..1]);
+    for (client, seen) in (1..).zip(&seen) {
+        if client % 2 == 1 {
+            let saved = site.plates(&day(client))["primero"]["name"].clone();
+            assert_eq!(saved, name(seen.answered - 1));
+        }
+    }
+}
+
+/// nginx keeps its connections to the program.
+#[test]
+fn nginx_fails_no_request_in_restarts() {
+    exercise(&nginx_with_fastcgi());
+}
+
+/// Apache opens one for each request.
+#[test]
+fn apache_fails_no_request_in_restarts() {
+    exercise(&apache_with_fastcgi("event", Php::Fpm));
+}
