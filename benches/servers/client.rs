@@ -20,6 +20,8 @@ pub enum Work {
     Save,
     /// A save that PHP flushes. The program flushes every save.
     FlushedSave,
+    /// A save in an aulario of the client's own
+    SaveApart,
 }
 
 /// A client with a persistent connection, its own session and its own day.
@@ -28,15 +30,17 @@ pub struct Client<'s> {
     agent: Agent,
     url: String,
     cookie: String,
+    aulario: String,
     day: String,
     work: Work,
 }
 
 impl<'s> Client<'s> {
     pub fn new(site: &'s Site, page: &str, work: Work, number: usize) -> Client<'s> {
+        let of = if work == Work::SaveApart { number } else { 1 };
         let query = match work {
             Work::Read => format!("action=get_menu&aulario=aula1&date={DATE}&menu=basal"),
-            Work::Save => "action=save_menu&aulario=aula1".to_owned(),
+            Work::Save | Work::SaveApart => format!("action=save_menu&aulario=aula{of}"),
             Work::FlushedSave => "action=save_menu&aulario=aula1&durable=1".to_owned(),
         };
         Client {
@@ -45,6 +49,7 @@ impl<'s> Client<'s> {
             agent: Agent::new_with_defaults(),
             url: site.url(&format!("{page}?{query}")),
             cookie: format!("PHPSESSID={number}"),
+            aulario: format!("aula{of}"),
             day: format!("2026-05-{number:02}"),
             work,
         }
@@ -68,6 +73,7 @@ impl<'s> Client<'s> {
     /// Checks that the data file has this name of the plate.
     #[track_caller]
     pub fn assert_saved(&self, name: &str) {
-        assert_eq!(self.site.plates(&self.day)["primero"]["name"], name, "{}", self.url);
+        let plates = self.site.plates_in(&self.aulario, &self.day);
+        assert_eq!(plates["primero"]["name"], name, "{}", self.url);
     }
 }

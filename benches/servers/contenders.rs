@@ -21,6 +21,9 @@ pub const COMEDOR_NOT_EARLY: &str = "comedor, LEAVE_EARLY=off";
 pub const FASTCGI: &str = "comedor, FastCGI";
 pub const PHP_CGI: &str = "php-cgi";
 pub const PHP_FPM: &str = "PHP-FPM + opcache";
+/// Under nginx, with a connection for each request, as under the other servers; with kept connections.
+pub const FASTCGI_NEW: &str = "comedor, FastCGI, not kept";
+pub const PHP_FPM_KEPT: &str = "PHP-FPM, kept + opcache";
 pub const MOD_PHP: &str = "mod_php + opcache";
 
 /// The page that the program answers.
@@ -163,9 +166,17 @@ fn lighttpd() -> Server {
 
 fn nginx() -> Server {
     let mut site = site();
-    let folder = site.path().display();
+    // Each kept connection occupies a process.
+    site.fpm_settings = "pm.max_children = 40\nphp_admin_value[opcache.validate_timestamps] = 0";
+    let folder = site.path().display().to_string();
     let more = format!(
         "keepalive_requests 1000000;
+        location ^~ /php-fpm-kept/ {{
+            include /etc/nginx/fastcgi_params;
+            fastcgi_param SCRIPT_FILENAME $document_root$fastcgi_script_name;
+            fastcgi_pass php;
+            fastcgi_keep_conn on;
+        }}
         location = /floor-fastcgi {{
             include /etc/nginx/fastcgi_params;
             fastcgi_pass unix:{folder}/floor-fastcgi.sock;
@@ -173,10 +184,18 @@ fn nginx() -> Server {
         "
     );
     let example = site.fill("examples/nginx.conf.example", Settings::File);
-    site.start_nginx(&(example + &more));
+    let new = fastcgi_example(&site, "examples/nginx.conf.example")
+        .replace("fastcgi_pass comedor;", &format!("fastcgi_pass unix:{folder}/comedor.sock;"))
+        .replace("fastcgi_keep_conn on;", "");
+    site.start_nginx(&(example + &new + &more));
     site.start_responder();
-    let contenders =
-        vec![(FLOOR_FASTCGI, "floor-fastcgi"), (FASTCGI, PAGE), (PHP_FPM, "php-fpm/comedor.php")];
+    let contenders = vec![
+        (FLOOR_FASTCGI, "floor-fastcgi"),
+        (FASTCGI, PAGE),
+        (FASTCGI_NEW, "fastcgi"),
+        (PHP_FPM, "php-fpm/comedor.php"),
+        (PHP_FPM_KEPT, "php-fpm-kept/comedor.php"),
+    ];
     Server { site, contenders, missing: Vec::new() }
 }
 
@@ -204,7 +223,11 @@ fn site() -> Site {
     for client in 1..=CLIENTS[1] {
         fs::write(site.path().join(format!("sessions/sess_{client}")), session(ADMIN)).unwrap();
     }
-    for folder in ["php-cgi", "php-fpm", "mod_php"] {
+    for aulario in 2..=CLIENTS[1] {
+        let path = format!("data/Centros/centro1/Aularios/aula{aulario}.json");
+        fs::write(site.path().join(path), "{\"name\":\"Aula\"}").unwrap();
+    }
+    for folder in ["php-cgi", "php-fpm", "php-fpm-kept", "mod_php"] {
         let folder = site.path().join("docroot").join(folder);
         fs::create_dir(&folder).unwrap();
         let script = php_script(&folder);

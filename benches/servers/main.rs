@@ -15,7 +15,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use client::{CLIENTS, Work};
-use contenders::{COMEDOR_NOT_EARLY, FLOOR_NOT_EARLY, SERVERS, Server, attempt};
+use contenders::{COMEDOR_NOT_EARLY, FASTCGI, FLOOR_NOT_EARLY, SERVERS, Server, attempt};
 use load::Figures;
 
 const TRANSPORT: support::Transport = support::Transport::Cgi;
@@ -99,6 +99,9 @@ fn measure(server: &Server, saves: bool, rounds: usize, span: Duration) -> Vec<R
             runs.push((name.to_owned(), page, Work::Save));
             if page.ends_with("/comedor.php") && page != contenders::PAGE {
                 runs.push((format!("{name}, flushed"), page, Work::FlushedSave));
+            }
+            if name == FASTCGI {
+                runs.push((format!("{name}, 8 aularios"), page, Work::SaveApart));
             }
         }
     }

@@ -5,7 +5,9 @@ use std::fs;
 use std::process::Command;
 
 use crate::client::CLIENTS;
-use crate::contenders::{COMEDOR, FASTCGI, FLOOR, FLOOR_FASTCGI, MOD_PHP, PHP_CGI, PHP_FPM};
+use crate::contenders::{
+    COMEDOR, FASTCGI, FASTCGI_NEW, FLOOR, FLOOR_FASTCGI, MOD_PHP, PHP_CGI, PHP_FPM, PHP_FPM_KEPT,
+};
 use crate::load::Figures;
 use crate::start;
 
@@ -34,11 +36,12 @@ contender is measured in every round. Medians and p99 are those of the requests 
 - **floor, FastCGI**: the same answer by libfcgi (`benches/floor-fastcgi.c`). It is the cost of the server and of FastCGI.
 - **php-cgi**, **PHP-FPM**, **mod_php**: a script that does the same work (`benches/comedor.php`), with Debian's settings. php-cgi is started for each request, and Apache waits for it too. PHP-FPM and mod_php
   stay in memory and use opcache, which does not check the script's time of change (`opcache.validate_timestamps=0`). PHP logged nothing: a message per request would make it slower.
-- **Limits**: PHP-FPM has 8 processes (`pm = static`), the FastCGI floor 8 too, Apache with mod_php at least 16. comedor has one process and starts a thread when a request finds none idle, so with 8 clients
-  it runs at most 8 requests at once; its own limit is 64. No contender makes a client wait for a process or thread. Servers connect to PHP-FPM, comedor and the floor on a Unix socket, anew for each request.
+- **Connections** to PHP-FPM, comedor and the floor are on a Unix socket, anew for each request. Only under nginx comedor's are kept, as shipped; **not kept** is comedor without that, **kept** PHP-FPM with it.
+- **Limits**: PHP-FPM has 8 processes (`pm = static`; under nginx 40, because each kept connection occupies one), the FastCGI floor 8 too, Apache with mod_php at least 16. comedor has one process and starts a thread when a request finds none idle, so with 8 clients
+  it runs at most 8 requests at once; its own limit is 64. No contender makes a client wait for a process or thread.
 - **Reads** are `get_menu` of a saved menu. Before the measurement, every contender except the floor gave the same JSON.
 - **Saves** are `save_menu`. Each client saves its own day; its first and last save of each round were found in the file. comedor flushes the file and its folder before it answers, and takes one save per aulario
-  at a time, so the 8 clients wait for each other. PHP writes in place, without a lock or a flush, as the application's pages do. **flushed** is PHP with a temporary file, `fsync()` and `rename()`, but without a
+  at a time, so the 8 clients wait for each other, except with **8 aularios**, one for each client. PHP writes in place, without a lock or a flush, as the application's pages do. **flushed** is PHP with a temporary file, `fsync()` and `rename()`, but without a
   lock or a flush of the folder.
 ";
 
@@ -53,7 +56,8 @@ pub fn markdown(
         "\n## Ratios of medians\n\ncomedor divided by each other. Below 1, comedor is faster.\n",
     );
     let php = [PHP_FPM, MOD_PHP].map(|php| [php.to_owned(), format!("{php}, flushed")]).concat();
-    let by_fastcgi = [vec![FLOOR_FASTCGI.to_owned()], php.clone(), vec![COMEDOR.to_owned()]];
+    let kept = vec![PHP_FPM_KEPT.to_owned(), FASTCGI_NEW.to_owned(), COMEDOR.to_owned()];
+    let by_fastcgi = [vec![FLOOR_FASTCGI.to_owned()], php.clone(), kept];
     ratios(&mut text, sections, FASTCGI, &by_fastcgi.concat());
     let by_cgi = [FLOOR.to_owned(), PHP_CGI.to_owned(), format!("{PHP_CGI}, flushed")];
     ratios(&mut text, sections, COMEDOR, &[by_cgi.to_vec(), php].concat());

@@ -59,9 +59,15 @@ impl Site {
     /// The plates in the day's file.
     #[track_caller]
     pub fn plates(&self, date: &str) -> Value {
+        self.plates_in("aula1", date)
+    }
+
+    /// The same in this aulario.
+    #[track_caller]
+    pub fn plates_in(&self, aulario: &str, date: &str) -> Value {
         let (month, day) = date.split_at(7);
         let path = format!(
-            "data/Centros/centro1/Aularios/aula1/Comedor/{month}/{}/_datos.json",
+            "data/Centros/centro1/Aularios/{aulario}/Comedor/{month}/{}/_datos.json",
             &day[1..]
         );
         let text = fs::read(self.path().join(path)).unwrap();

@@ -200,6 +200,10 @@ impl Site {
             fs::read_to_string(upstream).unwrap().replace("/run/comedor/", &format!("{folder}/"));
         let server = format!(
             "{upstream}
+            upstream php {{
+                server unix:{folder}/fpm.sock;
+                keepalive 16;
+            }}
             server {{
                 listen 127.0.0.1:{port};
                 root {folder}/docroot;
