@@ -399,8 +399,9 @@ impl Site {
     #[track_caller]
     fn restart(&self, log: &str) {
         self.logs_errors_in(log);
-        self.a_socket_that_cannot_be_used_is_in(log);
+        // Kept connections need no socket.
         self.stop_responder();
+        self.a_socket_that_cannot_be_used_is_in(log);
         let read = self.api("action=get_menu_types&aulario=aula1");
         let mut curl = Command::new("curl");
         let request = curl.args(["-s", "-m", "30", &read]).stdout(Stdio::piped()).spawn().unwrap();
