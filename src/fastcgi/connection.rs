@@ -115,7 +115,7 @@ impl<'l> Connection<'l> {
             self.out = self.protocol.take_replies();
             if self.out.is_empty() {
                 return match self.protocol.stage {
-                    Stage::Over => Ok(false),
+                    Stage::Answered | Stage::Over => Ok(false),
                     Stage::Draining => self.stream.shutdown(Shutdown::Write).map(|()| true),
                     _ => Ok(true),
                 };
@@ -176,7 +176,7 @@ impl<'l> Connection<'l> {
     fn phase_now(&self) -> Phase {
         match self.protocol.stage {
             _ if !self.out.is_empty() => Phase::Sending,
-            Stage::Draining | Stage::Over => Phase::Draining,
+            Stage::Draining | Stage::Answered | Stage::Over => Phase::Draining,
             _ if self.protocol.is_idle() => Phase::Idle,
             _ => Phase::Receiving,
         }

@@ -136,7 +136,9 @@ pub enum Stage {
     Ready(Request),
     /// Input to discard, after the last request
     Draining,
-    /// Nothing: all input was read
+    /// The same until the answer is sent: all of that request was read
+    Answered,
+    /// Nothing: the peer has ended sending
     Over,
 }
 
@@ -189,7 +191,7 @@ impl<'l> Protocol<'l> {
             self.feed(&[]);
         } else {
             let is_read = request.is_whole && self.pending.is_empty();
-            self.end(if is_read { Stage::Over } else { Stage::Draining });
+            self.end(if is_read { Stage::Answered } else { Stage::Draining });
         }
     }
 
@@ -346,7 +348,7 @@ pub fn outcome<'b>(
             assert!(incoming.body.bytes.len() <= limits.body + 1);
         }
     }
-    let has_ended = matches!(protocol.stage, Stage::Draining | Stage::Over);
+    let has_ended = matches!(protocol.stage, Stage::Draining | Stage::Answered | Stage::Over);
     (requests, replies, has_ended)
 }
 

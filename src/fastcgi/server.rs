@@ -284,9 +284,15 @@ impl<'s, H: Handler> Server<'s, H> {
         let state = &mut *self.state();
         _ = epoll::delete(&self.epoll, &self.socket.listener);
         self.socket.withdraw();
-        while state.connections.open.len() < self.limits.connections
-            && let Ok((token, connection)) = self.accept_one(state)
-        {
+        loop {
+            if state.connections.open.len() >= self.limits.connections {
+                // As for every other new connection
+                let Some((Phase::Idle, idle)) = state.connections.first_to_give_way() else {
+                    break;
+                };
+                state.connections.open.remove(&idle);
+            }
+            let Ok((token, connection)) = self.accept_one(state) else { break };
             self.wait(state, token, connection);
         }
         state.stop = Some(Instant::now());
@@ -362,7 +368,7 @@ impl<'s, H: Handler> Server<'s, H> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::pipe;
+    use std::io::{Read, Write, pipe};
 
     use super::*;
 
@@ -399,5 +405,24 @@ mod tests {
         server.accept(&mut [0; 1]);
         assert_eq!(server.state().connections.open.len(), 1);
         assert!(next.accept().is_ok());
+    }
+
+    #[test]
+    fn at_the_stop_an_idle_connection_gives_way_to_one_in_the_queue() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("socket");
+        let (limits, (stop, _stopper)) =
+            (Limits { connections: 1, ..Limits::default() }, pipe().unwrap());
+        let server = Server::new(Socket::bind(&path).unwrap(), &Nothing, &limits, &stop).unwrap();
+        let mut kept = UnixStream::connect(&path).unwrap();
+        // BEGIN_REQUEST with FCGI_KEEP_CONN, the ends of PARAMS and STDIN
+        kept.write_all(b"\x01\x01\0\x01\0\x08\0\0\0\x01\x01\0\0\0\0\0").unwrap();
+        kept.write_all(b"\x01\x04\0\x01\0\0\0\0\x01\x05\0\x01\0\0\0\0").unwrap();
+        server.accept(&mut [0; 64]);
+        let _queued = UnixStream::connect(&path).unwrap();
+        server.stop();
+        // Its answer, then the end
+        assert!(kept.read_to_end(&mut Vec::new()).unwrap() > 0);
+        assert_eq!(server.state().connections.open.len(), 1);
     }
 }

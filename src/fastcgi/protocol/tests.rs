@@ -47,6 +47,17 @@ fn request(id: u16, body: &[u8]) -> Request {
     Request { id, keep: true, params, body: body.to_vec(), is_whole: true, is_check: false }
 }
 
+/// Else the close would meet unread input, which makes it a reset.
+#[test]
+fn input_after_the_last_request_is_read_while_its_answer_is_sent() {
+    let limits = Limits::default();
+    let mut protocol = Protocol::new(&limits);
+    protocol.feed(&whole(1, b""));
+    let request = protocol.take_request().unwrap();
+    protocol.go_on(&request, false);
+    assert!(protocol.wants_input());
+}
+
 #[test]
 fn requests_are_received() {
     let early = |body: &[u8]| Request { is_whole: false, ..request(1, body) };
