@@ -17,8 +17,8 @@ make_trap() {
     (cd "$1" && for n in {1..60}; do mkdir deep && cd deep; done)
 }
 export -f make_trap
-# What must not change: nothing is written outside, and no printed command harms.
-outside() { stat -c '%n %U:%G %a %Y' /etc /etc/shadow /etc/passwd /root /var/www/html /; ls / /etc /root; }
+# What must not change, the times of folders too: nothing is written outside, and no suggested command harms.
+outside() { stat -c '%n %U:%G %a %Y' /etc /etc/shadow /etc/passwd /root /var/www/html /; }
 survives() {
     local start=$SECONDS status=0
     timeout 100 "$@" < /dev/null > /tmp/output 2>&1 || status=$?
