@@ -3,6 +3,7 @@
 
 use std::collections::{HashSet, VecDeque};
 use std::fs;
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -18,15 +19,20 @@ pub const USER_INI: &str = ".user.ini";
 /// How many entries of folders are looked at, and how deep below the first folder.
 const MAX_ENTRIES: usize = 50_000;
 const MAX_DEPTH: usize = 6;
+/// The number of scripts, each of which a child of its own reads
+const MAX_SCRIPTS: usize = 10;
 /// The size of all files together
 const MAX_TOTAL: usize = 16 * 1024 * 1024;
 
 /// The paths of `…/api/comedor.php` below `root`.
-pub fn scripts(root: &Path) -> Vec<PathBuf> {
+pub fn scripts(root: &Path) -> io::Result<Vec<PathBuf>> {
     let mut scripts = walk(root);
     scripts.retain(|path| path.ends_with("api/comedor.php"));
     scripts.sort();
-    scripts
+    if scripts.len() > MAX_SCRIPTS {
+        return Err(io::Error::other(format!("more than {MAX_SCRIPTS} files api/comedor.php")));
+    }
+    Ok(scripts)
 }
 
 /// What the files say that can set something for `script`: itself, PHP's files for folders and the pages

@@ -96,7 +96,7 @@ impl View<'_> {
                 let php = handler.and_then(|handler| php::find(&handler, &site.user).ok());
                 let user = php.map_or(site.user.clone(), |(php, _)| php.user);
                 let scripts = read_as(&user, |out| {
-                    let mut scripts = application::scripts(&root.folder).into_iter();
+                    let mut scripts = application::scripts(&root.folder)?.into_iter();
                     scripts.try_for_each(|path| write!(out, "{}\0", path.display()))
                 });
                 for file in self.noted(&root.folder, scripts).split_terminator('\0') {

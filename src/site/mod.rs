@@ -24,6 +24,8 @@ mod tests;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use crate::log::printable;
+
 pub use ask::{Answer, ask, is_plain};
 pub use find::{find, read_as};
 
@@ -52,7 +54,7 @@ pub struct Place {
 
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        write!(f, "{} line {}", self.file.display(), self.line)
+        write!(f, "{} line {}", printable(&self.file.display().to_string()), self.line)
     }
 }
 

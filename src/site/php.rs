@@ -2,7 +2,7 @@
 //! own.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use super::{Php, Place, Value};
 use crate::shared_file::entries;
@@ -35,8 +35,14 @@ pub struct Layer {
 pub type Passed = (Option<Handler>, Vec<Layer>);
 
 impl Layer {
+    /// `None` for another setting, and for a zone that PHP ignores because it is not a name. Root reads the
+    /// file of that name, and the name may come from the application.
     pub fn new(name: &str, text: &str, place: &Place, is_admin: bool) -> Option<Layer> {
         let name = SETTINGS.into_iter().find(|known| *known == name)?;
+        let is_name = |part| matches!(part, Component::Normal(_));
+        if name == "date.timezone" && !Path::new(text).components().all(is_name) {
+            return None;
+        }
         let value = Value { text: text.to_owned(), place: place.clone() };
         Some(Layer { name, value, is_admin })
     }

@@ -2,7 +2,7 @@ use std::path::Path;
 
 use super::code::{Code, DATA, DATABASE, SERVICE, UNCLEAR};
 use super::php::{Handler, Layer};
-use super::{Place, Site, Way, apache, nginx, php};
+use super::{Place, Site, Way, apache, application, nginx, php};
 
 const PATH: &str = "/aulas/api/comedor.php";
 const CGI: &str = "ScriptAlias \"/usr/lib/cgi-bin/comedor\"";
@@ -279,4 +279,33 @@ fn code_that_was_made_to_keep_a_reader_busy_is_read_at_once() {
         _ = (code.settings(), code.of_script(), code.included());
         assert!(start.elapsed().as_secs() < 5, "{}", &text[..40]);
     }
+}
+
+#[test]
+fn a_zone_that_names_another_file_is_ignored() {
+    let is_known = |zone| Layer::new("date.timezone", zone, &Place::default(), false).is_some();
+    for zone in ["", "UTC", "Europe/Madrid", "America/Argentina/Ushuaia"] {
+        assert!(is_known(zone), "{zone}");
+    }
+    for zone in ["/dev/zero", "..", "../../../tmp/fifo", "Europe/../../x"] {
+        assert!(!is_known(zone), "{zone}");
+    }
+}
+
+#[test]
+fn the_number_of_scripts_is_limited() {
+    let root = tempfile::tempdir().unwrap();
+    for number in 0..=10 {
+        assert_eq!(application::scripts(root.path()).unwrap().len(), number);
+        let api = root.path().join(format!("{number}/api"));
+        std::fs::create_dir_all(&api).unwrap();
+        std::fs::write(api.join("comedor.php"), "").unwrap();
+    }
+    assert!(application::scripts(root.path()).is_err());
+}
+
+#[test]
+fn a_place_is_shown_in_one_line_without_control_characters() {
+    let place = Place { file: "a\n\u{1b}[2J.php".into(), line: 1 };
+    assert_eq!(place.to_string(), "a\\n\\u{1b}[2J.php line 1");
 }

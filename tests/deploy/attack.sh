@@ -14,6 +14,7 @@ make_trap() {
     ln -s /etc/shadow "$1/shadow.json"
     mkdir "$1/\$(touch evil)" "$1/';touch evil;" "$1/"$'\n        touch evil\n\e[2J'
     echo '<?php ini_set("session.save_path", "/tmp/`touch evil`\n$(touch evil)"); session_name("a\nb");' > "$1/code.php"
+    echo '<?php date_default_timezone_set("/dev/zero");' > "$1/zone.php"
     (cd "$1" && for n in {1..60}; do mkdir deep && cd deep; done)
 }
 export -f make_trap
