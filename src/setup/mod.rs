@@ -13,13 +13,13 @@ mod plan;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::geteuid;
 
 use crate::check::{self, Subject};
 use crate::ffi;
-use crate::log::log;
+use crate::log::{log, printable};
 use crate::site::command::run as command;
 use crate::site::{self, Answer, Script, ask};
 use plan::Plan;
@@ -135,9 +135,10 @@ fn try_it(plan: &Plan) -> Result<(), String> {
 /// The script in the site in which comedor answers. The others may redirect to it.
 fn answering(plan: &Plan) -> Result<&Script, String> {
     let mut answers = Vec::new();
-    for attempt in 0..ATTEMPTS {
-        // After a reload, a process with the old configuration may answer once more.
-        sleep(if attempt == 0 { Duration::ZERO } else { Duration::from_millis(200) });
+    let end = Instant::now() + TIMEOUT;
+    // After a reload, a process with the old configuration may answer once more.
+    while answers.is_empty() || Instant::now() < end {
+        sleep(if answers.is_empty() { Duration::ZERO } else { Duration::from_millis(200) });
         answers = plan.scripts().map(|script| (script, ask(script, "x", None))).collect();
         let is_comedor = |(_, answer): &&(&Script, Answer)| matches!(answer, Answer::Comedor(_));
         if let Some((script, _)) = answers.iter().find(is_comedor) {
@@ -148,8 +149,7 @@ fn answering(plan: &Plan) -> Result<&Script, String> {
     Err(format!("comedor does not answer: {}", answers.collect::<Vec<_>>().join("; ")))
 }
 
-/// Five seconds
-const ATTEMPTS: usize = 25;
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 fn confirmed() -> bool {
     let mut line = String::new();
@@ -158,8 +158,10 @@ fn confirmed() -> bool {
     matches!(line.trim(), "y" | "Y" | "yes")
 }
 
+/// Parts of the text may be from the application, or from PHP.
 fn say(text: &str) {
-    _ = writeln!(io::stdout(), "{text}").and_then(|()| io::stdout().flush());
+    let lines: Vec<_> = text.split('\n').map(printable).collect();
+    _ = writeln!(io::stdout(), "{}", lines.join("\n")).and_then(|()| io::stdout().flush());
 }
 
 /// Says why nothing was changed, or that everything was put back.

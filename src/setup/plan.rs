@@ -106,10 +106,9 @@ fn choose(machine: &Machine, options: &Options) -> Result<(Script, Vec<Script>),
     let shown =
         |script: &Script| printable(&format!("{}   {}", script.path, script.file.display()));
     if found.iter().any(|other| other.path != script.path) {
-        let all = [&script]
-            .into_iter()
-            .chain(&found)
-            .map(|script| format!("\n  --path {}", shown(script)));
+        // What is printed may be pasted into a shell.
+        let all = [&script].into_iter().chain(&found).filter(|script| is_plain(&script.path));
+        let all = all.map(|script| format!("\n  --path {}", shown(script)));
         return Err(format!("there are several scripts; choose one:{}", all.collect::<String>()));
     }
     if let Some(other) = found.iter().find(|other| other.file != script.file) {
