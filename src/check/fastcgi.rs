@@ -111,8 +111,9 @@ fn connections(path: &Path, socket: &Metadata, servers: Vec<Server>, report: &mu
         "{server} runs as {user} without the group {group} and cannot connect, so every request fails"
     );
     let line = format!("usermod -aG {group} {user} && sudo systemctl restart {server}");
-    let fix = socket.gid() != 0 && socket.mode() & 0o020 != 0;
-    let fix = fix.then(|| Command::of_root(line));
+    let is_group = socket.gid() != 0 && socket.mode() & 0o020 != 0;
+    // Who can put another socket there could choose the group.
+    let fix = Command::on(path, |_| line).filter(|fix| is_group && fix.user == 0);
     report.add_with_fix(Level::Error, path.display(), text, fix);
 }
 
