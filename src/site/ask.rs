@@ -49,7 +49,7 @@ pub fn ask(script: &Script, aulario: &str, cookie: Option<&str>) -> Answer {
     if let Some(cookie) = cookie {
         options += &format!("cookie = \"{cookie}\"\n");
     }
-    match command::run_as(user.as_ref(), "curl", &["--config", "-"], &options) {
+    match command::run_as(user.as_ref(), "curl", &["--disable", "--config", "-"], &options) {
         Err(error) => Answer::Nothing(error),
         Ok(said) => {
             let (body, status) = said.rsplit_once('\n').unwrap_or_default();
