@@ -95,7 +95,7 @@ pub fn undo() -> u8 {
     }
     ffi::ignore_interruptions();
     match files::undo() {
-        Ok(done) if done.is_empty() => say("Nothing of comedor setup is on this machine."),
+        Ok(done) if done.is_empty() => say("Nothing to undo."),
         Ok(done) => say(&done.join("\n")),
         Err(error) => return refused(&error),
     }

@@ -14,6 +14,9 @@ use crate::log::printable;
 use crate::session::SavePath;
 use crate::site::{Machine, Php, Script, Server, Value, command, is_plain};
 
+/// The guides, as the package installs them
+const GUIDES: &str = "/usr/share/doc/comedor/docs";
+
 pub struct Plan {
     pub script: Script,
     /// The same script in other virtual hosts, such as that of http beside that of https
@@ -36,9 +39,14 @@ pub struct Plan {
 impl Plan {
     /// The error says why set-up changes nothing.
     pub fn new(machine: &Machine, options: &Options) -> Result<Plan, String> {
+        if std::env::current_exe().is_ok_and(|exe| exe != Path::new(PROGRAM)) {
+            return Err(format!(
+                "set-up works only with the Debian package, whose program is {PROGRAM}; follow docs/install.md"
+            ));
+        }
         let (script, others) = choose(machine, options)?;
         let place = printable(&script.file.display().to_string());
-        let guide = |why: &str| Err(format!("{place}: {why}; follow docs/install.md"));
+        let guide = |why: &str| Err(format!("{place}: {why}; follow {GUIDES}/install.md"));
         if let Some(place) = &script.database {
             return Err(format!(
                 "{place}: the script uses a database; comedor works on files, and would show old menus"
@@ -59,11 +67,6 @@ impl Plan {
             ));
         }
         let choice = choice(&script, &php, options)?;
-        if std::env::current_exe().is_ok_and(|exe| exe != Path::new(PROGRAM)) {
-            return guide(&format!(
-                "set-up works only with the Debian package, whose program is {PROGRAM}"
-            ));
-        }
         let (lines, settings, config) = settings(&script, service, data_dir)?;
         let plain = [
             script.path.as_str(),
@@ -100,7 +103,9 @@ fn choose(machine: &Machine, options: &Options) -> Result<(Script, Vec<Script>),
     // https first: http may only redirect to it.
     found.sort_by_key(|script| !script.site.is_tls);
     if found.is_empty() {
-        return Err("no …/api/comedor.php was found in a site of Apache or nginx that is understood; follow docs/install.md".to_owned());
+        return Err(format!(
+            "no …/api/comedor.php was found in a site of Apache or nginx that is understood; follow {GUIDES}/install.md"
+        ));
     }
     let script = found.remove(0);
     let shown =
@@ -114,7 +119,7 @@ fn choose(machine: &Machine, options: &Options) -> Result<(Script, Vec<Script>),
     if let Some(other) = found.iter().find(|other| other.file != script.file) {
         return Err(format!(
             "{} has {}, and {} has {}: set-up enables comedor for all sites; write the lines of apache.conf.example \
-             into the <VirtualHost> of one (docs/install.md)",
+             into the <VirtualHost> of one ({GUIDES}/install.md)",
             script.site.name,
             shown(&script),
             other.site.name,
@@ -318,7 +323,7 @@ fn units(script: &Script, php: &Php, config: &Config) -> Result<Option<[String; 
             folder.canonicalize().map_err(|error| format!("{}: {error}", folder.display()))?;
         let text = path.to_str().filter(|text| is_plain(text)).ok_or_else(|| {
             format!(
-                "{path:?} has other characters than [A-Za-z0-9._/-]; follow docs/install-special.md"
+                "{path:?} has other characters than [A-Za-z0-9._/-]; follow {GUIDES}/install-special.md"
             )
         })?;
         lines.extend(content::access(text));
