@@ -305,6 +305,8 @@ impl<'s, H: Handler> Server<'s, H> {
     /// The records that answer a request; `None` if the handler panics for the refusal too.
     fn answer(&self, request: &Request, peer: &UnixStream) -> Option<Vec<u8>> {
         if request.is_check {
+            // With a place it waits for a file that PHP may be writing, as a request does.
+            let _place = self.places.enter();
             let findings = guarded(|| self.handler.check(peer)).ok()?;
             return Some(match findings {
                 Some(findings) => request.answer(&findings, &[]),

@@ -394,3 +394,13 @@ fn fastcgi_socket_is_checked_for_its_mode_and_an_answer() {
     drop(socket);
     found(&findings(), "error", &path, "cannot be used");
 }
+
+#[test]
+fn process_behind_the_socket_names_a_damaged_file() {
+    let (school, socket) = (School::new(), Held::new());
+    let process = socket.serve(&school);
+    school.write(TYPES, "{");
+    let (_, findings) = check(&school, &[], &["--socket", socket.path.to_str().unwrap()], "");
+    found(&findings, "error", TYPES, "is damaged");
+    process.stop();
+}
