@@ -122,7 +122,7 @@ fn undo_nginx(done: &mut Vec<String>) -> Result<(), String> {
     } else if snippet.len() > 0 {
         let emptied = File::options().write(true).open(NGINX).and_then(|file| file.set_len(0));
         emptied.map_err(|error| format!("{NGINX}: {error}"))?;
-        done.push(format!("Emptied {NGINX}; it can be deleted after its include line."));
+        done.push(format!("Emptied {NGINX}; remove its include line, then delete it."));
         if state("nginx") == "active" {
             run("systemctl", &["reload", "nginx"])?;
         }
