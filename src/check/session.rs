@@ -32,7 +32,8 @@ pub fn check(line: &str, config: &Config, settings: &Settings, report: &mut Repo
             let used = [&SESSION_DIR, &SESSION_FORMAT, &SESSION_MAX_AGE]
                 .map(|setting| shown(settings, setting))
                 .join(", ");
-            let text = format!("{error}; phpinfo() shows PHP's settings, here they are {used}");
+            let text =
+                format!("{error}; if the user is logged in, PHP has other settings than {used}");
             return add(Level::Error, &text);
         }
     };
@@ -106,7 +107,7 @@ fn no_centre(subject: &str, config: &Config, services: &[String]) -> String {
 pub fn check_service(config: &Config, folder: &SessionFolder, report: &mut Report) {
     let about = folder.folder.display();
     let Ok(files) = session::files(folder) else {
-        let text = "cannot be listed, so only a login shows whether COMEDOR_SERVICE is right: comedor check --session";
+        let text = "cannot be listed, so only a login shows whether COMEDOR_SERVICE is right: sudo comedor check --session";
         return report.add(Level::Hint, about, text);
     };
     let services = files.iter().filter_map(|path| {

@@ -66,7 +66,10 @@ fn not_enabled(script: &Script, machine: &Machine, is_enabled: bool, report: &mu
         );
         report.add(Level::Error, about, text);
     } else if !is_enabled {
-        let text = format!("PHP answers ({}): comedor is not enabled", script.file.display());
+        let text = format!(
+            "PHP answers ({}): comedor is not enabled; to enable it: sudo comedor setup",
+            script.file.display()
+        );
         report.add(Level::Hint, about, text);
     }
 }
@@ -102,7 +105,7 @@ fn compare(script: &Script, config: &Config, settings: &Settings, report: &mut R
     for (setting, what, value, is_same) in [
         (
             &SERVICE,
-            "<service>:docente",
+            "service",
             &script.service,
             &(|text: &str| text == service) as &dyn Fn(&str) -> bool,
         ),

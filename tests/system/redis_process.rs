@@ -292,5 +292,5 @@ fn check_of_a_session_reads_it_from_redis_and_does_not_extend_its_lifetime() {
     let left: u32 = redis.command(&["TTL", &key(&id)]).parse().unwrap();
     assert!(left <= 100, "{left}");
     let text = check("missing");
-    assert!(text.contains("here they are COMEDOR_SESSION_DIR=unix:///"), "{text}");
+    assert!(text.contains("other settings than COMEDOR_SESSION_DIR=unix:///"), "{text}");
 }
