@@ -5,7 +5,8 @@ use std::fs;
 use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
-use std::thread::sleep;
+use std::sync::mpsc;
+use std::thread::spawn;
 use std::time::{Duration, Instant};
 
 use comedor::accounts;
@@ -81,9 +82,11 @@ fn an_error_is_that_of_the_caller() {
     let child = Child { user: None, time: Duration::from_secs(2), size: 100 };
     let said = child.ask(|_| Err(io::Error::other("why")));
     assert_eq!(said.unwrap_err().to_string(), "why");
-    let thread = std::thread::spawn(|| sleep(Duration::from_secs(1)));
+    let (end, ended) = mpsc::channel::<()>();
+    let thread = spawn(move || ended.recv());
     assert!(child.ask(|_| Ok(())).unwrap_err().to_string().contains("several threads"));
-    thread.join().unwrap();
+    drop(end);
+    _ = thread.join();
     assert_eq!(child.ask(|output| output.write_all(b"said")).unwrap(), b"said");
 }
 
