@@ -15,11 +15,12 @@ pub fn check(machine: &Machine, config: &Config, settings: &Settings, report: &m
         report.add(Level::Hint, "web server", format!("not understood: {note}"));
     }
     if machine.scripts.is_empty() {
-        report.add(
-            Level::Hint,
-            "web server",
-            "found no …/api/comedor.php in the folders of a site",
-        );
+        let text = if machine.runs {
+            "found no …/api/comedor.php in the folders of a site"
+        } else {
+            "none was found running"
+        };
+        report.add(Level::Hint, "web server", text);
         super::settings::compare(config, report);
     }
     let is_enabled = machine.scripts.iter().any(|script| script.comedor.is_some());

@@ -102,6 +102,9 @@ fn choose(machine: &Machine, options: &Options) -> Result<(Script, Vec<Script>),
     let mut found: Vec<Script> = machine.scripts.iter().filter(is_wanted).cloned().collect();
     // https first: http may only redirect to it.
     found.sort_by_key(|script| !script.site.is_tls);
+    if !machine.runs {
+        return Err("no web server is running; start it, and run this again".to_owned());
+    }
     if found.is_empty() {
         return Err(format!(
             "no …/api/comedor.php was found in a site of Apache or nginx that is understood; follow {GUIDES}/install.md"

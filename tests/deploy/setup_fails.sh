@@ -44,6 +44,10 @@ set_up 2 'usage' --undo --cgi
 sudo -u www-data comedor setup --yes &> /tmp/output && exit 1
 expect root < /tmp/output
 unchanged
+systemctl stop apache2
+set_up 1 'no web server is running' --yes
+unchanged
+systemctl start apache2
 
 # The wrong application.
 script=/var/www/html/entreaulas/api/comedor.php
