@@ -88,7 +88,9 @@ impl Command {
 
     /// The command of another process, which `user` runs, if it does nothing but what [`on`](Self::on) makes.
     pub fn of_other(user: u32, line: &str) -> Option<Command> {
-        let is_known = ["rm ", "mv ", "chmod "].iter().any(|program| line.starts_with(program));
+        let known = ["rm ", "mv -T --backup=numbered ", "chmod u+"];
+        let rest = known.iter().find_map(|start| line.strip_prefix(start));
+        let is_known = rest.is_some_and(|rest| !rest.starts_with('-') && !rest.contains(" -"));
         let is_plain = line.bytes().all(|byte| is_plain(byte) || b"'=+".contains(&byte));
         let is_whole = line.matches('\'').count().is_multiple_of(2);
         (is_known && is_plain && is_whole).then(|| Command { user, line: line.to_owned() })
@@ -148,7 +150,8 @@ mod tests {
         for line in [
             "", "rm", "-u root rm /x", "A=b rm /x", "sudo rm /x", "bash -c x", "rm /x; id",
             "rm /x && id", "rm $(id)", "rm `id`", "rm /x > /y", "rm /x\nid", "rm '/x", "rm \"/x\"",
-            "rm /x\u{202e}", "rm ~root", "rm /*",
+            "rm /x\u{202e}", "rm ~root", "rm /*", "rm -rf /x", "rm /x -r", "chmod o+w /x",
+            "chmod u+r -R /x", "mv /x /y",
         ] {
             assert!(Command::of_other(33, line).is_none(), "{line}");
         }
