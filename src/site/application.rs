@@ -21,6 +21,8 @@ const MAX_ENTRIES: usize = 50_000;
 const MAX_DEPTH: usize = 6;
 /// The number of scripts, each of which a child of its own reads
 const MAX_SCRIPTS: usize = 10;
+/// The size of a file: its tokens take forty times as much memory
+const MAX_SIZE: usize = 1024 * 1024;
 /// The size of all files together
 const MAX_TOTAL: usize = 16 * 1024 * 1024;
 
@@ -98,8 +100,8 @@ fn walk(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The text of a regular file.
+/// The text of a regular file that is not too large.
 fn read(path: &Path) -> Option<String> {
     let (bytes, _) = shared_file::read(&shared_file::open_followed(path).ok()?).ok()?;
-    Some(String::from_utf8_lossy(&bytes).into_owned())
+    (bytes.len() <= MAX_SIZE).then(|| String::from_utf8_lossy(&bytes).into_owned())
 }

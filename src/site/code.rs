@@ -91,8 +91,8 @@ pub struct Code<'f> {
     names: HashMap<String, Option<String>>,
 }
 
-/// Longer values are not evaluated: code can double one with each line.
-const MAX_VALUE: usize = 4096;
+/// Longer values are not evaluated: code can double one with each line, and name it with each word.
+const MAX_VALUE: usize = 512;
 /// The number of tokens of an expression that is looked at
 const MAX_TOKENS: usize = 100;
 

@@ -305,6 +305,19 @@ fn the_number_of_scripts_is_limited() {
 }
 
 #[test]
+fn a_large_file_is_no_code() {
+    let root = tempfile::tempdir().unwrap();
+    let script = root.path().join("api/comedor.php");
+    std::fs::create_dir(root.path().join("api")).unwrap();
+    for (size, count) in [(1024 * 1024, 1), (1024 * 1024 + 1, 0)] {
+        let mut text = b"<?php session_name('A');".to_vec();
+        text.resize(size, b' ');
+        std::fs::write(&script, text).unwrap();
+        assert_eq!(application::facts(&script, root.path()).len(), count);
+    }
+}
+
+#[test]
 fn a_place_is_shown_in_one_line_without_control_characters() {
     let place = Place { file: "a\n\u{1b}[2J.php".into(), line: 1 };
     assert_eq!(place.to_string(), "a\\n\\u{1b}[2J.php line 1");
