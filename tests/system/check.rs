@@ -360,7 +360,7 @@ fn no_command_gives_access_to_a_folder_outside_of_the_data() {
 fn folder_that_systemd_hides_is_an_error() {
     let school = School::new();
     let parent = school.data().parent().unwrap().to_owned();
-    fs::set_permissions(&parent, fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(&parent, fs::Permissions::from_mode(0o0)).unwrap();
     let (_, findings) = check(&school, AS_NOBODY, &[], "");
     let text = "the service needs ProtectHome=no to reach the data folder (COMEDOR_DATA_DIR";
     found(&findings, "error", parent.to_str().unwrap(), text);
