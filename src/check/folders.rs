@@ -30,7 +30,7 @@ pub fn check_sessions(config: &Config, settings: &Settings, user: &User, report:
     }
     file_system::check(folder, Content::Sessions, report);
     check_mount(folder, report);
-    session::check_service(config, files, report);
+    session::check_files(config, files, user, report);
     if folder.starts_with("/tmp") || folder.starts_with("/var/tmp") {
         report.add(
             Level::Warning,

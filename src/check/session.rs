@@ -1,12 +1,17 @@
 //! Checks sessions. Of one: whether it is found, its centre, aularios and permissions. Prints no other
 //! content of it.
 
+use std::fs;
 use std::io::{self, BufRead, IsTerminal, Read, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
 
-use rustix::fs::OFlags;
+use rustix::fs::{Access, OFlags, access};
 
 use super::report::{Level, Report};
 use super::settings::shown;
+use super::user::User;
+use crate::accounts::user_name;
 use crate::caller::{self, Caller};
 use crate::config::{Config, SESSION_DIR, SESSION_FORMAT, SESSION_MAX_AGE, Settings};
 use crate::model::Id;
@@ -103,13 +108,24 @@ fn no_centre(subject: &str, config: &Config, services: &[String]) -> String {
     format!("{subject} centre under `{service}` (COMEDOR_SERVICE), {instead}")
 }
 
-/// Warns if the session files have centres, and none under COMEDOR_SERVICE.
-pub fn check_service(config: &Config, folder: &SessionFolder, report: &mut Report) {
+/// Reports if the user cannot use any of the session files. Warns if they have centres, and none under
+/// COMEDOR_SERVICE.
+pub fn check_files(config: &Config, folder: &SessionFolder, user: &User, report: &mut Report) {
     let about = folder.folder.display();
     let Ok(files) = session::files(folder) else {
         let text = "cannot be listed, so only a login shows whether COMEDOR_SERVICE is right: sudo comedor check --session";
         return report.add(Level::Hint, about, text);
     };
+    let is_closed = |path: &PathBuf| access(path, Access::READ_OK | Access::WRITE_OK).is_err();
+    if files.iter().all(is_closed)
+        && let Some(Ok(first)) = files.first().map(fs::symlink_metadata)
+    {
+        let (name, owner) = (&user.name, user_name(first.uid()));
+        let text = format!(
+            "{name} cannot use any of the session files, which belong to {owner}: comedor must run as PHP's user"
+        );
+        return report.add(Level::Error, about, text);
+    }
     let services = files.iter().filter_map(|path| {
         let file = shared_file::open(OFlags::RDONLY, path).ok()?;
         let session =

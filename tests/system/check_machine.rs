@@ -38,6 +38,18 @@ fn folder_that_no_request_can_use_is_an_error() {
 }
 
 #[test]
+fn session_files_of_another_user_are_an_error() {
+    let school = School::new();
+    let sessions = school.sessions();
+    for folder in [sessions.parent().unwrap(), &sessions] {
+        fs::set_permissions(folder, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let (_, findings) = check(&school, AS_NOBODY, &[], "");
+    let text = "nobody cannot use any of the session files, which belong to root: comedor must run as PHP's user";
+    found(&findings, "error", sessions.to_str().unwrap(), text);
+}
+
+#[test]
 fn service_that_no_session_has_is_a_warning() {
     let school = School::new();
     let sessions = school.sessions();
