@@ -1,5 +1,8 @@
-# On the fresh machine, with a network and the Rust of the machine that made it: tests/run, as root in root's folder.
+# On the fresh machine, with a network and the Rust of the machine that made it: tests/run and the servers of schools, as
+# root in root's folder.
 set -euo pipefail
 cd /root/comedor
 export PATH=/opt/rust/bin:/root/.cargo/bin:$PATH
 time tests/run
+apt-get install -q openssl
+cargo test --locked --test deploy
