@@ -22,7 +22,7 @@ use std::path::PathBuf;
 use crate::config::{Config, Settings};
 pub(crate) use report::counted;
 use report::{Level, Report};
-pub(crate) use settings::{OF_PHP, equals};
+pub(crate) use settings::{Wanted, equals, wanted};
 use user::{User, is_in_container};
 
 /// What to check.

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use super::report::{Level, Report};
 use crate::clock;
 use crate::config::{
-    self, Config, SESSION_DIR, SESSION_FORMAT, SESSION_LIFETIME, SESSION_NAME, SETTINGS, Setting,
-    Settings, TZ,
+    self, Config, DATA_DIR, SERVICE, SESSION_DIR, SESSION_FORMAT, SESSION_LIFETIME, SESSION_NAME,
+    SETTINGS, Setting, Settings, TZ,
 };
 use crate::session::SavePath;
-use crate::site::php;
+use crate::site::{Script, Value, php};
 
 const ABOUT: &str = "settings";
 
@@ -51,7 +51,7 @@ pub fn shown(settings: &Settings, setting: &'static Setting) -> String {
 }
 
 /// The settings that must equal one of PHP, and PHP's defaults, that of save_path in Debian.
-pub const OF_PHP: [(Setting, &str, &str); 5] = [
+const OF_PHP: [(Setting, &str, &str); 5] = [
     (SESSION_DIR, "session.save_path", "/var/lib/php/sessions"),
     (SESSION_NAME, "session.name", "PHPSESSID"),
     (SESSION_FORMAT, "session.serialize_handler", "php"),
@@ -59,18 +59,58 @@ pub const OF_PHP: [(Setting, &str, &str); 5] = [
     (TZ, "date.timezone", "UTC"),
 ];
 
-/// Whether `setting` has the meaning of PHP's value `php`.
-pub fn equals(config: &Config, setting: &Setting, php: &str) -> bool {
+/// A setting that must equal `value`, which is `what`, from `source`.
+pub struct Wanted<'s> {
+    pub setting: &'static Setting,
+    pub what: String,
+    pub value: &'s str,
+    pub source: String,
+}
+
+/// What the script and its PHP have, as far as it is understood.
+pub fn wanted(script: &Script) -> Vec<Wanted<'_>> {
+    let of_script = [
+        (&SERVICE, "the script's service", &script.service),
+        (&DATA_DIR, "the script's folder of Centros", &script.data_dir),
+    ];
+    let of_script = of_script.into_iter().filter_map(|(setting, what, value)| {
+        let Value { text, place } = value.as_ref()?;
+        Some(Wanted { setting, what: what.to_owned(), value: text, source: place.to_string() })
+    });
+    let is_clear =
+        |name: &str| script.php.is_some() && script.unclear.iter().all(|known| known.text != name);
+    let of_php = OF_PHP.iter().filter(|(_, name, _)| is_clear(name));
+    let of_php = of_php.map(|(setting, name, default)| {
+        let value = script.setting(name);
+        Wanted {
+            setting,
+            what: format!("the {name} of PHP's pages"),
+            value: value.map_or(default, |value| &value.text),
+            source: value.map_or("its default".to_owned(), |value| value.place.to_string()),
+        }
+    });
+    of_script.chain(of_php).collect()
+}
+
+/// Whether `setting` has the meaning of `value`, of the script or of PHP.
+pub fn equals(config: &Config, setting: &Setting, value: &str) -> bool {
     let session = &config.session;
     match *setting {
-        SESSION_DIR => SavePath::parse(php.as_bytes()).is_some_and(|php| php == session.save_path),
-        SESSION_NAME => php == session.name,
-        SESSION_FORMAT => php == session.format.name(),
+        SERVICE => value == config.service.as_str(),
+        DATA_DIR => {
+            let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+            real(Path::new(value)) == real(&config.data_dir)
+        }
+        SESSION_DIR => {
+            SavePath::parse(value.as_bytes()).is_some_and(|path| path == session.save_path)
+        }
+        SESSION_NAME => value == session.name,
+        SESSION_FORMAT => value == session.format.name(),
         SESSION_LIFETIME => {
             let in_redis = matches!(session.save_path, SavePath::Redis(_));
-            !in_redis || php == session.lifetime.to_string()
+            !in_redis || value == session.lifetime.to_string()
         }
-        _ => rules(Some(php)) == rules(config.zone.as_deref()),
+        _ => rules(Some(value)) == rules(config.zone.as_deref()),
     }
 }
 

@@ -1,10 +1,8 @@
 //! Compares path, user and settings of comedor with those of the PHP script, and asks through the web
 //! server.
 
-use std::path::Path;
-
 use super::report::{Level, Report};
-use super::settings::{OF_PHP, equals, shown, without_password};
+use super::settings::{Wanted, equals, shown, wanted, without_password};
 use crate::config::{Config, DATA_DIR, SERVICE, SESSION_LIFETIME, Settings, TZ};
 use crate::session::SavePath;
 use crate::site::{Answer, Machine, Script, Value, Way, ask, unit_user};
@@ -100,29 +98,12 @@ fn users(script: &Script, way: &Way, config: &Config, report: &mut Report) {
 /// Compares the settings with those of the pages.
 fn compare(script: &Script, config: &Config, settings: &Settings, report: &mut Report) {
     let about = &script.file.display();
-    let (service, folder) = (config.service.as_str(), config.data_dir.as_path());
-    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let is_folder = |text: &str| real(text.as_ref()) == real(folder);
-    for (setting, what, value, is_same) in [
-        (
-            &SERVICE,
-            "service",
-            &script.service,
-            &(|text: &str| text == service) as &dyn Fn(&str) -> bool,
-        ),
-        (&DATA_DIR, "folder of Centros", &script.data_dir, &is_folder),
-    ] {
-        let Some(Value { text, place }) = value else {
+    for (setting, what, value) in
+        [(SERVICE, "service", &script.service), (DATA_DIR, "folder of Centros", &script.data_dir)]
+    {
+        if value.is_none() {
             let text = format!("its {what} is not understood; compare it with {}", setting.name);
             report.add(Level::Hint, about, text);
-            continue;
-        };
-        if !is_same(text) {
-            let text = format!(
-                "the script's {what} is {text} ({place}); here {}",
-                shown(settings, setting)
-            );
-            report.add(Level::Error, setting.name, text);
         }
     }
     if let Some(place) = &script.database {
@@ -147,24 +128,14 @@ fn compare(script: &Script, config: &Config, settings: &Settings, report: &mut R
             format!("the code sets {text} to a value that is not understood; compare it"),
         );
     }
-    for (setting, of_php, default) in &OF_PHP {
-        let (value, place) = match script.setting(of_php) {
-            Some(value) => (value.text.as_str(), value.place.to_string()),
-            None => (*default, "its default".to_owned()),
-        };
-        if script.php.is_some()
-            && !script.unclear.iter().any(|unclear| unclear.text == *of_php)
-            && !equals(config, setting, value)
-        {
+    for Wanted { setting, what, value, source } in wanted(script) {
+        if !equals(config, setting, value) {
             let level = match *setting {
                 TZ | SESSION_LIFETIME => Level::Warning,
                 _ => Level::Error,
             };
-            let text = format!(
-                "the {of_php} of PHP's pages is {} ({place}); here {}",
-                without_password(value),
-                shown(settings, setting)
-            );
+            let (value, shown) = (without_password(value), shown(settings, setting));
+            let text = format!("{what} is {value} ({source}); here {shown}");
             report.add(level, setting.name, text);
         }
     }

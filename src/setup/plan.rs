@@ -8,8 +8,8 @@ use super::files::{APACHE, NGINX, SERVICE, SETTINGS, SOCKET};
 use super::login::{self, Aulario};
 use super::{Choice, Options};
 use crate::accounts;
-use crate::check::{OF_PHP, counted, equals};
-use crate::config::{self, Config, DATA_DIR, Settings};
+use crate::check::{Wanted, counted, equals, wanted};
+use crate::config::{Config, Settings};
 use crate::log::printable;
 use crate::session::SavePath;
 use crate::site::{Machine, Php, Script, Server, Value, command, is_plain};
@@ -57,9 +57,9 @@ impl Plan {
                 "names no folder before /Centros, so it is not known where it keeps its data",
             );
         };
-        let Some(service) = &script.service else {
+        if script.service.is_none() {
             return guide("names no permission <service>:docente");
-        };
+        }
         let Some(php) = script.php.clone() else { return guide("its PHP is not understood") };
         if let Some(Value { text, place }) = script.unclear.first() {
             return guide(&format!(
@@ -67,7 +67,7 @@ impl Plan {
             ));
         }
         let choice = choice(&script, &php, options)?;
-        let (lines, settings, config) = settings(&script, service, data_dir)?;
+        let (lines, settings, config) = settings(&script)?;
         let plain = [
             script.path.as_str(),
             script.site.name.as_str(),
@@ -156,48 +156,36 @@ fn choice(script: &Script, php: &Php, options: &Options) -> Result<Choice, Strin
 /// What has to be added to the settings: the lines with their sources, the new file, and the configuration.
 type Changes = (Vec<(String, String)>, Option<String>, Config);
 
-fn settings(script: &Script, service: &Value, data_dir: &Value) -> Result<Changes, String> {
-    let fix = |error| format!("{error}; fix this first");
-    let config = Config::load().map_err(fix)?;
-    let mut lines = Vec::new();
-    let mut add = |name: &str, value: &str, source: String| {
-        if !is_plain(value) {
-            return Err(format!(
-                "set {name} in {SETTINGS} to the value at {source}, then run this again; set-up writes only [A-Za-z0-9._/-]"
-            ));
-        }
-        lines.push((format!("{name}={value}"), source));
-        Ok(())
-    };
-    if config.service.as_str() != service.text {
-        add(config::SERVICE.name, &service.text, service.place.to_string())?;
-    }
-    let is_default = Path::new("/DATA").join(&service.text) == Path::new(&data_dir.text);
-    let is_set = Settings::load().map_err(fix)?.get(&DATA_DIR).is_some();
-    if config.data_dir != Path::new(&data_dir.text) && (is_set || !is_default) {
-        add(DATA_DIR.name, &data_dir.text, data_dir.place.to_string())?;
-    }
-    for (setting, of_php, default) in &OF_PHP {
-        let value = script.setting(of_php);
-        let text = value.map_or(*default, |value| value.text.as_str());
-        if !equals(&config, setting, text) {
-            let source = value.map_or("PHP's default".to_owned(), |value| value.place.to_string());
-            add(setting.name, text, source)?;
-        }
-    }
-    if lines.is_empty() {
-        return Ok((lines, None, config));
-    }
+fn settings(script: &Script) -> Result<Changes, String> {
     let old = match std::fs::read_to_string(SETTINGS) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
             return Err(format!("{SETTINGS}: {error}"));
         }
         old => old.unwrap_or_default(),
     };
-    let new = with_lines(&old, lines.iter().map(|(line, _)| line.as_str()));
-    let parsed = Settings::default().with_file(Path::new(SETTINGS), new.as_bytes());
-    let config = parsed.and_then(|settings| Config::from_settings(&settings)).map_err(fix)?;
-    Ok((lines, Some(new), config))
+    let parse = |text: &str| {
+        let settings = Settings::default().with_file(Path::new(SETTINGS), text.as_bytes());
+        let config = settings.and_then(|settings| Config::from_settings(&settings));
+        config.map_err(|error| format!("{error}; fix this first"))
+    };
+    let (mut config, mut new, mut lines) = (parse(&old)?, None, Vec::new());
+    for Wanted { setting, value, source, .. } in wanted(script) {
+        // The service determines the default of the data folder.
+        if equals(&config, setting, value) {
+            continue;
+        }
+        let name = setting.name;
+        if !is_plain(value) {
+            return Err(format!(
+                "set {name} in {SETTINGS} to the value at {source}, then run this again; set-up writes only [A-Za-z0-9._/-]"
+            ));
+        }
+        lines.push((format!("{name}={value}"), source));
+        let text = with_lines(&old, lines.iter().map(|(line, _)| line.as_str()));
+        config = parse(&text)?;
+        new = Some(text);
+    }
+    Ok((lines, new, config))
 }
 
 impl Plan {
