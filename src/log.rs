@@ -22,16 +22,46 @@ pub(crate) fn line(cause: &str) -> String {
     format!("comedor: {}\n", printable(cause))
 }
 
-/// `text` with control characters escaped, so that data from a client or a file cannot imitate
-/// another line or control a terminal.
+/// `text` with the characters escaped that control a terminal, are invisible, change the direction of text
+/// or combine with others, and each space after a space, so that data from a client or a file can neither
+/// imitate another line nor hide a part of its own.
 pub(crate) fn printable(text: &str) -> String {
     let mut printable = String::with_capacity(text.len());
     for c in text.chars().take(MAX_LINE) {
-        if c.is_control() {
-            printable.extend(c.escape_default());
-        } else {
-            printable.push(c);
+        match c {
+            ' ' if printable.ends_with(' ') => printable.extend(c.escape_unicode()),
+            '"' | '\'' | '\\' => printable.push(c),
+            // Blank, although Unicode counts them as letters and a symbol
+            '\u{115f}' | '\u{1160}' | '\u{2800}' | '\u{3164}' | '\u{ffa0}' => {
+                printable.extend(c.escape_unicode());
+            }
+            c => printable.extend(c.escape_debug()),
         }
     }
     printable
+}
+
+#[cfg(test)]
+mod tests {
+    use super::printable;
+
+    #[test]
+    fn what_could_hide_text_is_escaped() {
+        for text in ["Menú «ñ» / \"x\" 'y' \\ 😀 ", "1 день", ""] {
+            assert_eq!(printable(text), text);
+        }
+        for (text, escaped) in [
+            ("a\n\u{1b}[2J\u{9b}", "a\\n\\u{1b}[2J\\u{9b}"),
+            ("rm \u{202e}fdp.\u{2066}", "rm \\u{202e}fdp.\\u{2066}"),
+            (
+                "a\u{ad}\u{200b}\u{2028}\u{feff}\u{e0041}",
+                "a\\u{ad}\\u{200b}\\u{2028}\\u{feff}\\u{e0041}",
+            ),
+            ("e\u{301}\u{489}", "e\\u{301}\\u{489}"),
+            ("a   b", "a \\u{20} b"),
+            ("a\u{a0}\u{3000}\u{2800}\u{3164}", "a\\u{a0}\\u{3000}\\u{2800}\\u{3164}"),
+        ] {
+            assert_eq!(printable(text), escaped);
+        }
+    }
 }

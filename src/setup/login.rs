@@ -5,6 +5,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 
 use crate::config::Config;
+use crate::log::printable;
 use crate::model::Id;
 use crate::session::{self, SavePath, SessionId};
 use crate::shared_file::entries;
@@ -78,7 +79,7 @@ pub fn read_types(
         Answer::Comedor(body) | Answer::Other(body) | Answer::Nothing(body) => Err(format!(
             "a login could not read the aulario {}: {}",
             aulario.id,
-            body.chars().take(300).collect::<String>()
+            printable(&body.chars().take(300).collect::<String>())
         )),
     }
 }

@@ -19,7 +19,7 @@ use rustix::process::geteuid;
 
 use crate::check::{self, Subject};
 use crate::ffi;
-use crate::log::{log, printable};
+use crate::log::log;
 use crate::site::command::run as command;
 use crate::site::{self, Answer, Script, ask};
 use plan::Plan;
@@ -158,10 +158,9 @@ fn confirmed() -> bool {
     matches!(line.trim(), "y" | "Y" | "yes")
 }
 
-/// Parts of the text may be from the application, or from PHP.
+/// What comes from the application or from PHP must be [`printable`](crate::log::printable).
 fn say(text: &str) {
-    let lines: Vec<_> = text.split('\n').map(printable).collect();
-    _ = writeln!(io::stdout(), "{}", lines.join("\n")).and_then(|()| io::stdout().flush());
+    _ = writeln!(io::stdout(), "{text}").and_then(|()| io::stdout().flush());
 }
 
 /// Says why nothing was changed, or that everything was put back.

@@ -112,11 +112,11 @@ fn choose(machine: &Machine, options: &Options) -> Result<(Script, Vec<Script>),
     }
     let script = found.remove(0);
     let shown =
-        |script: &Script| printable(&format!("{}   {}", script.path, script.file.display()));
+        |script: &Script| printable(&format!("{} ({})", script.path, script.file.display()));
     if found.iter().any(|other| other.path != script.path) {
         // What is printed may be pasted into a shell.
         let all = [&script].into_iter().chain(&found).filter(|script| is_plain(&script.path));
-        let all = all.map(|script| format!("\n  --path {}", shown(script)));
+        let all = all.map(|script| format!("\n--path {}", shown(script)));
         return Err(format!("there are several scripts; choose one:{}", all.collect::<String>()));
     }
     if let Some(other) = found.iter().find(|other| other.file != script.file) {
@@ -258,7 +258,7 @@ impl Plan {
             (counted(centres.len(), "centre"), counted(self.aularios.len(), "aulario"));
         let mut text = format!(
             "Script      {}, at {} ({:?})\nPHP         {} as {}\nData        {}: {centres}, {aularios}\n",
-            script.file.display(),
+            printable(&script.file.display().to_string()),
             script.url(),
             script.site.server,
             php.name,

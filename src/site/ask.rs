@@ -5,6 +5,7 @@ use std::fmt;
 use super::{Script, command};
 use crate::accounts;
 use crate::error::Error;
+use crate::log::printable;
 
 /// What answers.
 pub enum Answer {
@@ -20,7 +21,9 @@ impl fmt::Display for Answer {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
             Answer::Comedor(_) => f.write_str("comedor answers"),
-            Answer::Other(status) => write!(f, "another program answers: {}", status.trim()),
+            Answer::Other(status) => {
+                write!(f, "another program answers: {}", printable(status.trim()))
+            }
             Answer::Nothing(cause) => f.write_str(cause),
         }
     }
@@ -39,7 +42,7 @@ pub fn ask(script: &Script, aulario: &str, cookie: Option<&str>) -> Answer {
         );
     }
     let mut options = format!(
-        "silent\nshow-error\ninsecure\nmax-time = 20\nurl = {}?action=get_menu_types&aulario={aulario}\n\
+        "silent\nshow-error\ninsecure\nmax-time = 10\nurl = {}?action=get_menu_types&aulario={aulario}\n\
          resolve = {}:{}:{}\nwrite-out = \"\\n%{{http_code}} %{{redirect_url}}\"\n",
         script.url(),
         site.name,
