@@ -4,6 +4,7 @@
 use std::fs::{self, File};
 use std::io::{self, Error, ErrorKind, Read, Write, pipe};
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -26,12 +27,26 @@ use crate::store::access::Credentials;
 /// The time for a killed child to end. It may not, if the server of a network file system does not answer.
 const END: Duration = Duration::from_secs(1);
 
+/// The time that this process waits for all processes of other users together: they may stop or take long on
+/// purpose. A check of a school takes a few seconds.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Waits for a process of another user by `wait`, which gets what is left of [`PATIENCE`].
+pub fn patient<T>(wait: impl FnOnce(Duration) -> T) -> T {
+    static WAITED: AtomicU64 = AtomicU64::new(0);
+    let start = Instant::now();
+    let waited = Duration::from_millis(WAITED.load(Ordering::Relaxed));
+    let result = wait(PATIENCE.saturating_sub(waited));
+    WAITED.fetch_add(start.elapsed().as_millis() as u64, Ordering::Relaxed);
+    result
+}
+
 /// The limits of a child.
 #[derive(Debug)]
 pub struct Child<'c> {
     /// The user that it runs as, not root, with all groups; `None` for the user of this process.
     pub user: Option<&'c Credentials>,
-    /// The maximum time until it has ended.
+    /// The maximum time until it has ended; that of another user gets no more than is left of [`PATIENCE`].
     pub time: Duration,
     /// The maximum number of bytes that it says.
     pub size: usize,
@@ -42,6 +57,17 @@ impl Child<'_> {
     /// that `say` may execute another program. The child has no terminal and no other file, and ends with
     /// this call, together with its process group. An error of `say` is the error of the call.
     pub fn ask(&self, say: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<Vec<u8>> {
+        match self.user {
+            Some(_) => patient(|rest| self.ask_within(self.time.min(rest), say)),
+            None => self.ask_within(self.time, say),
+        }
+    }
+
+    fn ask_within(
+        &self,
+        time: Duration,
+        say: impl FnOnce(&mut File) -> io::Result<()>,
+    ) -> io::Result<Vec<u8>> {
         // A thread that has given its answer may not have ended yet.
         let end = Instant::now() + END;
         while fs::read_dir("/proc/self/task")?.count() != 1 {
@@ -57,7 +83,7 @@ impl Child<'_> {
             });
             failed.is_err().into()
         })?;
-        let end = Instant::now() + self.time;
+        let end = Instant::now() + time;
         let process = pidfd_open(child, PidfdFlags::empty());
         let said = match &process {
             Ok(process) => self

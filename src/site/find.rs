@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
-use std::time::Duration;
 
 use super::application::{self, HTACCESS, USER_INI};
 use super::code::{DATA, DATABASE, SERVICE, UNCLEAR};
@@ -13,7 +12,7 @@ use super::{
     Enabled, Fact, Machine, Place, Root, Script, Site, Value, Way, apache, command, nginx,
 };
 use crate::accounts;
-use crate::child::Child;
+use crate::child::{Child, PATIENCE};
 
 /// How to understand a web server.
 struct WebServer {
@@ -189,7 +188,7 @@ pub fn read_as(
 ) -> io::Result<String> {
     let unknown = || io::Error::other(format!("unknown user {user}"));
     let user = accounts::find(user).ok_or_else(unknown)?;
-    let child = Child { user: Some(&user), time: Duration::from_secs(20), size: 1024 * 1024 };
+    let child = Child { user: Some(&user), time: PATIENCE, size: 1024 * 1024 };
     let said = child.ask(|out| {
         let mut out = BufWriter::new(out);
         say(&mut out).and_then(|()| out.flush())
