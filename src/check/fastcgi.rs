@@ -1,16 +1,16 @@
 //! The FastCGI socket: whether it is needed, who may connect, and what the process behind it finds.
 
 use std::fs::{self, Metadata};
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
-use std::time::Duration;
 
 use rustix::process::geteuid;
 
 use super::report::{Level, Report};
 use super::user::{Command, is_in_container};
 use crate::accounts::{self, group_name, user_name};
+use crate::child::patient;
 use crate::fastcgi::probe;
 use crate::ffi::peer_uid;
 use crate::site::{self, command};
@@ -33,41 +33,40 @@ pub type Server = (String, Credentials);
 /// The units of web servers whose first process has the user of the server.
 const UNITS: [&str; 3] = ["caddy", "frankenphp", "lighttpd"];
 
-/// The timeout for the findings of a process, which may have many files to read.
-const TIMEOUT: Duration = Duration::from_secs(60);
-
 /// Checks the socket at `path`, else [`SOCKET`] if it exists or a web server is configured for it. `servers`
-/// are configured to use it, each with its user. Returns whether the process behind it gave its findings.
+/// are configured to use it, each with its user. Returns whether there is something to check.
 pub fn check(path: Option<&Path>, servers: Vec<Server>, report: &mut Report) -> bool {
     let is_wanted = path.is_some();
     let path = path.unwrap_or(Path::new(SOCKET));
     match fs::metadata(path) {
         Ok(metadata) if metadata.file_type().is_socket() => {
             connections(path, &metadata, servers, report);
-            return findings(path, report);
+            findings(path, report);
         }
         Ok(_) => report.add(Level::Error, path.display(), "is not a socket"),
         Err(error) if error.kind() == ErrorKind::NotFound && path == Path::new(SOCKET) => {
-            missing(is_wanted, report);
+            return missing(is_wanted, report);
         }
         Err(error) => {
             report.add(Level::Error, path.display(), format!("cannot be used: {error}"));
         }
     }
-    false
+    true
 }
 
 /// Reports that [`SOCKET`] does not exist, if it is wanted or a configuration names it. CGI does not need
-/// it.
-fn missing(is_wanted: bool, report: &mut Report) {
+/// it. Returns whether it is missing.
+fn missing(is_wanted: bool, report: &mut Report) -> bool {
     let names_it = |file: &&&str| fs::read_to_string(file).is_ok_and(|text| text.contains(SOCKET));
     let file = CONFIGURATIONS.iter().find(names_it);
-    if is_wanted || file.is_some() {
+    let is_missing = is_wanted || file.is_some();
+    if is_missing {
         let file = file.unwrap_or(&"a configuration");
         let text = format!("does not exist, and {file} names it, so every request fails");
         let fix = Command::of_root("systemctl enable --now comedor.socket".to_owned());
         report.add_with_fix(Level::Error, SOCKET, text, Some(fix));
     }
+    is_missing
 }
 
 /// Reports who can connect, and if web servers use the socket and none of them can.
@@ -133,29 +132,29 @@ fn running(name: &&str) -> Option<Server> {
 }
 
 /// Adds the findings of the process behind the socket.
-fn findings(path: &Path, report: &mut Report) -> bool {
-    let is_unit = path == Path::new(SOCKET);
-    let asked = probe::open(path).and_then(|stream| {
+fn findings(path: &Path, report: &mut Report) {
+    let (is_unit, is_root) = (path == Path::new(SOCKET), geteuid().is_root());
+    let asked = patient(|time| -> io::Result<_> {
+        let stream = probe::open(path)?;
         let listener = peer_uid(&stream)?;
-        Ok((probe::ask(stream, TIMEOUT)?, listener))
+        Ok((probe::ask(stream, time)?, listener))
     });
     let problem = match asked {
         // Only the web server must be able to connect.
-        Err(error) if error.kind() == ErrorKind::PermissionDenied => return false,
+        Err(error) if error.kind() == ErrorKind::PermissionDenied && !is_root => return,
         Err(error) => {
             let text = format!("no FastCGI process answers ({error}); every request fails");
-            report.add(Level::Error, path.display(), text);
-            return false;
+            return report.add(Level::Error, path.display(), text);
         }
-        Ok((None, _)) if geteuid().is_root() => "it does not know how to check itself".to_owned(),
+        Ok((None, _)) if is_root => "it does not know how to check itself".to_owned(),
         Ok((findings, listener)) => {
             report.add(Level::Ok, path.display(), "a FastCGI process answers");
-            let Some(findings) = findings else { return false };
+            let Some(findings) = findings else { return };
             // For a socket of systemd the listener is root.
             let unit = || accounts::find(&site::unit_user().filter(|_| is_unit)?);
             let user = if listener == 0 { unit().map(|user| user.uid) } else { Some(listener) };
             match report.merge(&findings, user) {
-                Ok(()) => return true,
+                Ok(()) => return,
                 Err(problem) => problem,
             }
         }
@@ -163,5 +162,4 @@ fn findings(path: &Path, report: &mut Report) -> bool {
     let text = format!("a FastCGI process of another version answers ({problem}): restart it");
     let fix = Command::of_root("systemctl restart comedor.service".to_owned());
     report.add_with_fix(Level::Error, path.display(), text, is_unit.then_some(fix));
-    false
 }

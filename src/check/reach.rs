@@ -18,7 +18,7 @@ pub use crate::shared_file::entries;
 use crate::store::layout;
 
 /// The timeout for a folder to answer.
-const TIMEOUT: Duration = Duration::from_secs(5);
+pub const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The first part of a path that is missing, not a folder or not accessible to the user
 pub struct Obstacle<'p> {
@@ -61,7 +61,7 @@ pub fn enter(folder: &Path) -> Result<(), Obstacle<'_>> {
             }
             Ok(access(&folder, Access::EXEC_OK)?)
         };
-        limited(check).map_err(|error| Obstacle { path, error })?;
+        limited(TIMEOUT, check).map_err(|error| Obstacle { path, error })?;
     }
     Ok(())
 }
@@ -69,12 +69,13 @@ pub fn enter(folder: &Path) -> Result<(), Obstacle<'_>> {
 /// The result of `step`, or an error if it takes too long: if the server of a network file system does
 /// not answer, a system call on a file may never return.
 pub fn limited<T: Send + 'static>(
+    timeout: Duration,
     step: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || sender.send(step()));
     let no_answer = |_| Err(io::Error::other("the file system does not answer"));
-    receiver.recv_timeout(TIMEOUT).unwrap_or_else(no_answer)
+    receiver.recv_timeout(timeout).unwrap_or_else(no_answer)
 }
 
 /// Reports that this process cannot write to `folder` because its mount is read-only.

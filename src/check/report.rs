@@ -80,6 +80,12 @@ impl Report {
         }
     }
 
+    pub fn extend(&mut self, other: Report) {
+        for Finding { level, about, text, fix } in other.findings {
+            self.add_with_fix(level, about, text, fix);
+        }
+    }
+
     /// Adds the findings of another process, which may be any program: what it says is printed and never
     /// trusted. `user` is the one that its commands are for. Fails if it has another version.
     pub fn merge(&mut self, document: &[u8], user: Option<u32>) -> Result<(), String> {

@@ -4,19 +4,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::Path;
-use std::time::Duration;
 
+use super::reach::limited;
 use super::report::{Level, Report};
 use super::{Subject, fastcgi, findings, look};
 use crate::accounts;
-use crate::child::Child;
+use crate::child::{Child, PATIENCE};
 use crate::config::{Config, Settings};
 use crate::site::{self, Server, Way};
 
-/// The timeout for a child, which may have many files to read.
-const TIMEOUT: Duration = Duration::from_secs(60);
-
-/// The maximum size of its findings, in bytes.
+/// The maximum size of the findings of a child, in bytes
 const MAX_FINDINGS: usize = 16 * 1024 * 1024;
 
 /// Checks `subject`, of which `session` is the session.
@@ -41,54 +38,67 @@ pub fn check(
         let server = accounts::find(&site.user).map(|user| (unit.to_owned(), user));
         sockets.entry(socket).or_default().extend(server);
     }
-    let mut has_looked;
+    let mut is_enabled = !(users.is_empty() && sockets.is_empty());
     match subject {
         Subject::Session => {
-            users.extend(site::unit_user().filter(|_| !sockets.is_empty()));
-            has_looked = look_as(&users, session, report);
+            let unit = if sockets.is_empty() { None } else { site::unit_user() };
+            users.extend(unit);
+            if is_enabled && users.is_empty() {
+                let text = "the user of the FastCGI process is unknown: run this as that user";
+                report.add(Level::Error, "user", text);
+            }
+            look_as(&users, session, report);
         }
         Subject::Everything { socket: Some(path) } => {
             let servers = sockets.remove(path.as_path()).unwrap_or_default();
-            has_looked = fastcgi::check(Some(path), servers, report);
+            is_enabled = fastcgi::check(Some(path), servers, report);
         }
         Subject::Everything { socket: None } => {
             super::site::check(&machine, config, settings, report);
-            has_looked = look_as(&users, session, report);
+            look_as(&users, session, report);
             if !sockets.contains_key(Path::new(fastcgi::SOCKET)) {
-                has_looked |= fastcgi::check(None, Vec::new(), report);
+                is_enabled |= fastcgi::check(None, Vec::new(), report);
             }
             for (path, servers) in sockets {
-                has_looked |= fastcgi::check(Some(path), servers, report);
+                fastcgi::check(Some(path), servers, report);
             }
         }
     }
-    if !has_looked {
-        // Last, because it starts threads, and then there are no more children.
-        look(session, report);
-        let text = "root can access everything; when comedor is enabled in Apache or nginx, this check \
-                    looks from where requests run";
-        report.add(Level::Hint, "user", text);
+    if !is_enabled {
+        look_as_root(session.map(str::to_owned), report);
     }
 }
 
-/// Looks as each of `users`; returns whether one could.
-fn look_as(users: &BTreeSet<String>, session: Option<&str>, report: &mut Report) -> bool {
-    let mut has_looked = false;
+/// Adds what a child of each of `users` sees.
+fn look_as(users: &BTreeSet<String>, session: Option<&str>, report: &mut Report) {
     for name in users {
         let user = accounts::find(name);
-        let child = Child { user: user.as_ref(), time: TIMEOUT, size: MAX_FINDINGS };
+        let child = Child { user: user.as_ref(), time: PATIENCE, size: MAX_FINDINGS };
         let document = match &user {
             Some(_) => child.ask(|output| output.write_all(&findings(session))),
             None => Err(std::io::Error::other("unknown user")),
         };
         let uid = user.map(|user| user.uid);
         let merged = document.map_err(|error| error.to_string());
-        match merged.and_then(|document| report.merge(&document, uid)) {
-            Ok(()) => has_looked = true,
-            Err(error) => {
-                report.add(Level::Error, name, format!("cannot look as this user: {error}"))
-            }
+        if let Err(error) = merged.and_then(|document| report.merge(&document, uid)) {
+            report.add(Level::Error, name, format!("cannot look as this user: {error}"));
         }
     }
-    has_looked
+}
+
+/// Adds what root sees, in limited time: the files may be those of another user. Comes last, because a
+/// process with several threads cannot start a child.
+fn look_as_root(session: Option<String>, report: &mut Report) {
+    let looked = limited(PATIENCE, move || {
+        let mut report = Report::new();
+        look(session.as_deref(), &mut report);
+        Ok(report)
+    });
+    match looked {
+        Ok(findings) => report.extend(findings),
+        Err(error) => report.add(Level::Error, "user", format!("cannot look as root: {error}")),
+    }
+    let text = "root can access everything; when comedor is enabled in Apache or nginx, this check \
+                looks from where requests run";
+    report.add(Level::Hint, "user", text);
 }

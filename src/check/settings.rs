@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::reach::{TIMEOUT, limited};
 use super::report::{Level, Report};
 use crate::clock;
 use crate::config::{
@@ -98,8 +99,11 @@ pub fn equals(config: &Config, setting: &Setting, value: &str) -> bool {
     match *setting {
         SERVICE => value == config.service.as_str(),
         DATA_DIR => {
-            let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-            real(Path::new(value)) == real(&config.data_dir)
+            // PHP's user chooses the path.
+            let real = |path: PathBuf| limited(TIMEOUT, move || path.canonicalize());
+            let (one, other) = (PathBuf::from(value), &config.data_dir);
+            one == *other
+                || real(one).ok().is_some_and(|path| real(other.clone()).ok() == Some(path))
         }
         SESSION_DIR => {
             SavePath::parse(value.as_bytes()).is_some_and(|path| path == session.save_path)

@@ -29,8 +29,8 @@ impl User {
     }
 }
 
-/// Whether this is a container of the released image. It has no shell to run a command in, and the check
-/// runs as the user of the container.
+/// Whether this is a container of the released image, which contains only the program. The check runs as
+/// the user of the container there, and its commands are for PHP's container.
 pub fn is_in_container() -> bool {
     !Path::new("/bin/sh").exists()
 }
