@@ -5,7 +5,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{Access, access as may_access};
 use rustix::io::Errno;
@@ -22,14 +22,24 @@ use crate::store::{self, Aulario, layout};
 /// A writer may still use a temporary file younger than this: it waits at most 10 s for a lock.
 const WRITE_TIME: Duration = Duration::from_secs(60);
 
+/// The data of a school takes a second. A disk may need longer for files that are not in memory; the process
+/// that waits for the findings has no more patience than [`PATIENCE`](crate::child::PATIENCE).
+const TIMEOUT: Duration = Duration::from_secs(10);
+
 /// Reads the whole data folder and adds the findings to `report`.
 pub fn check(data_dir: &Path, user: &User, report: &mut Report) {
-    let mut survey = Survey { data_dir, user, report, closed: Vec::new(), days: 0, aularios: 0 };
+    let end = Instant::now() + TIMEOUT;
+    let (closed, is_late) = (Vec::new(), false);
+    let mut survey = Survey { data_dir, user, report, closed, days: 0, aularios: 0, end, is_late };
     let centros = layout::centres(data_dir);
     for centre in survey.folders(&centros) {
         survey.centre(&centre);
     }
     let (aularios, days) = (counted(survey.aularios, "aulario"), counted(survey.days, "saved day"));
+    if survey.is_late {
+        let text = "not everything was checked in 10 seconds; run the check again";
+        survey.add(Level::Warning, &centros, text);
+    }
     report.add(Level::Ok, centros.display(), format!("{aularios} and {days} checked"));
 }
 
@@ -46,6 +56,8 @@ struct Survey<'r> {
     closed: Vec<PathBuf>,
     days: usize,
     aularios: usize,
+    end: Instant,
+    is_late: bool,
 }
 
 /// The aularios of a centre by id, each with its configuration file; `None` if that is damaged
@@ -281,7 +293,8 @@ impl Survey<'_> {
 
     /// The entries of `folder`, sorted, without temporary files; those of killed writers are reported.
     fn list(&mut self, folder: &Path) -> Vec<PathBuf> {
-        if !self.enters(folder) {
+        self.is_late |= Instant::now() > self.end;
+        if self.is_late || !self.enters(folder) {
             return Vec::new();
         }
         if let Err(error) = fs::read_dir(folder)

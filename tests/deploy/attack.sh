@@ -22,11 +22,13 @@ export -f make_trap
 outside() { stat -c '%n %U:%G %a %Y' /etc /etc/shadow /etc/passwd /root /var/www/html /; }
 survives() {
     local start=$SECONDS status=0
-    timeout 100 "$@" < /dev/null > /tmp/output 2>&1 || status=$?
+    timeout 60 "$@" < /dev/null > /tmp/output 2>&1 || status=$?
     echo "$*: status $status after $((SECONDS - start)) s"
     [ $status -lt 100 ] || { cat /tmp/output && return 1; }
     ! grep -P '[^\n\t[:print:]\x80-\xff]' /tmp/output
     ! grep -aF "$(head -n 1 /etc/shadow)" /tmp/output
+    # Root does not look instead of the service.
+    ! grep -E 'root can access|user: root' /tmp/output
     # The commands that it suggests.
     grep '^        ' /tmp/output > /tmp/commands || true
     cat /tmp/commands

@@ -196,6 +196,18 @@ fn problems_in_the_data_are_found_with_file_and_position() {
     assert_eq!(school.read("aula2/Comedor-MenuTypes.json.broken.~1~"), "earlier");
 }
 
+/// strace delays the list of the aularios; their folders are not read any more.
+#[test]
+fn a_slow_disk_limits_the_check_to_a_part_of_the_data() {
+    let school = School::new();
+    school.save(json!({"date": DATE, "menu_type": "basal", "plates": {}}));
+    let (folder, inject) = (school.aularios(), "inject=getdents64:delay_enter=11s:when=1");
+    let slow = ["strace", "-f", "-o", "/dev/null", "-P", folder.to_str().unwrap(), "-e", inject];
+    let (_, findings) = check(&school, &slow, &[], "");
+    found(&findings, "warning", "/Centros", "not everything was checked in 10 seconds");
+    found(&findings, "ok", "/Centros", " and 0 saved days checked");
+}
+
 #[test]
 fn symbolic_links_are_named_and_never_moved() {
     let school = School::new();
