@@ -37,8 +37,9 @@ pub fn check(line: &str, config: &Config, settings: &Settings, report: &mut Repo
             let used = [&SESSION_DIR, &SESSION_FORMAT, &SESSION_MAX_AGE]
                 .map(|setting| shown(settings, setting))
                 .join(", ");
+            let cause = error.cause.as_deref().unwrap_or(&error.sentence).trim_end_matches('.');
             let text =
-                format!("{error}; if the user is logged in, PHP has other settings than {used}");
+                format!("{cause}; if the user is logged in, PHP has other settings than {used}");
             return add(Level::Error, &text);
         }
     };

@@ -12,7 +12,7 @@ mod unserialize;
 use std::fmt::Display;
 use std::time::Duration;
 
-use crate::error;
+use crate::error::Error;
 pub use cookie::{SessionId, session_id};
 pub use php_ini::{Format, parse_lifetime, parse_max_age, parse_name};
 pub use save_path::{Address, RedisServer, SavePath, SessionFolder};
@@ -42,7 +42,8 @@ pub enum Effect {
 
 /// Reads the session that the `Cookie` header names, as a PHP page would.
 pub fn open(config: &SessionConfig, cookies: Option<&[u8]>) -> Result<Session, Error> {
-    let id = session_id(cookies.unwrap_or_default(), &config.name).ok_or(Error::Unknown)?;
+    let id =
+        session_id(cookies.unwrap_or_default(), &config.name).ok_or_else(Error::not_logged_in)?;
     read(config, &id, Effect::KeepAlive)
 }
 
@@ -54,44 +55,9 @@ pub fn read(config: &SessionConfig, id: &SessionId, effect: Effect) -> Result<Se
     }
 }
 
-/// Why there is no usable session.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// Unknown, ended by a logout, or expired
-    #[error("unknown session")]
-    Unknown,
-    /// A PHP page has held it for too long
-    #[error("a PHP page has held the session for 5 seconds")]
-    Busy,
-    /// Another program holds a lease on it
-    #[error("{0}")]
-    Leased(String),
-    /// It exists, and PHP would not accept it
-    #[error("{0}")]
-    Unusable(String),
-    /// Its folder, file or server cannot be reached, which the administrator can fix
-    #[error("{0}")]
-    Unreachable(String),
-}
-
-impl Error {
-    /// `place` must not contain the whole id.
-    pub fn unusable(place: &str, why: &dyn Display) -> Error {
-        Error::Unusable(format!("session {place}: {why}"))
-    }
-}
-
-impl From<Error> for error::Error {
-    fn from(error: Error) -> error::Error {
-        match error {
-            Error::Unknown => error::Error::not_logged_in(),
-            Error::Busy => error::Error::busy(),
-            Error::Leased(cause) => error::Error::busy_because(cause),
-            Error::Unusable(cause) => error::Error::invalid_session(
-                "The session is not usable; please log in again.",
-                Some(cause),
-            ),
-            Error::Unreachable(cause) => error::Error::internal(cause),
-        }
-    }
+/// The error of a session that exists and cannot be used; PHP would not accept it either. `place` must not
+/// contain the whole id.
+fn unusable(place: &str, why: &dyn Display) -> Error {
+    let cause = format!("session {place}: {why}");
+    Error::invalid_session("The session is not usable; please log in again.", Some(cause))
 }

@@ -14,7 +14,8 @@ use rustix::fs::{OFlags, Timespec, Timestamps, UTIME_NOW, futimens};
 use rustix::io::Errno;
 use rustix::process::{geteuid, getuid};
 
-use super::{Effect, Error, Session, SessionConfig, SessionFolder, SessionId};
+use super::{Effect, Session, SessionConfig, SessionFolder, SessionId, unusable};
+use crate::error::Error;
 use crate::lock;
 use crate::shared_file::{self, Fault};
 
@@ -28,8 +29,8 @@ pub fn read(
     id: &SessionId,
     effect: Effect,
 ) -> Result<Session, Error> {
-    let path = path(folder, id).ok_or(Error::Unknown)?;
-    let unusable = |why: &dyn Display| Error::unusable(&shown(&path, id), why);
+    let path = path(folder, id).ok_or_else(Error::not_logged_in)?;
+    let unusable = |why: &dyn Display| unusable(&shown(&path, id), why);
 
     // For reading and writing, as in PHP, but without creating it.
     let read = shared_file::open_and(OFlags::RDWR, &path, |file| {
@@ -40,13 +41,13 @@ pub fn read(
         Ok(Some((file, bytes, metadata)))
     });
     let read = read.map_err(|fault| refused(&shown(&path, id), &folder.folder, fault))?;
-    let (file, bytes, metadata) = read.ok_or(Error::Busy)?;
+    let (file, bytes, metadata) = read.ok_or_else(Error::busy)?;
 
     // A logout between open and lock deletes the file.
     let is_deleted = metadata.nlink() == 0;
     let age = || metadata.modified().ok()?.elapsed().ok();
     if is_deleted || config.max_age.is_some_and(|max_age| age().is_some_and(|age| age > max_age)) {
-        return Err(Error::Unknown);
+        return Err(Error::not_logged_in());
     }
     if !is_ours(metadata.uid()) {
         return Err(unusable(&format_args!("it belongs to another user ({})", metadata.uid())));
@@ -66,7 +67,7 @@ const NOW: Timestamps = {
 
 fn unreachable(place: &str, why: &dyn Display) -> Error {
     let user = geteuid().as_raw();
-    Error::Unreachable(format!("session {place}: user {user} {why}"))
+    Error::internal(format!("session {place}: user {user} {why}"))
 }
 
 /// The path for the log.
@@ -110,17 +111,17 @@ fn entries(folders: &[PathBuf]) -> io::Result<Vec<PathBuf>> {
 fn refused(place: &str, folder: &Path, fault: Fault) -> Error {
     let error = match fault {
         Fault::Io(error) => error,
-        Fault::Leased => return Error::Leased(format!("session {place}: {fault}")),
-        fault => return Error::unusable(place, &fault),
+        Fault::Leased => return Error::busy_because(format!("session {place}: {fault}")),
+        fault => return unusable(place, &fault),
     };
     match Errno::from_io_error(&error) {
         // A folder can only be opened for reading.
-        Some(Errno::ISDIR) => Error::unusable(place, &Fault::NotRegular),
+        Some(Errno::ISDIR) => unusable(place, &Fault::NotRegular),
         // PHP on another server deleted it before each retry.
-        Some(Errno::STALE | Errno::NAMETOOLONG) => Error::Unknown,
+        Some(Errno::STALE | Errno::NAMETOOLONG) => Error::not_logged_in(),
         // If the folder of the setting is missing, the setting is wrong. If the file, or a folder
         // below that one, is missing, the session has ended.
-        Some(Errno::NOENT) if folder.is_dir() => Error::Unknown,
+        Some(Errno::NOENT) if folder.is_dir() => Error::not_logged_in(),
         Some(Errno::NOENT) => {
             unreachable(&folder.to_string_lossy(), &format_args!("cannot use it: {error}"))
         }

@@ -486,7 +486,7 @@ fn check_of_a_session_shows_only_centre_aularios_and_permissions() {
             "named",
             "the session's centre \"Colegio San José\" is not a valid id: it must be 1 to 64",
         ),
-        (&[], "no", "unknown session"),
+        (&[], "no", "the request has no valid session"),
         (&[], "../x", "expected the value of the cookie PHPSESSID"),
         (&[], "", "expected the value of the cookie PHPSESSID"),
         (&[], "garbage", "byte 1"),

@@ -9,7 +9,8 @@ use std::io;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::{Address, Effect, Error, RedisServer, Session, SessionConfig, SessionId};
+use super::{Address, Effect, RedisServer, Session, SessionConfig, SessionId};
+use crate::error::Error;
 use connection::Connection;
 pub use reply::Reply;
 #[cfg(any(test, fuzzing))]
@@ -52,7 +53,7 @@ pub enum Fault {
     UnknownHost(String),
 }
 
-/// The session with this id. Unreachable if the server does not answer within five seconds or
+/// The session with this id. INTERNAL_ERROR if the server does not answer within five seconds or
 /// refuses a command.
 pub fn read(
     config: &SessionConfig,
@@ -61,14 +62,14 @@ pub fn read(
     effect: Effect,
 ) -> Result<Session, Error> {
     let unusable = |why: &dyn std::fmt::Display| {
-        Error::unusable(&format!("{}{} in Redis at {server}", server.prefix, id.shortened()), why)
+        super::unusable(&format!("{}{} in Redis at {server}", server.prefix, id.shortened()), why)
     };
     let seconds = (effect == Effect::KeepAlive).then_some(config.lifetime);
     let bytes = match get(server, id.as_str(), seconds) {
         Ok(Some(bytes)) => bytes,
-        Ok(None) => return Err(Error::Unknown),
+        Ok(None) => return Err(Error::not_logged_in()),
         Err(fault @ Fault::TooLarge) => return Err(unusable(&fault)),
-        Err(fault) => return Err(Error::Unreachable(format!("Redis at {server}: {fault}"))),
+        Err(fault) => return Err(Error::internal(format!("Redis at {server}: {fault}"))),
     };
     Session::decode(bytes, config.format).map_err(|error| unusable(&error))
 }
