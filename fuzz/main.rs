@@ -11,9 +11,9 @@ use libfuzzer_sys::fuzz_target;
 
 static PARSER: LazyLock<Check> = LazyLock::new(|| {
     let wanted = std::env::var("PARSER").unwrap_or_default();
-    let Some((_, parser)) = PARSERS.iter().find(|(name, _)| *name == wanted) else {
+    let Some((_, parser, _)) = PARSERS.iter().find(|(name, ..)| *name == wanted) else {
         // `fuzz/run all` asks for the names.
-        PARSERS.iter().for_each(|(name, _)| println!("{name}"));
+        PARSERS.iter().for_each(|(name, ..)| println!("{name}"));
         exit(i32::from(!wanted.is_empty()));
     };
     *parser

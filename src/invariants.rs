@@ -1,6 +1,5 @@
-//! Invariants of the parsers of untrusted input, none of which may panic. The unit tests check them
-//! with input generated from pieces of each format (`properties.rs`), and the coverage-guided fuzzer in
-//! `fuzz/` with its own input.
+//! Invariants of the parsers of untrusted input, none of which may panic. A unit test checks them with
+//! input made of random pieces of each format, and the coverage-guided fuzzer in `fuzz/` with its own.
 
 use std::path::Path;
 
@@ -16,17 +15,68 @@ use crate::session::{self, Format, Session};
 /// Panics if an invariant does not hold for the input.
 pub type Check = fn(&[u8]);
 
-/// The checks by the name of the parser.
-pub const PARSERS: [(&str, Check); 9] = [
-    ("cookie", cookie),
-    ("fastcgi", fastcgi),
-    ("form", form),
-    ("json", json),
-    ("multipart", multipart),
-    ("redis", redis),
-    ("request", request),
-    ("session", session),
-    ("settings", settings),
+/// The checks by the name of the parser, and pieces of its format.
+pub const PARSERS: [(&str, Check, &[&str]); 9] = [
+    ("cookie", cookie, COOKIE),
+    ("fastcgi", fastcgi, FASTCGI),
+    ("form", form, FORM),
+    ("json", json, JSON),
+    ("multipart", multipart, MULTIPART),
+    ("redis", redis, REDIS),
+    ("request", request, REQUEST),
+    ("session", session, SESSION),
+    ("settings", settings, SETTINGS),
+];
+
+const COOKIE: &[&str] =
+    &["PHPSESSID", "=", ";", " ", "abc", "%2C", "%00", "[", "]", "[]", ",", "-", "\"", "\t"];
+const FASTCGI: &[&str] = &[
+    // BEGIN_REQUEST: kept, not kept, and of another request
+    "\x01\x01\0\x01\0\x08\0\0\0\x01\x01\0\0\0\0\0",
+    "\x01\x01\0\x01\0\x08\0\0\0\x01\0\0\0\0\0\0",
+    "\x01\x01\0\x02\0\x08\0\0\0\x02\x01\0\0\0\0\0",
+    // PARAMS and STDIN with padding, and their ends
+    "\x01\x04\0\x01\0\x04\x03\0\x01\x01Nvppp\x01\x04\0\x01\0\0\0\0",
+    "\x01\x05\0\x01\0\x14\x02\0twenty bytes of bodypp",
+    "\x01\x05\0\x01\0\0\0\0",
+    // ABORT_REQUEST, GET_VALUES, an unknown type
+    "\x01\x02\0\x01\0\0\0\0",
+    "\x01\x09\0\0\0\x0f\0\0\x0d\0FCGI_MAX_REQS",
+    "\x01c\0\0\0\x01\0\0x",
+];
+const FORM: &[&str] = &[
+    "a", "plates", "[", "]", "[]", "[a]", "=", "&", "+", "%20", "%00", "%zz", "%c3%b1", "%ff", ".",
+    "ñ",
+];
+const JSON: &[&str] = &[
+    "{", "}", "[", "]", ",", ":", "\"a\"", "\"id\"", "\"plates\"", "\"menus\"", "\"name\"",
+    "\"\\ud800\"", "\"\\u00e9\"", "null", "true", "0", "-0", "1e999", "1.5",
+    "18446744073709551616", " ", "\"", "\\", "{\"a\":1}", "[[1]]",
+];
+const MULTIPART: &[&str] = &[
+    "multipart/form-data", " boundary=", "B", "=", ",", "--B", "--", "\r\n", "\n",
+    "Content-Disposition: form-data", "; name=", "\"a\"", "a", "\"", "\\", "; filename=", ":", ";",
+    "content-type: x", "\r\n\r\n", " ",
+];
+const REDIS: &[&str] = &[
+    "+OK\r\n", "-NOAUTH\r\n", ":1\r\n", ":", "$3\r\nabc\r\n", "$-1\r\n", "$0\r\n\r\n", "$2\r\n",
+    "$16777216\r\n", "$16777217\r\n", "$99999999999999999999\r\n", "*1\r\n", "\r\n", "\r", "a",
+    "-", "$", "\x01", "\x02", "\x05",
+];
+const REQUEST: &[&str] = &[
+    "\n", "0", "12", "+", "-", "x", " ", "a", "[", "]", "=", "&", "%20", "%ff", "http", "://",
+    "school.example", "127.0.0.1", "[::1]", ":", "80", "@", "/", ".", "ñ",
+];
+const SESSION: &[&str] = &[
+    "auth_ok|", "auth_data|", "a:1:{", "a:2:{", "O:1:\"A\":1:{", "}", "i:0;", "i:1;", "s:1:\"a\";",
+    "s:7:\"service\";", "b:1;", "N;", "d:0.5;", "R:1;", "R:2;", "r:1;", "C:1:\"A\":1:{x}",
+    "C:1:\"A\":4:{i:1;}", "O:9:\"Exception\":1:{", "s:7:\"\0*\0line\";",
+    "O:11:\"ArrayObject\":4:{", "O:7:\"Closure\":0:{}", "E:3:\"A:B\";", "\x07auth_ok",
+    "s:99999999999:\"", "a:99999999999:{", "i:-0;",
+];
+const SETTINGS: &[&str] = &[
+    "COMEDOR_SERVICE", "TZ", "=", "\n", "#", " ", "\"", "x", "/a", "\r", "COMEDOR_SESSION_DIR",
+    "2;", "9;0600;", "tcp://", "unix:///", "?", "auth[]=", "&", "[::1]", ":1",
 ];
 
 /// The `Cookie` header.
@@ -166,5 +216,34 @@ pub fn session(bytes: &[u8]) {
 pub fn settings(bytes: &[u8]) {
     if let Ok(settings) = Settings::default().with_file(Path::new("comedor.conf"), bytes) {
         _ = Config::from_settings(&settings);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use proptest::sample::select;
+    use proptest::test_runner::TestRunner;
+
+    use super::*;
+
+    /// `PROPTEST_CASES` sets the number of inputs for each parser.
+    #[test]
+    fn invariants_hold_for_input_made_of_pieces_of_the_format() {
+        let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
+        let cases = cases.unwrap_or(5_000);
+        for (name, check, pieces) in PARSERS {
+            let piece = prop_oneof![
+                9 => select(pieces).prop_map(|piece| piece.as_bytes().to_vec()),
+                1 => any::<u8>().prop_map(|byte| vec![byte]),
+            ];
+            let input = prop::collection::vec(piece, 0..40).prop_map(|pieces| pieces.concat());
+            let config = ProptestConfig { cases, failure_persistence: None, ..Default::default() };
+            let checked = TestRunner::new(config).run(&input, |input| {
+                check(&input);
+                Ok(())
+            });
+            assert!(checked.is_ok(), "{name}: {checked:?}");
+        }
     }
 }

@@ -23,8 +23,6 @@ mod json;
 mod lock;
 pub mod log;
 mod model;
-#[cfg(test)]
-mod properties;
 pub mod responder;
 mod session;
 pub mod setup;

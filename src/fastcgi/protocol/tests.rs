@@ -1,7 +1,6 @@
-//! Complete and generated sequences of records.
+//! Sequences of records.
 
 use super::*;
-use proptest::prelude::*;
 
 /// A record with padding of `padding` bytes.
 fn padded(kind: u8, id: u8, content: &[u8], padding: u8) -> Vec<u8> {
@@ -169,30 +168,5 @@ fn records_are_answered_and_invalid_ones_end_the_connection() {
         ),
     ] {
         assert_outcome(name, &input.concat(), (requests, replies, ended));
-    }
-}
-
-/// A piece of input: mostly complete records of two ids.
-fn piece() -> impl Strategy<Value = Vec<u8>> {
-    let content = || prop::collection::vec(any::<u8>(), 0..40);
-    prop_oneof![
-        4 => (1..3_u8, content()).prop_map(|(id, body)| whole(id, &body)),
-        2 => (0..3_u8, 1..3_u8, 0..2_u8).prop_map(|(id, role, flags)| begin(id, role, flags)),
-        8 => (0..12_u8, 0..3_u8, content(), any::<u8>())
-            .prop_map(|(kind, id, content, padding)| padded(kind, id, &content, padding)),
-        1 => content(),
-    ]
-}
-
-proptest! {
-    #![proptest_config(crate::properties::cases())]
-
-    #[test]
-    fn every_split_of_the_same_bytes_gives_the_same_requests(
-        pieces in prop::collection::vec(piece(), 0..12),
-        lengths in prop::collection::vec(any::<u8>(), 0..12),
-    ) {
-        let count = lengths.len() as u8;
-        crate::invariants::fastcgi(&[&pieces.concat(), &lengths[..], &[count]].concat());
     }
 }
