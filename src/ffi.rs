@@ -18,7 +18,7 @@ use dlmalloc::Dlmalloc;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::Timespec;
 use rustix::io::Errno;
-use rustix::mm::{MapFlags, MremapFlags, ProtFlags, mmap_anonymous, mremap, munmap};
+use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 use rustix::process::{Pid, getegid, geteuid, getgid, getuid};
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout, stderr, stdin, stdout};
 
@@ -74,8 +74,8 @@ fn map(size: usize) -> *mut u8 {
 }
 
 // SAFETY: Dlmalloc has the same contract; the lock gives it to one thread at a time. Neither the lock
-// nor Dlmalloc panics or allocates with this allocator. A mapping has the size of its layout and is zero
-// at first. The layout of a block tells whether it is one, so none is passed to Dlmalloc.
+// nor Dlmalloc panics or allocates with this allocator. A mapping has the size of its layout, and the
+// layout of a block tells whether it is one, so none is passed to Dlmalloc.
 unsafe impl GlobalAlloc for Allocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if is_mapping(layout) {
@@ -84,33 +84,19 @@ unsafe impl GlobalAlloc for Allocator {
         unsafe { self.lock().malloc(layout.size(), layout.align()) }
     }
 
-    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        if is_mapping(layout) {
-            return map(layout.size());
-        }
-        unsafe { self.lock().calloc(layout.size(), layout.align()) }
-    }
-
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         // SAFETY: the caller guarantees that this is a valid layout.
         let new = unsafe { Layout::from_size_align_unchecked(size, layout.align()) };
-        match (is_mapping(layout), is_mapping(new)) {
-            (false, false) => unsafe {
-                self.lock().realloc(pointer, layout.size(), layout.align(), size)
-            },
-            (true, true) => {
-                let moved =
-                    unsafe { mremap(pointer.cast(), layout.size(), size, MremapFlags::MAYMOVE) };
-                moved.map_or(null_mut(), <*mut _>::cast)
+        if !is_mapping(layout) && !is_mapping(new) {
+            return unsafe { self.lock().realloc(pointer, layout.size(), layout.align(), size) };
+        }
+        unsafe {
+            let moved = self.alloc(new);
+            if !moved.is_null() {
+                copy_nonoverlapping(pointer, moved, layout.size().min(size));
+                self.dealloc(pointer, layout);
             }
-            _ => unsafe {
-                let moved = self.alloc(new);
-                if !moved.is_null() {
-                    copy_nonoverlapping(pointer, moved, layout.size().min(size));
-                    self.dealloc(pointer, layout);
-                }
-                moved
-            },
+            moved
         }
     }
 
