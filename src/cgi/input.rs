@@ -67,19 +67,11 @@ const DRAIN_IDLE_TIMEOUT: Timespec = Timespec { tv_sec: 5, tv_nsec: 0 };
 /// Apache's mod_cgid and fcgiwrap connect to the program through a socket. If the program exits
 /// before it has read the whole body, the connection is reset and the response is lost.
 pub fn drain(input: &mut Take<impl Read>) {
-    if input.limit() > 0 {
-        drain_rest(input);
-    }
-}
-
-/// Apart, so that a request without a body reserves no memory for the buffer.
-#[cold]
-fn drain_rest(input: &mut Take<impl Read>) {
     let started = Instant::now();
     while input.limit() > 0 && started.elapsed() < DRAIN_TIMEOUT {
         let mut stdin = [PollFd::from_borrowed_fd(stdin(), PollFlags::IN)];
         let is_ready = matches!(poll(&mut stdin, Some(&DRAIN_IDLE_TIMEOUT)), Ok(1..));
-        if !is_ready || !matches!(input.read(&mut [0; 8192]), Ok(1..)) {
+        if !is_ready || !matches!(input.read(&mut vec![0; 8192]), Ok(1..)) {
             return;
         }
     }
