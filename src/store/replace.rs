@@ -122,6 +122,24 @@ fn settle(moved: io::Result<()>, path: &Path, temporary: &Temporary) -> Result<(
     }
 }
 
+/// See [`access::of_replacement`].
+fn judge(old: Ownership, attributes: &Attributes, path: &Path) -> Result<Ownership, Error> {
+    let folder =
+        fs::metadata(parent(path)).map_err(Error::modified_or("stat the folder of", path))?;
+    let user = Credentials::of_process();
+    let acl = attributes.acl(old.mode);
+    let access = acl.and_then(|acl| access::of_replacement(old, &acl, (&folder).into(), &user));
+    access.ok_or_else(|| {
+        let why = format!(
+            "user {} cannot replace it without locking out its owner: it must belong to the same \
+             user, or to a group that can write it and that this user is a member of, or its \
+             access control list must name its owner and group",
+            user.uid
+        );
+        Error::unusable(path, why)
+    })
+}
+
 /// Flushes the folder of `path`, so that a replacement survives a power cut.
 fn flush(path: &Path) -> Result<(), Error> {
     flush_parent(path).map_err(|error| match error.kind() {
@@ -170,7 +188,7 @@ impl Temporary {
         let attributes = old.attributes().map_err(Error::io("read the attributes of", path))?;
         let mut access = old.access();
         if (access.uid, access.gid) != (created.uid(), created.gid()) {
-            access = self.judge(access, &attributes, path)?;
+            access = judge(access, &attributes, path)?;
             fchown(&self.file, Some(access.uid), Some(access.gid))
                 .map_err(Error::io("keep the owner and group of", path))?;
         }
@@ -181,29 +199,6 @@ impl Temporary {
         self.file
             .set_permissions(Permissions::from_mode(access.mode))
             .map_err(Error::io("keep the mode of", path))
-    }
-
-    /// See [`access::of_replacement`].
-    fn judge(
-        &self,
-        old: Ownership,
-        attributes: &Attributes,
-        path: &Path,
-    ) -> Result<Ownership, Error> {
-        let folder =
-            fs::metadata(parent(path)).map_err(Error::modified_or("stat the folder of", path))?;
-        let user = Credentials::of_process();
-        let acl = attributes.acl(old.mode);
-        let access = acl.and_then(|acl| access::of_replacement(old, &acl, (&folder).into(), &user));
-        access.ok_or_else(|| {
-            let why = format!(
-                "user {} cannot replace it without locking out its owner: it must belong to the \
-                 same user, or to a group that can write it and that this user is a member of, or \
-                 its access control list must name its owner and group",
-                user.uid
-            );
-            Error::unusable(path, why)
-        })
     }
 
     fn fill(&mut self, content: &[u8]) -> Result<(), Error> {
