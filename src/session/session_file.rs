@@ -3,6 +3,7 @@
 //! PHP holds an exclusive lock on the file while one of its pages runs
 //! (ext/session/mod_files.c), so the file is complete while this program holds a shared lock.
 
+use std::borrow::Cow;
 use std::fmt::Display;
 use std::fs;
 use std::io;
@@ -65,11 +66,6 @@ const NOW: Timestamps = {
     Timestamps { last_access: now, last_modification: now }
 };
 
-fn unreachable(place: &str, why: &dyn Display) -> Error {
-    let user = geteuid().as_raw();
-    Error::internal(format!("session {place}: user {user} {why}"))
-}
-
 /// The path for the log.
 fn shown(path: &Path, id: &SessionId) -> String {
     path.with_file_name(format!("sess_{}", id.shortened())).display().to_string()
@@ -114,24 +110,24 @@ fn refused(place: &str, folder: &Path, fault: Fault) -> Error {
         Fault::Leased => return Error::busy_because(format!("session {place}: {fault}")),
         fault => return unusable(place, &fault),
     };
+    let (mut place, mut why) = (Cow::from(place), format!("cannot use it: {error}"));
     match Errno::from_io_error(&error) {
         // A folder can only be opened for reading.
-        Some(Errno::ISDIR) => unusable(place, &Fault::NotRegular),
+        Some(Errno::ISDIR) => return unusable(&place, &Fault::NotRegular),
         // PHP on another server deleted it before each retry.
-        Some(Errno::STALE | Errno::NAMETOOLONG) => Error::not_logged_in(),
+        Some(Errno::STALE | Errno::NAMETOOLONG) => return Error::not_logged_in(),
         // If the folder of the setting is missing, the setting is wrong. If the file, or a folder
         // below that one, is missing, the session has ended.
-        Some(Errno::NOENT) if folder.is_dir() => Error::not_logged_in(),
-        Some(Errno::NOENT) => {
-            unreachable(&folder.to_string_lossy(), &format_args!("cannot use it: {error}"))
-        }
+        Some(Errno::NOENT) if folder.is_dir() => return Error::not_logged_in(),
+        Some(Errno::NOENT) => place = folder.to_string_lossy(),
         Some(Errno::ACCESS) => {
-            let needed = "needs read and write permission for the file, as PHP does, and execute \
-                          permission for its folder";
-            unreachable(place, &needed)
+            why = "needs read and write permission for the file, as PHP does, and execute \
+                   permission for its folder"
+                .to_owned();
         }
-        _ => unreachable(place, &format_args!("cannot use it: {error}")),
+        _ => {}
     }
+    Error::internal(format!("session {place}: user {} {why}", geteuid().as_raw()))
 }
 
 /// Whether PHP accepts the owner (`ps_files_open`): root, this user, or any if this user is root.
