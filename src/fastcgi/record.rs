@@ -117,12 +117,6 @@ impl Params {
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         Pairs(&self.0)
     }
-
-    /// The value of `name`. If it occurs more than once, the last value counts, as in PHP-FPM.
-    pub fn get(&self, name: &str) -> Option<&[u8]> {
-        let same = |(known, value)| (known == name.as_bytes()).then_some(value);
-        self.iter().filter_map(same).last()
-    }
 }
 
 #[cfg(test)]
@@ -132,29 +126,22 @@ mod tests {
     #[test]
     fn parameters_have_lengths_of_one_or_four_bytes() {
         let long = [&b"\x01\x80\0\x01\0N"[..], &[b'v'; 256]].concat();
-        for (bytes, value) in [
-            (&b"\x01\x02Nvv"[..], Some(&b"vv"[..])),
-            (b"\0\0\x01\x01Nv", Some(b"v")),
-            (b"\x01\0N", Some(b"")),
-            (b"\x80\0\0\x01\x80\0\0\x01Nv", Some(b"v")),
-            (&long, Some(&[b'v'; 256])),
-            (b"\x01\x01Na\x01\x01Nb", Some(b"b")),
-            (b"\x01\x01Mv", None),
-            (b"", None),
+        for (bytes, pairs) in [
+            (&b"\x01\x02Nvv"[..], &[(&b"N"[..], &b"vv"[..])][..]),
+            (b"\0\0\x01\x01Nv", &[(b"", b""), (b"N", b"v")]),
+            (b"\x01\0N", &[(b"N", b"")]),
+            (b"\x80\0\0\x01\x80\0\0\x01Nv", &[(b"N", b"v")]),
+            (&long, &[(b"N", &[b'v'; 256])]),
+            (b"", &[]),
         ] {
             let params = Params::parse(bytes.to_vec()).expect("well-formed");
-            assert_eq!(params.get("N"), value, "{bytes:?}");
+            assert_eq!(params.iter().collect::<Vec<_>>(), pairs, "{bytes:?}");
         }
-        for bytes in [
-            &b"\x01"[..],
-            b"\x01\x01N",
-            b"\x02\x01Nv",
-            b"\x80",
-            b"\x80\0\0",
-            b"\x01\x80\0\0",
-            b"\xff\xff\xff\xff\xff\xff\xff\xffNv",
-            b"\x01\x01Nv\x05",
-        ] {
+        let malformed: [&[u8]; 8] = [
+            b"\x01", b"\x01\x01N", b"\x02\x01Nv", b"\x80", b"\x80\0\0", b"\x01\x80\0\0",
+            b"\xff\xff\xff\xff\xff\xff\xff\xffNv", b"\x01\x01Nv\x05",
+        ];
+        for bytes in malformed {
             assert_eq!(Params::parse(bytes.to_vec()), None, "{bytes:?}");
         }
     }

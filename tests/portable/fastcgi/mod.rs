@@ -46,7 +46,8 @@ impl Handler for Dummy {
         gate.0 += 1;
         self.changed.notify_all();
         let (mut stdout, mut stderr) = (body.to_vec(), Vec::new());
-        match params.get("DO") {
+        let command = params.iter().find(|(name, _)| *name == b"DO");
+        match command.map(|(_, command)| command) {
             Some(b"wait") => drop(self.changed.wait_while(gate, |(_, open)| !*open).unwrap()),
             // Waits for the key that is the body.
             Some(b"lock") => match wait((0, body.first().copied().unwrap_or(0).into())) {
