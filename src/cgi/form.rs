@@ -144,21 +144,3 @@ fn plain(name: &str) -> Cow<'_, str> {
     let is_forged = |prefix| plain.starts_with(prefix) && !name.starts_with(prefix);
     if ["__Host-", "__Secure-"].into_iter().any(is_forged) { "".into() } else { plain.into() }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pairs_after_the_first_thousand_are_dropped_from_a_query_and_refused_in_a_body() {
-        for (before, is_kept) in
-            [("a&".repeat(999), true), ("a&".repeat(1000), false), ("&".repeat(2000), true)]
-        {
-            let text = format!("{before}id=b");
-            assert_eq!(Form::from_query(text.as_bytes()).last("id").is_some(), is_kept);
-            assert_eq!(Form::from_body(text.as_bytes()).is_some(), is_kept);
-        }
-        let query = "a=1&".repeat(1001);
-        assert_eq!(Form::from_query(query.as_bytes()).0.len(), 1000);
-    }
-}

@@ -108,19 +108,3 @@ impl Limits {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lowered_limits_need_at_most_the_existing_descriptors() {
-        let limits = Limits::default();
-        for descriptors in [64, 100, 256, 1024, limits.file_descriptors()] {
-            let lowered = limits.lowered(descriptors);
-            assert!(lowered.file_descriptors() <= descriptors, "{descriptors} {lowered:?}");
-        }
-        assert_eq!(limits.lowered(limits.file_descriptors()).connections, limits.connections);
-        assert_eq!(limits.lowered(0).connections, 1);
-    }
-}

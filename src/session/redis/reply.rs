@@ -46,24 +46,3 @@ pub fn take(bytes: &mut Vec<u8>, kind: u8) -> Result<Option<Reply>, Fault> {
     value.drain(..start);
     Ok(Some(Some(value)))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn replies_are_taken_one_by_one() {
-        let mut bytes = b"+OK\r\n:-1\r\n$4\r\na\r\nb\r\n$0\r\n\r\n$-1\r\n$3\r\nab".to_vec();
-        for (kind, reply) in [
-            (b'+', None),
-            (b':', None),
-            (b'$', Some(b"a\r\nb".to_vec())),
-            (b'$', Some(Vec::new())),
-            (b'$', None),
-        ] {
-            assert_eq!(take(&mut bytes, kind).unwrap(), Some(reply));
-        }
-        assert_eq!(take(&mut bytes, b'$').unwrap(), None);
-        assert_eq!(bytes, b"$3\r\nab", "an incomplete reply stays");
-    }
-}
