@@ -119,7 +119,7 @@ impl Config {
     }
 
     pub(crate) fn from_settings(settings: &Settings) -> Result<Config, Error> {
-        let service = settings.parse(&SERVICE, Id::EXPECTED, |text| Id::parse(text).ok())?;
+        let service = settings.parse(&SERVICE, |text| Id::parse(text).or(Err(Id::EXPECTED)))?;
         let data_dir = match settings.get(&DATA_DIR) {
             None => Path::new("/DATA").join(service.as_str()),
             Some(folder) if folder.starts_with(b"/") => PathBuf::from(OsStr::from_bytes(folder)),
@@ -128,26 +128,10 @@ impl Config {
         let session = SessionConfig {
             save_path: SavePath::parse(settings.value(&SESSION_DIR))
                 .ok_or_else(|| invalid(&SESSION_DIR, format!("must be {}", SavePath::EXPECTED)))?,
-            name: settings.parse(
-                &SESSION_NAME,
-                "a name that PHP accepts as session.name",
-                session::parse_name,
-            )?,
-            format: settings.parse(
-                &SESSION_FORMAT,
-                "php, php_serialize or php_binary",
-                Format::parse,
-            )?,
-            max_age: settings.parse(
-                &SESSION_MAX_AGE,
-                "a number of seconds",
-                session::parse_max_age,
-            )?,
-            lifetime: settings.parse(
-                &SESSION_LIFETIME,
-                "a number of seconds from 1 to 2147483647",
-                session::parse_lifetime,
-            )?,
+            name: settings.parse(&SESSION_NAME, session::parse_name)?,
+            format: settings.parse(&SESSION_FORMAT, Format::parse)?,
+            max_age: settings.parse(&SESSION_MAX_AGE, session::parse_max_age)?,
+            lifetime: settings.parse(&SESSION_LIFETIME, session::parse_lifetime)?,
         };
         if matches!(session.save_path, SavePath::Redis(_)) && session.max_age.is_some() {
             return Err(invalid(
@@ -156,20 +140,17 @@ impl Config {
                  which Redis deletes a session",
             ));
         }
-        let trusted_origins = settings.parse(
-            &TRUSTED_ORIGINS,
-            "a comma-separated list of origins like https://menus.example",
-            |text| {
-                let origins = text.split(',').map(str::trim).filter(|origin| !origin.is_empty());
-                origins.map(origin::of_setting).collect()
-            },
-        )?;
-        let leave_early = settings.parse(&LEAVE_EARLY, "on or off", |text| match text {
-            "on" => Some(true),
-            "off" => Some(false),
-            _ => None,
+        let trusted_origins = settings.parse(&TRUSTED_ORIGINS, |text| {
+            let origins = text.split(',').map(str::trim).filter(|origin| !origin.is_empty());
+            let origins: Option<_> = origins.map(origin::of_setting).collect();
+            origins.ok_or("a comma-separated list of origins like https://menus.example")
         })?;
-        let zone = settings.parse(&TZ, "valid UTF-8", |text| Some(text.to_owned()))?;
+        let leave_early = settings.parse(&LEAVE_EARLY, |text| match text {
+            "on" => Ok(true),
+            "off" => Ok(false),
+            _ => Err("on or off"),
+        })?;
+        let zone = settings.parse(&TZ, |text| Ok(text.to_owned()))?;
         let zone = Some(zone).filter(|zone| !zone.is_empty());
         Ok(Config { service, data_dir, session, trusted_origins, leave_early, zone })
     }

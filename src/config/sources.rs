@@ -130,16 +130,14 @@ impl Settings {
         self.get(setting).unwrap_or(setting.default.as_bytes())
     }
 
-    /// Parses the value of `setting`, else its default, which must be UTF-8. The error says that it
-    /// must be what is `expected`.
+    /// Parses the value of `setting`, else its default. The error of `parse` is what the value must be.
     pub fn parse<T>(
         &self,
         setting: &'static Setting,
-        expected: &str,
-        parse: impl FnOnce(&str) -> Option<T>,
+        parse: impl FnOnce(&str) -> Result<T, &'static str>,
     ) -> Result<T, Error> {
-        let text = str::from_utf8(self.value(setting)).ok();
-        text.and_then(parse).ok_or_else(|| invalid(setting, format!("must be {expected}")))
+        let text = str::from_utf8(self.value(setting)).or(Err("valid UTF-8"));
+        text.and_then(parse).map_err(|expected| invalid(setting, format!("must be {expected}")))
     }
 }
 

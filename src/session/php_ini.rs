@@ -1,4 +1,4 @@
-//! The values of PHP's session settings, parsed.
+//! The values of PHP's session settings, parsed. An error says what is expected.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -24,32 +24,35 @@ impl Format {
         }
     }
 
-    pub fn parse(text: &str) -> Option<Format> {
+    pub fn parse(text: &str) -> Result<Format, &'static str> {
         let formats = [Format::Php, Format::PhpSerialize, Format::PhpBinary];
-        formats.into_iter().find(|format| format.name() == text)
+        let format = formats.into_iter().find(|format| format.name() == text);
+        format.ok_or("php, php_serialize or php_binary")
     }
 }
 
 /// `session.name`. PHP rejects a number, and characters that are invalid in the name of a cookie
 /// (ext/session/session.c, `OnUpdateName`).
-pub fn parse_name(text: &str) -> Option<String> {
+pub fn parse_name(text: &str) -> Result<String, &'static str> {
     let refused = |c| matches!(c, '=' | ',' | ';' | '.' | '[' | ' ' | '\t'..='\r');
-    (text.contains(|c: char| !c.is_ascii_digit()) && !text.contains(refused))
-        .then(|| text.to_owned())
+    let is_name = text.contains(|c: char| !c.is_ascii_digit()) && !text.contains(refused);
+    is_name.then(|| text.to_owned()).ok_or("a name that PHP accepts as session.name")
 }
 
 /// A number of seconds; empty for no limit.
-pub fn parse_max_age(text: &str) -> Option<Option<Duration>> {
+pub fn parse_max_age(text: &str) -> Result<Option<Duration>, &'static str> {
     if text.is_empty() {
-        return Some(None);
+        return Ok(None);
     }
-    parse_number(text).map(|seconds| Some(Duration::from_secs(seconds)))
+    let seconds = parse_number(text).ok_or("a number of seconds")?;
+    Ok(Some(Duration::from_secs(seconds)))
 }
 
 /// `session.gc_maxlifetime`. phpredis replaces a value outside of these limits
 /// (`session_gc_maxlifetime`).
-pub fn parse_lifetime(text: &str) -> Option<u32> {
-    parse_number(text).filter(|seconds| (1..=i32::MAX as u32).contains(seconds))
+pub fn parse_lifetime(text: &str) -> Result<u32, &'static str> {
+    let seconds = parse_number(text).filter(|seconds| (1..=i32::MAX as u32).contains(seconds));
+    seconds.ok_or("a number of seconds from 1 to 2147483647")
 }
 
 /// A number in digits only: [`str::parse`] accepts a sign.
