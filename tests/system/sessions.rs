@@ -44,90 +44,6 @@ fn session_files_are_decoded_as_php_decodes_them() {
     }
 }
 
-/// Starts a session in the school's folder with the installed PHP, runs `code` in it, and returns
-/// the id.
-fn php_session(school: &School, format: &str, code: &str) -> String {
-    let start =
-        "ini_set('session.save_path', $argv[1]); ini_set('session.serialize_handler', $argv[2]);
-                 ini_set('session.use_cookies', 0); session_cache_limiter(''); session_start();";
-    let end = "session_write_close(); echo session_id();";
-    let id = php(&format!("{start} {code} {end}"), &[&school.sessions(), Path::new(format)]);
-    String::from_utf8(id).unwrap()
-}
-
-#[test]
-fn sessions_of_the_installed_php_are_read_in_every_format() {
-    let school = School::new();
-    let login = "$_SESSION['auth_ok'] = true; $_SESSION['auth_data'] = ['permissions' =>
-        ['service:docente'], 'service' => ['centro' => 'centro1', 'aulas' => ['aula1']]];";
-    for (what, code, expected) in [
-        ("nothing else", String::new(), 200),
-        (
-            "objects, floats, nested arrays",
-            "class A { private $a = 1; protected $b = [0.1, -INF, NAN, 1e100]; public $c; }
-             $_SESSION['x'] = new A; $_SESSION['x']->c = new A; $_SESSION['d'] = new DateTime;
-             $_SESSION['o'] = new ArrayObject([1, [2]]); $_SESSION['l'] = new SplObjectStorage;
-             $_SESSION['big'] = PHP_INT_MIN; $_SESSION['bytes'] = random_bytes(4000);"
-                .to_owned(),
-            200,
-        ),
-        (
-            "references in both directions",
-            "$_SESSION['a'] = [1, 'yes' => true, 'o' => new stdClass]; $_SESSION['a']['self'] = &$_SESSION['a'];
-             $_SESSION['b'] = $_SESSION['a']['o']; $_SESSION['c'] = $_SESSION['a']['o'];
-             $yes = true; $_SESSION['z'] = ['deep' => [&$yes]]; $_SESSION['auth_ok'] = &$yes;
-             $_SESSION['list'] = &$_SESSION['auth_data']['permissions'];
-             $_SESSION['unit'] = &$_SESSION['auth_data']['service'];"
-                .to_owned(),
-            200,
-        ),
-        ("a logout", "$_SESSION = [];".to_owned(), 400),
-        ("a string for true", "$_SESSION['auth_ok'] = '1';".to_owned(), 400),
-        (
-            "a reference to false",
-            "$no = false; $_SESSION['n'] = &$no; $_SESSION['auth_ok'] = &$no;".to_owned(),
-            400,
-        ),
-        ("no permission", "$_SESSION['auth_data']['permissions'] = [];".to_owned(), 403),
-        (
-            "a number as centre and aulario",
-            "$_SESSION['auth_data']['service'] = ['centro' => 7, 'aulas' => ['k' => 8]];".to_owned(),
-            403,
-        ),
-        (
-            "an enum of the application",
-            "enum Rol { case Docente; } $_SESSION['rol'] = Rol::Docente;".to_owned(),
-            200,
-        ),
-    ] {
-        for format in ["php", "php_serialize", "php_binary"] {
-            let id = php_session(&school, format, &format!("{login} {code}"));
-            let read = school.get("get_menu_types").session(&id);
-            let answer = read.set("COMEDOR_SESSION_FORMAT", format).run();
-            assert_eq!(answer.status, expected, "{what} in {format}: {}", answer.log);
-        }
-    }
-    let aularios = school.data().join("Centros/7/Aularios");
-    fs::create_dir_all(&aularios).unwrap();
-    fs::write(aularios.join("8.json"), "[]").unwrap();
-    let number = format!(
-        "{login} $_SESSION['auth_data']['service'] = ['centro' => 7, 'aulas' => ['k' => 8]];"
-    );
-    let id = php_session(&school, "php", &number);
-    school.get("get_menu_types").session(&id).aulario("8").run().ok();
-}
-
-#[test]
-fn the_session_format_is_never_guessed() {
-    let school = School::new();
-    let as_php = school.get("get_menu_types");
-    as_php.run().ok();
-    for format in ["php_serialize", "php_binary"] {
-        let read = as_php.clone().set("COMEDOR_SESSION_FORMAT", format);
-        read.run().fails("INVALID_SESSION");
-    }
-}
-
 #[test]
 fn the_session_file_is_found_by_save_path_and_name() {
     let school = School::new();
@@ -296,15 +212,7 @@ fn a_logout_ends_the_session_for_all_requests_after_it() {
     assert!(!school.sessions().join("sess_teacher").exists(), "reading creates no session");
 }
 
-#[test]
-fn a_logout_between_opening_and_reading_ends_the_session() {
-    let school = School::new();
-    let file = school.sessions().join("sess_teacher");
-    let answer =
-        school.get("get_menu").stopped("flock:when=1", |_| fs::remove_file(&file).unwrap());
-    answer.fails("INVALID_SESSION");
-}
-
+/// Or deleted, as by a logout
 #[test]
 fn a_session_file_that_is_replaced_while_it_is_opened_is_not_read() {
     let school = School::new();
