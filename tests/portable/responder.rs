@@ -32,44 +32,6 @@ fn assert_ok(reply: &Reply) {
     assert_eq!(reply.stderr, [""; 0]);
 }
 
-#[test]
-fn requests_that_wait_for_a_session_do_not_delay_others() {
-    let (school, socket) = (School::new(), Held::new());
-    let process = socket.serve(&school);
-    let page = File::options().write(true).open(school.sessions().join("sess_teacher")).unwrap();
-    page.lock().unwrap();
-    let mut waiting: Vec<Client> = (0..20)
-        .map(|_| {
-            let mut client = Client::connect(&socket.path);
-            let query = parameters("GET", TYPES_QUERY, "PHPSESSID=teacher");
-            client.send(fastcgi::request(false, &query, b""));
-            client
-        })
-        .collect();
-    let idle: Vec<Client> = (0..100)
-        .map(|_| {
-            let mut client = Client::connect(&socket.path);
-            assert_ok(&read(&mut client, true, "admin"));
-            client
-        })
-        .collect();
-    let half: Vec<Client> = (0..40)
-        .map(|_| {
-            let mut client = Client::connect(&socket.path);
-            client.send(&fastcgi::begin(true)[..5]);
-            client
-        })
-        .collect();
-    // This one is answered while the others still wait.
-    assert_ok(&read(&mut Client::connect(&socket.path), false, "admin"));
-    page.unlock().unwrap();
-    for client in &mut waiting {
-        assert_ok(&client.reply());
-    }
-    drop((idle, half));
-    process.stop();
-}
-
 /// A client that has sent this request.
 fn sent(socket: &Held, request: &Cgi) -> Client {
     let mut client = Client::connect(&socket.path);
@@ -140,25 +102,6 @@ fn requests_that_wait_in_all_are_limited() {
     until_waiting(256, all);
     locks.iter().for_each(|(lock, _)| lock.unlock().unwrap());
     clients.iter_mut().for_each(|client| assert_ok(&client.reply()));
-    process.stop();
-}
-
-#[test]
-fn thirty_two_writers_of_one_aulario_succeed() {
-    let (school, socket) = (School::new(), Held::new());
-    school.save(save("first"));
-    let process = socket.serve(&school);
-    let lock = File::open(school.path(LOCK)).unwrap();
-    lock.lock().unwrap();
-    let body = |writer| json!({"id": format!("t{writer}"), "label": "T"});
-    let mut clients: Vec<Client> = (0..32)
-        .map(|writer| sent(&socket, &school.post("add_menu_type").json(&body(writer))))
-        .collect();
-    until_waiting(32, || waiting(&school.path(LOCK)).len());
-    lock.unlock().unwrap();
-    clients.iter_mut().for_each(|client| assert_ok(&client.reply()));
-    let types = school.get("get_menu_types").ask(&socket.path).ok();
-    assert_eq!(types["menu_types"].as_array().unwrap().len(), 3 + 32);
     process.stop();
 }
 

@@ -112,19 +112,6 @@ fn file_system_without_locks_is_an_internal_error() {
     }
 }
 
-/// NFS locks a file exclusively only if it is open for writing (flock(2)).
-#[test]
-fn leftover_of_a_killed_writer_is_removed_without_exclusive_locks_on_files_open_for_reading() {
-    let school = School::new();
-    school.save(save("old"));
-    fs::write(school.path("aula1/Comedor/2026-11/20/._datos.json.tmp"), "{").unwrap();
-    // The first two are those of the session and of the aulario.
-    let fault = "flock:error=EBADF:when=3+2";
-    school.post("save_menu").json(&save("new")).inject(fault).run().ok();
-    assert!(!school.files().iter().any(|path| path.ends_with(".tmp")));
-    assert_eq!(school.menu("basal")["menu"]["plates"]["primero"]["name"], "new");
-}
-
 /// On NFS a rename waits for a lease on the file that it replaces, and first moves a file away that is
 /// open.
 #[test]

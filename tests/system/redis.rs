@@ -183,16 +183,6 @@ fn errors_that_repeat_a_command_are_logged_without_its_arguments() {
 }
 
 #[test]
-fn a_login_is_answered_by_a_status_only() {
-    let school = School::new();
-    let redis = fake_redis(|_, stream| {
-        reply_with(&stream, &[b":0\r\n", replies(&session(TEACHER)).as_slice()].concat());
-    });
-    let answer = read(&school, &format!("{redis}?auth=pass"), "teacher").run();
-    assert!(answer.fails("INTERNAL_ERROR").log.contains("not that of a Redis"), "{}", answer.log);
-}
-
-#[test]
 fn a_server_that_cannot_be_reached_is_named() {
     let (school, mut redis) = (School::new(), Redis::new());
     redis.stop();

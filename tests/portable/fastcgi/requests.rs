@@ -135,18 +135,6 @@ fn after_an_early_answer_a_kept_connection_takes_the_next_request() {
 }
 
 #[test]
-fn pipelined_requests_are_answered_in_order() {
-    let service = Service::start(Limits::default());
-    let mut client = service.client();
-    let all: Vec<u8> =
-        ["a", "b", "c"].iter().flat_map(|body| request(true, &[], body.as_bytes())).collect();
-    client.send(all);
-    for body in ["a", "b", "c"] {
-        assert_eq!(client.reply(), answered(body));
-    }
-}
-
-#[test]
 fn a_truncated_request_is_not_handled() {
     let service = Service::start(Limits::default());
     let whole = request(false, &[], b"body");
