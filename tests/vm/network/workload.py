@@ -6,7 +6,6 @@ It knows nothing of the file system. `Workload(one, two)` needs two mounts that 
 tests/vm/request sourced, and comedor, strace, php, GNU's or busybox's tools on their PATH. Both
 folders show the same files; `data` and `sessions` are made there.
 
-  check()                  the self-check does not warn about the mounts
   together(count, midway)  `count` writes on both mounts at once and readers on both; `midway()`, if
                            given, is called after half of the writes (to kill a server, say)
   gap(count)               PHP saves on the one mount while the program on the other is between its
@@ -124,14 +123,6 @@ class Workload:
         """How often the requests that were traced had ESTALE from the kernel since the last call."""
         _, output = self.mounts[0].shells[0].run("grep -c ESTALE /tmp/failed; : > /tmp/failed")
         return int(output or 0)
-
-    def check(self):
-        """`comedor check` warns about NFS mounts that are not as tested; here it must not."""
-        for mount in self.mounts:
-            _, output = mount.shells[0].run("env -u GATEWAY_INTERFACE comedor check --json")
-            warnings = (finding["text"] for finding in json.loads(output)["findings"]
-                        if finding["level"] == "warning")
-            self.fault(*(text for text in warnings if text.startswith("the file system is nfs")))
 
     def together(self, count, midway=None):
         Together(self, count, midway).run()
