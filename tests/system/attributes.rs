@@ -28,8 +28,8 @@ fn getfacl(path: &Path) -> String {
     format!("{}:{} {:o} {}", now.uid(), now.gid(), now.mode() & 0o7777, entries.join(","))
 }
 
-/// A school whose folders are open to all users, with a saved day of the owner 1234.
-fn open_school() -> School {
+/// A school whose folders are open to all users, with a saved day.
+pub fn open_school() -> School {
     let school = School::new();
     school.save(save("old"));
     let folders = output(Command::new("find").arg(school.data()).args(["-type", "d"]), "findutils");

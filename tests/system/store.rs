@@ -5,6 +5,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::Path;
 use std::process::Command;
 
+use crate::attributes::open_school;
 use crate::support::*;
 
 /// What PHP writes after it has read the file.
@@ -142,18 +143,7 @@ fn the_parent_of_the_aulario_folder_need_not_be_readable() {
 #[test]
 fn a_file_is_replaced_only_if_this_user_may_write_it_and_its_group_keeps_access() {
     const PLAIN: (u32, u32) = (0, 0o777);
-    let school = School::new();
-    school.save(save("x"));
-    let folders = output(Command::new("find").arg(school.data()).args(["-type", "d"]), "findutils");
-    for folder in String::from_utf8(folders).unwrap().lines() {
-        fs::set_permissions(folder, fs::Permissions::from_mode(0o777)).unwrap();
-    }
-    for path in [school.data().parent().unwrap(), &school.sessions()] {
-        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
-    }
-    fs::set_permissions(school.sessions().join("sess_admin"), fs::Permissions::from_mode(0o666))
-        .unwrap();
-    fs::set_permissions(school.path(LOCK), fs::Permissions::from_mode(0o666)).unwrap();
+    let school = open_school();
     let path = school.path(DAY);
     let folder = path.parent().unwrap();
     for (owner, group, mode, (folder_group, folder_mode), replaced) in [
