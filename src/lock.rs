@@ -12,7 +12,7 @@ use std::os::unix::fs::MetadataExt;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use crate::fastcgi::{self, Waiting};
+use crate::fastcgi;
 use crate::ffi::Interruptions;
 
 /// Device and inode, which identify a file whatever its name. Waits are counted by it.
@@ -32,26 +32,22 @@ impl FileId {
 pub struct Retries {
     pause: Duration,
     timeout: Duration,
-    /// The place of the waiting thread, and the time at which it has waited for long enough
-    started: Option<(Waiting, Instant)>,
+    /// Set by the first pause
+    deadline: Option<Instant>,
 }
 
 impl Retries {
     pub fn new(pause: Duration, timeout: Duration) -> Retries {
-        Retries { pause, timeout, started: None }
+        Retries { pause, timeout, deadline: None }
     }
 
     /// Pauses before the next attempt to use the file `id`. `false` after the timeout; `None` at once if
     /// this thread may not wait.
     pub fn pause(&mut self, id: FileId) -> Option<bool> {
-        let (_, deadline) = match &mut self.started {
-            Some(started) => started,
-            None => {
-                let waiting = fastcgi::wait(id.0)?;
-                self.started.insert((waiting, Instant::now() + self.timeout))
-            }
-        };
-        let is_early = Instant::now() < *deadline;
+        // Not until the next pause: the attempt may wait for something else.
+        let _waiting = fastcgi::wait(id.0)?;
+        let now = Instant::now();
+        let is_early = now < *self.deadline.get_or_insert(now + self.timeout);
         if is_early {
             sleep(self.pause);
         }

@@ -100,3 +100,24 @@ impl Drop for Waiting {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::lock::{FileId, Retries};
+
+    /// The next attempt may pause too: for a lease on a file that was empty before.
+    #[test]
+    fn a_handler_runs_between_two_pauses() {
+        let places = Places::new(&Limits::default());
+        places.threads.store(3, Ordering::SeqCst);
+        let running = panics::guarded(|| {
+            let _place = places.enter();
+            let mut retries = Retries::new(Duration::ZERO, Duration::from_secs(60));
+            (retries.pause(FileId::NONE), places.taken().running)
+        });
+        assert_eq!(running, Ok((Some(true), 1)));
+    }
+}
