@@ -51,21 +51,17 @@ impl<'v> Variables<'v> {
         variables
     }
 
-    /// The first value of `name`, if it is set.
-    fn get(&self, name: &str) -> Option<&'v [u8]> {
-        self.0.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
-    }
-
     /// The value of `name`, if it is set and not empty: CGI does not distinguish the two
     /// (RFC 3875 §4.1).
     pub(crate) fn meta(&self, name: &str) -> Option<&'v [u8]> {
-        self.get(name).filter(|value| !value.is_empty())
+        let found = self.0.iter().find(|(known, _)| *known == name);
+        found.map(|(_, value)| *value).filter(|value| !value.is_empty())
     }
 
     /// Whether a web server started this process. `REQUEST_METHOD` alone is enough: some
     /// servers do not set `GATEWAY_INTERFACE`.
     pub fn is_cgi(&self) -> bool {
-        self.get("GATEWAY_INTERFACE").is_some() || self.get("REQUEST_METHOD").is_some()
+        self.0.iter().any(|(name, _)| matches!(*name, "GATEWAY_INTERFACE" | "REQUEST_METHOD"))
     }
 
     pub fn method(&self) -> Method {
