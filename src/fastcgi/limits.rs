@@ -84,27 +84,22 @@ impl Limits {
         if open_files >= needed {
             return self.clone();
         }
-        let limits = self.lowered(open_files);
+        // In proportion to the descriptors
+        let part = open_files.saturating_sub(OWN_DESCRIPTORS);
+        let lower = |limit: usize| (limit * part / (needed - OWN_DESCRIPTORS)).max(1);
+        let waiting = lower(self.waiting);
+        let limits = Limits {
+            requests: lower(self.requests),
+            waiting,
+            waiting_for_one: self.waiting_for_one.min(waiting),
+            connections: lower(self.connections),
+            ..self.clone()
+        };
         log(&format!(
             "the limit of open files (RLIMIT_NOFILE) is {open_files} instead of {needed}: at most {} \
              connections, {} running and {} waiting requests",
             limits.connections, limits.requests, limits.waiting
         ));
         limits
-    }
-
-    /// The same limits in proportion to `descriptors`.
-    fn lowered(&self, descriptors: usize) -> Limits {
-        let part = descriptors.saturating_sub(OWN_DESCRIPTORS);
-        let whole = self.file_descriptors() - OWN_DESCRIPTORS;
-        let lower = |limit: usize| (limit * part / whole).max(1);
-        let waiting = lower(self.waiting);
-        Limits {
-            requests: lower(self.requests),
-            waiting,
-            waiting_for_one: self.waiting_for_one.min(waiting),
-            connections: lower(self.connections),
-            ..self.clone()
-        }
     }
 }

@@ -50,12 +50,6 @@ pub struct Request {
 }
 
 impl Request {
-    fn check(id: u16, keep: bool) -> Request {
-        let params = Ok(Params::default());
-        // What follows on the connection is discarded, as after an unknown role.
-        Request { id, keep, params, body: Vec::new(), is_whole: false, is_check: true }
-    }
-
     /// The record that refuses it as one of an unknown role.
     pub fn unknown_role(&self) -> Vec<u8> {
         let mut out = Vec::new();
@@ -286,16 +280,21 @@ impl<'l> Protocol<'l> {
             Stage::Receiving(incoming) if incoming.id != id => {
                 self.reply_end(id, Status::CannotMultiplex, true);
             }
-            _ => match u16::from_be_bytes([role1, role0]) {
-                RESPONDER => {
-                    self.stage = Stage::Receiving(Incoming { id, keep, ..Incoming::default() });
+            _ => {
+                let incoming = Incoming { id, keep, ..Incoming::default() };
+                match u16::from_be_bytes([role1, role0]) {
+                    RESPONDER => self.stage = Stage::Receiving(incoming),
+                    // What follows on the connection is discarded, as after an unknown role.
+                    CHECK => {
+                        let request = incoming.request(self.limits);
+                        self.stage = Stage::Ready(Request { is_check: true, ..request });
+                    }
+                    _ => {
+                        self.stage = Stage::Idle;
+                        self.reply_end(id, Status::UnknownRole, keep);
+                    }
                 }
-                CHECK => self.stage = Stage::Ready(Request::check(id, keep)),
-                _ => {
-                    self.stage = Stage::Idle;
-                    self.reply_end(id, Status::UnknownRole, keep);
-                }
-            },
+            }
         }
     }
 
@@ -316,7 +315,9 @@ impl<'l> Protocol<'l> {
         ] {
             if Pairs(asked).any(|(asked, _)| asked == name.as_bytes()) {
                 let value = value.to_string();
-                record::push_short_pair(&mut pairs, name.as_bytes(), value.as_bytes());
+                // Both are shorter than 128 bytes.
+                pairs.extend([name.len() as u8, value.len() as u8]);
+                pairs.extend([name, &value].concat().bytes());
             }
         }
         record::push(&mut self.replies, kind::GET_VALUES_RESULT, 0, &pairs);

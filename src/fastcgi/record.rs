@@ -92,15 +92,6 @@ fn length(bytes: &[u8]) -> Option<(usize, &[u8])> {
     }
 }
 
-/// Appends a pair to `out`. The name and the value must be shorter than 128 bytes.
-pub fn push_short_pair(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
-    let [.., name_length] = name.len().to_be_bytes();
-    let [.., value_length] = value.len().to_be_bytes();
-    out.extend_from_slice(&[name_length, value_length]);
-    out.extend_from_slice(name);
-    out.extend_from_slice(value);
-}
-
 /// The parameters of a request, which CGI passes in the environment.
 #[derive(Debug, Default, PartialEq)]
 pub struct Params(Vec<u8>);

@@ -7,7 +7,7 @@
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, Error, ErrorKind, stdin};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
@@ -46,18 +46,13 @@ pub struct Socket {
 impl Socket {
     /// Standard input, if that is a listening socket.
     pub fn inherited() -> io::Result<Option<Socket>> {
-        match socket_acceptconn(stdin()) {
-            Ok(true) => Socket::new(stdin().as_fd().try_clone_to_owned()?).map(Some),
-            _ => Ok(None),
+        if socket_acceptconn(stdin()) != Ok(true) {
+            return Ok(None);
         }
-    }
-
-    /// A listening socket.
-    fn new(socket: OwnedFd) -> io::Result<Socket> {
-        if socket_domain(&socket)? == AddressFamily::UNIX {
-            let listener = UnixListener::from(socket);
+        if socket_domain(stdin())? == AddressFamily::UNIX {
+            let listener = UnixListener::from(stdin().as_fd().try_clone_to_owned()?);
             if listener.local_addr()?.as_pathname().is_some() {
-                return Ok(Socket { listener, file: None });
+                return Ok(Some(Socket { listener, file: None }));
             }
         }
         Err(Error::new(ErrorKind::Unsupported, NO_FILE))
