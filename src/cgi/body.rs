@@ -11,7 +11,7 @@ use crate::json::{Map, Value};
 /// INVALID_FORMAT for any other media type, and for a body that is malformed or not valid UTF-8.
 pub fn parse(request: &Request, body: &[u8]) -> Result<Map, Error> {
     if body.is_empty() {
-        return Ok(Map::new());
+        return Ok(Map::default());
     }
     let content_type = request.content_type.unwrap_or_default();
     let media_type = content_type.split(|&byte| byte == b';').next().unwrap_or_default();

@@ -57,7 +57,7 @@ impl Form {
     /// The pairs as in `$_POST`: `plates[primero][name]=x` makes nested maps, and the last pair of a
     /// name counts.
     pub fn nested(self) -> Map {
-        let mut map = Map::new();
+        let mut map = Map::default();
         for (name, value) in self.0 {
             let (base, path) = php_name(&name);
             if base.is_empty() {

@@ -30,10 +30,6 @@ pub struct Map(Vec<(Key, Value)>);
 const FEW: usize = 16;
 
 impl Map {
-    pub fn new() -> Map {
-        Map(Vec::new())
-    }
-
     /// A map of `entries`, which may have duplicate keys. As in a PHP array, the last value counts,
     /// at the position of the first.
     pub fn from_entries(entries: Vec<(Key, Value)>) -> Map {

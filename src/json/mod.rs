@@ -82,7 +82,7 @@ impl Value {
     /// Replaces anything but a map by an empty map.
     pub fn coerce_to_map(&mut self) -> &mut Map {
         if !matches!(self, Value::Map(_)) {
-            *self = Value::Map(Map::new());
+            *self = Value::Map(Map::default());
         }
         match self {
             Value::Map(map) => map,
@@ -94,7 +94,7 @@ impl Value {
     pub fn into_map(self) -> Map {
         match self {
             Value::Map(map) => map,
-            _ => Map::new(),
+            _ => Map::default(),
         }
     }
 

@@ -17,7 +17,7 @@ pub struct Day(Map);
 
 impl Document for Day {
     fn from_file(value: Option<Value>) -> Result<Day, String> {
-        let mut value = value.unwrap_or(Value::Map(Map::new()));
+        let mut value = value.unwrap_or(Value::Map(Map::default()));
         let day = value.as_php_map().ok_or("the document is not a map")?;
         for (id, menu) in entries_at(day, "menus", &["menus"])? {
             let Some(menu) = map_at(menu, &["menus", id])? else { continue };

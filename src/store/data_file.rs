@@ -68,11 +68,6 @@ impl Snapshot {
         Attributes::of(&self.file)
     }
 
-    /// Whether `path` is this file.
-    pub fn is_at(&self, path: &Path) -> Result<bool, Error> {
-        is_at(path, self.id())
-    }
-
     /// Whether content, owner, group, mode and access control list are unchanged, the list by the time of
     /// change. An exchange of names alters that time too.
     pub fn is_untouched(&self) -> io::Result<bool> {

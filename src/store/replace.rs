@@ -28,7 +28,7 @@ use rustix::io::Errno;
 
 use super::access::{self, Credentials, Ownership};
 use super::attributes::Attributes;
-use super::data_file::{Snapshot, flush_parent, parent};
+use super::data_file::{Snapshot, flush_parent, is_at, parent};
 use super::lease::Lease;
 use super::write_lock::WriteLock;
 use super::{Error, layout};
@@ -60,7 +60,7 @@ fn exchange(
     let is_untouched = snapshot.is_untouched().map_err(Error::io("read again", path))?;
     let is_ours = lock.is_held()? && temporary.is_at(&temporary.path) && !lease.is_breaking();
     // The path last: a page that saves by a rename does not wait for the lease.
-    if !is_untouched || !is_ours || !snapshot.is_at(path)? {
+    if !is_untouched || !is_ours || !is_at(path, snapshot.id())? {
         return Err(Error::Modified);
     }
     match renameat_with(CWD, &temporary.path, CWD, path, RenameFlags::EXCHANGE) {
@@ -82,7 +82,7 @@ fn exchange(
     // names can still be exchanged back.
     let is_ours = !lease.is_breaking()
         && temporary.is_at(path)
-        && snapshot.is_at(&temporary.path).unwrap_or(false)
+        && is_at(&temporary.path, snapshot.id()).unwrap_or(false)
         && snapshot.is_unmodified().unwrap_or(false);
     if is_ours {
         let flushed = flush(path);
