@@ -109,3 +109,15 @@ fn no_modules_import_each_other_in_a_circle() {
     }
     assert_eq!(edges, BTreeSet::new());
 }
+
+#[test]
+fn the_scripts_run_every_crate_of_tests_that_cargo_test_does_not() {
+    let read = |file| fs::read_to_string(Path::new(REPOSITORY).join(file)).unwrap();
+    let (manifest, scripts) = (read("Cargo.toml"), read("tests/run") + &read(".ci/run"));
+    let crates = manifest.split("[[test]]").skip(1);
+    let others = crates.filter(|test| test.contains("\ntest = false"));
+    for other in others.chain(["\"portable\""]) {
+        let name = other.split('"').nth(1).unwrap();
+        assert!(scripts.split([' ', '\'', '\n']).any(|word| word == name), "{name}");
+    }
+}
