@@ -3,6 +3,7 @@
 //! `COMEDOR_PROGRAM=$(cgi-bin/build)`. They have a tenth of room.
 
 use std::fs;
+use std::path::Path;
 
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 
@@ -70,7 +71,12 @@ fn instructions(request: &Cgi) -> u64 {
     let file = tempfile::NamedTempFile::new().unwrap();
     let out = format!("--callgrind-out-file={}", file.path().display());
     request.clone().under(&["valgrind", "-q", "--tool=callgrind", &out]).run().ok();
-    let text = fs::read_to_string(file.path()).unwrap();
+    total(file.path())
+}
+
+/// The instructions in a file of callgrind.
+fn total(file: &Path) -> u64 {
+    let text = fs::read_to_string(file).unwrap();
     let total = text.lines().find_map(|line| line.strip_prefix("totals: ")).expect("a total");
     total.trim().parse().unwrap()
 }
@@ -238,25 +244,22 @@ fn in_memory(wrapper: &[&str], save_path: Option<&str>, count: impl Fn() -> u64)
 fn a_fastcgi_request_stays_within_its_budget() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let path = file.path().to_str().unwrap();
-    let read = || fs::read_to_string(path).unwrap();
 
     let out = format!("--callgrind-out-file={path}");
     let callgrind = ["/usr/bin/valgrind", "-q", "--tool=callgrind", &out];
-    let total = || {
-        let text = read();
-        let total = text.lines().find_map(|line| line.strip_prefix("totals: ")).expect("a total");
-        total.trim().parse().unwrap()
-    };
     // The calls on the connection belong to the protocol.
     let connection =
         "trace=!epoll_wait,epoll_pwait,epoll_ctl,accept4,recvfrom,sendto,shutdown,timerfd_settime";
     let strace = ["/usr/bin/strace", "-f", "-o", path, "-e", connection];
-    let lines = || read().lines().filter(|line| line.contains('(')).count() as u64;
+    let lines = || {
+        let trace = fs::read_to_string(path).unwrap();
+        trace.lines().filter(|line| line.contains('(')).count() as u64
+    };
     let redis = redis_with_a_teacher();
     for (name, save_path, most_instructions) in
         [("get_menu", None, 92_000), ("session in Redis", Some(redis.socket("")), 110_000)]
     {
-        let instructions = in_memory(&callgrind, save_path.as_deref(), total);
+        let instructions = in_memory(&callgrind, save_path.as_deref(), || total(file.path()));
         let calls = in_memory(&strace, save_path.as_deref(), lines);
         println!("{name} by FastCGI: {instructions} instructions, {calls} system calls");
         assert!(instructions <= most_instructions, "{name}: {instructions}");
