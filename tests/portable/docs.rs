@@ -104,7 +104,7 @@ fn commands_and_names_in_spanish_documents_are_those_of_the_program_and_of_engli
         .into_iter()
         .partition(|(path, _)| path.starts_with("docs/es") || path.ends_with("README.es.md"));
     let mut english: String = english.into_iter().map(|(_, text)| text).collect();
-    for folder in ["src/check", "src/session"] {
+    for folder in ["src/check", "src/session", "src/setup"] {
         let files = fs::read_dir(Path::new(REPOSITORY).join(folder)).unwrap();
         let files = files.map(|file| file.unwrap().path()).filter(|file| file.is_file());
         files.for_each(|file| english += &fs::read_to_string(file).unwrap());
