@@ -25,6 +25,18 @@ pub fn find(name: &str) -> Option<Credentials> {
     Some(Credentials { uid, gid: gid.parse().ok()?, groups })
 }
 
+/// The user and the groups of the process `id`.
+pub fn of_process(id: &str) -> Option<Credentials> {
+    let status = fs::read_to_string(format!("/proc/{id}/status")).ok()?;
+    let numbers = |field| {
+        let words = status.lines().find_map(|line| line.strip_prefix(field))?.split_whitespace();
+        words.map(|word| word.parse().ok()).collect::<Option<Vec<u32>>>()
+    };
+    // Real, effective, saved and file system id
+    let (uid, gid) = (*numbers("Uid:")?.get(1)?, *numbers("Gid:")?.get(1)?);
+    Some(Credentials { uid, gid, groups: numbers("Groups:")? })
+}
+
 /// The users that have the group `gid`.
 pub fn members(gid: u32) -> Vec<u32> {
     let groups = entries(GROUPS).into_iter().filter(|(_, number, _)| *number == gid);

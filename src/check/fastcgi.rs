@@ -13,31 +13,21 @@ use crate::accounts::{self, group_name, user_name};
 use crate::child::patient;
 use crate::fastcgi::probe;
 use crate::ffi::peer_uid;
-use crate::site::{self, command};
+use crate::site;
 use crate::store::access::Credentials;
 
 /// The socket of the unit `comedor.socket`.
 pub const SOCKET: &str = "/run/comedor/comedor.sock";
 
-/// Where `docs/install.md` puts the configurations that name [`SOCKET`].
-const CONFIGURATIONS: [&str; 4] = [
-    "/etc/apache2/conf-enabled/comedor.conf",
-    "/etc/apache2/conf-enabled/comedor-fastcgi.conf",
-    "/etc/caddy/comedor.caddyfile",
-    "/etc/nginx/snippets/comedor.conf",
-];
+/// The configuration of Caddy, which `crate::site` does not understand, in `docs/install.md`
+const CADDY: &str = "/etc/caddy/comedor.caddyfile";
 
 /// A web server and its user.
 pub type Server = (String, Credentials);
 
-/// The units of web servers whose first process has the user of the server.
-const UNITS: [&str; 3] = ["caddy", "frankenphp", "lighttpd"];
-
-/// Checks the socket at `path`, else [`SOCKET`] if it exists or a web server is configured for it. `servers`
-/// are configured to use it, each with its user. Returns whether there is something to check.
-pub fn check(path: Option<&Path>, servers: Vec<Server>, report: &mut Report) -> bool {
-    let is_wanted = path.is_some();
-    let path = path.unwrap_or(Path::new(SOCKET));
+/// Checks the socket at `path`. If `is_wanted` is not set, [`SOCKET`] may be missing. `servers` are
+/// configured to use it, each with its user. Returns whether there is something to check.
+pub fn check(path: &Path, is_wanted: bool, servers: Vec<Server>, report: &mut Report) -> bool {
     match fs::metadata(path) {
         Ok(metadata) if metadata.file_type().is_socket() => {
             connections(path, &metadata, servers, report);
@@ -54,15 +44,12 @@ pub fn check(path: Option<&Path>, servers: Vec<Server>, report: &mut Report) -> 
     true
 }
 
-/// Reports that [`SOCKET`] does not exist, if it is wanted or a configuration names it. CGI does not need
-/// it. Returns whether it is missing.
+/// Reports that [`SOCKET`] does not exist, if it is wanted or Caddy's configuration names it. CGI does not
+/// need it. Returns whether it is missing.
 fn missing(is_wanted: bool, report: &mut Report) -> bool {
-    let names_it = |file: &&&str| fs::read_to_string(file).is_ok_and(|text| text.contains(SOCKET));
-    let file = CONFIGURATIONS.iter().find(names_it);
-    let is_missing = is_wanted || file.is_some();
+    let is_missing = is_wanted || fs::read_to_string(CADDY).is_ok_and(|text| text.contains(SOCKET));
     if is_missing {
-        let file = file.unwrap_or(&"a configuration");
-        let text = format!("does not exist, and {file} names it, so every request fails");
+        let text = "does not exist, and a web server is configured for it, so every request fails";
         let fix = Command::of_root("systemctl enable --now comedor.socket".to_owned());
         report.add_with_fix(Level::Error, SOCKET, text, Some(fix));
     }
@@ -99,8 +86,6 @@ fn connections(path: &Path, socket: &Metadata, servers: Vec<Server>, report: &mu
         };
         user.is_root() || socket.mode() & needed != 0
     };
-    let units = if path == Path::new(SOCKET) { &UNITS[..] } else { &[] };
-    let servers: Vec<_> = units.iter().filter_map(running).chain(servers).collect();
     let Some((server, user)) = servers.first() else { return };
     if servers.iter().any(|(_, user)| may_connect(user)) {
         return;
@@ -114,21 +99,6 @@ fn connections(path: &Path, socket: &Metadata, servers: Vec<Server>, report: &mu
     // Who can put another socket there could choose the group.
     let fix = Command::on(path, |_| line).filter(|fix| is_group && fix.user == 0);
     report.add_with_fix(Level::Error, path.display(), text, fix);
-}
-
-/// The unit `name`, if it runs, with the user and groups that its main process has. The names of processes
-/// say nothing: any user can start one of any name.
-fn running(name: &&str) -> Option<Server> {
-    let arguments = ["show", "--property=MainPID", "--value", &format!("{name}.service")];
-    let process = command::run("systemctl", &arguments).ok()?;
-    let status = fs::read_to_string(format!("/proc/{}/status", process.trim())).ok()?;
-    let numbers = |field| {
-        let words = status.lines().find_map(|line| line.strip_prefix(field))?.split_whitespace();
-        words.map(|word| word.parse().ok()).collect::<Option<Vec<u32>>>()
-    };
-    // Real, effective, saved and file system id
-    let (uid, gid) = (*numbers("Uid:")?.get(1)?, *numbers("Gid:")?.get(1)?);
-    Some(((*name).to_owned(), Credentials { uid, gid, groups: numbers("Groups:")? }))
 }
 
 /// Adds the findings of the process behind the socket.

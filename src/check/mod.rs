@@ -17,7 +17,7 @@ mod site;
 mod user;
 
 use std::env::current_exe;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::config::{Config, Settings};
 pub(crate) use report::counted;
@@ -54,7 +54,8 @@ fn check(subject: Subject, report: &mut Report) {
         return requests::check(&subject, session, &config, &settings, report);
     }
     if let Subject::Everything { socket } = &subject {
-        fastcgi::check(socket.as_deref(), Vec::new(), report);
+        let path = socket.as_deref().unwrap_or(Path::new(fastcgi::SOCKET));
+        fastcgi::check(path, socket.is_some(), Vec::new(), report);
         settings::compare(&config, report);
     }
     look(session, report);

@@ -11,7 +11,7 @@ use super::{Subject, fastcgi, findings, look};
 use crate::accounts;
 use crate::child::{Child, PATIENCE};
 use crate::config::{Config, Settings};
-use crate::site::{self, Server, Way};
+use crate::site::{self, Way};
 
 /// The maximum size of the findings of a child, in bytes
 const MAX_FINDINGS: usize = 16 * 1024 * 1024;
@@ -27,40 +27,37 @@ pub fn check(
     let machine = site::find();
     let (mut users, mut sockets) = (BTreeSet::new(), BTreeMap::<&Path, Vec<_>>::new());
     for site::Enabled { site, way, .. } in &machine.enabled {
-        let Way::FastCgi(socket) = way else {
-            users.insert(site.user.clone());
-            continue;
-        };
-        let unit = match site.server {
-            Server::Apache => "apache2",
-            Server::Nginx => "nginx",
-        };
-        let server = accounts::find(&site.user).map(|user| (unit.to_owned(), user));
-        sockets.entry(socket).or_default().extend(server);
+        match way {
+            Way::Cgi => _ = users.insert(site.user.clone()),
+            Way::FastCgi(socket) => sockets.entry(socket).or_default().extend(
+                accounts::find(&site.user).map(|user| (site.server.unit().to_owned(), user)),
+            ),
+        }
     }
     let mut is_enabled = !(users.is_empty() && sockets.is_empty());
+    let standard = Path::new(fastcgi::SOCKET);
+    let is_standard = sockets.contains_key(standard);
     match subject {
         Subject::Session => {
-            let unit = if sockets.is_empty() { None } else { site::unit_user() };
-            users.extend(unit);
+            users.extend(if sockets.is_empty() { None } else { site::unit_user() });
             if is_enabled && users.is_empty() {
                 let text = "the user of the FastCGI process is unknown: run this as that user";
                 report.add(Level::Error, "user", text);
             }
             look_as(&users, session, report);
         }
-        Subject::Everything { socket: Some(path) } => {
-            let servers = sockets.remove(path.as_path()).unwrap_or_default();
-            is_enabled = fastcgi::check(Some(path), servers, report);
-        }
-        Subject::Everything { socket: None } => {
-            super::site::check(&machine, config, settings, report);
-            look_as(&users, session, report);
-            if !sockets.contains_key(Path::new(fastcgi::SOCKET)) {
-                is_enabled |= fastcgi::check(None, Vec::new(), report);
+        Subject::Everything { socket } => {
+            sockets.entry(standard).or_default().extend(machine.others.clone());
+            if let Some(path) = socket {
+                sockets.retain(|known, _| known == path);
+                sockets.entry(path).or_default();
+            } else {
+                super::site::check(&machine, config, settings, report);
+                look_as(&users, session, report);
             }
             for (path, servers) in sockets {
-                fastcgi::check(Some(path), servers, report);
+                let is_wanted = is_standard || socket.is_some() || path != standard;
+                is_enabled |= fastcgi::check(path, is_wanted, servers, report);
             }
         }
     }

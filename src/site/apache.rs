@@ -5,9 +5,9 @@ use std::path::Path;
 use std::str::Lines;
 
 use super::command;
-use super::directive::{Directive, is_below, last};
-use super::php::{Handler, Layer, Passed};
-use super::{Enabled, Place, Root, Server, Site, Way, is_comedor};
+use super::directive::{Directive, is_below, last, named, quoted};
+use super::php::Handler;
+use super::{Enabled, Fact, Handlers, Place, Root, Server, Site, Way, is_comedor};
 
 /// mod_info is in Apache's own package, and need not be enabled.
 const DUMP: &[&str] = &[
@@ -49,68 +49,46 @@ fn section(lines: &mut Lines, at: &mut Place) -> Vec<Directive> {
     list
 }
 
-/// The words of a line, which may be in quotes (`ap_getword_conf`, server/util.c).
+/// The words of a line, which may be in quotes.
 fn words(line: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    let mut rest = line.trim_start();
-    while let Some(first) = rest.chars().next() {
-        let quote = Some(first).filter(|c| matches!(c, '"' | '\''));
-        let (mut word, mut end, mut is_escaped) = (String::new(), rest.len(), false);
-        for (index, c) in rest.char_indices().skip(quote.iter().count()) {
-            let ends = quote.map_or(c.is_whitespace(), |quote| c == quote);
-            if ends && !is_escaped {
-                end = index + quote.map_or(0, char::len_utf8);
-                break;
-            }
-            if is_escaped && !matches!(c, '"' | '\'' | '\\') {
-                word.push('\\');
-            }
-            is_escaped = c == '\\' && !is_escaped;
-            if !is_escaped {
-                word.push(c);
-            }
-        }
+    let (mut words, mut rest) = (Vec::new(), line.trim_start());
+    while !rest.is_empty() {
+        let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
+        let (word, length) = match rest.starts_with(['"', '\'']) {
+            true => quoted(rest),
+            false => (rest[..end].to_owned(), end),
+        };
         words.push(word);
-        rest = rest[end..].trim_start();
+        rest = rest[length..].trim_start();
     }
     words
 }
 
-/// The user that Apache runs as.
-fn user(config: &[Directive]) -> &str {
-    last(config, "user").map_or("www-data", |user| user.word(0))
-}
-
 /// The virtual hosts, else the server itself.
 pub fn sites(config: &[Directive]) -> Vec<Site> {
-    let hosts: Vec<_> = config.iter().filter(|directive| directive.is("virtualhost")).collect();
-    let whole = Directive { name: String::new(), inside: config.to_vec(), ..Directive::default() };
-    let port = last(config, "listen").map_or("80", |listen| listen.word(0));
-    let hosts = if hosts.is_empty() { vec![&whole] } else { hosts };
-    let sites = hosts.into_iter().map(|host| {
-        let (address, own) = host.word(0).rsplit_once(':').unwrap_or((host.word(0), port));
-        let is_any = matches!(address, "" | "*" | "_default_" | "0.0.0.0" | "[::]");
-        let name = last(&host.inside, "servername").or(last(config, "servername"));
-        let name = name.map_or("localhost", |name| name.word(0));
-        let name = name.rsplit('/').next().unwrap_or_default().split(':').next();
-        Site {
-            server: Server::Apache,
-            user: user(config).to_owned(),
-            name: name.unwrap_or_default().to_owned(),
-            address: if is_any { "127.0.0.1" } else { address }.to_owned(),
-            port: own.rsplit(':').next().and_then(|port| port.parse().ok()).unwrap_or(80),
-            is_tls: last(&host.inside, "sslengine")
-                .is_some_and(|on| on.word(0).eq_ignore_ascii_case("on")),
-            place: host.place.clone(),
-        }
-    });
-    sites.collect()
+    let listen = last(config, "listen").map_or("80", |listen| listen.word(0));
+    let site = |host: &Directive| {
+        let value = |name| last(&host.inside, name).or(last(config, name));
+        let word = |name| value(name).map_or("", |line| line.word(0));
+        let user = if word("user").is_empty() { "www-data" } else { word("user") };
+        // `https://NAME:PORT`
+        let name = word("servername").rsplit('/').next().and_then(|name| name.split(':').next());
+        let listen = match host.word(0) {
+            "" => listen.to_owned(),
+            address if address.contains(':') => address.to_owned(),
+            address => format!("{address}:{}", listen.rsplit(':').next().unwrap_or(listen)),
+        };
+        let is_tls = word("sslengine").eq_ignore_ascii_case("on");
+        Site::new(Server::Apache, user, name, &listen, is_tls, &host.place)
+    };
+    let hosts: Vec<_> = named(config, "virtualhost").map(site).collect();
+    if hosts.is_empty() { vec![site(&Directive::default())] } else { hosts }
 }
 
 /// The directives of the site itself; the server's are its defaults.
 fn own<'c>(config: &'c [Directive], site: &Site) -> &'c [Directive] {
-    let is_it = |host: &&Directive| host.is("virtualhost") && host.place == site.place;
-    config.iter().find(is_it).map_or(&[], |host| &host.inside)
+    let host = named(config, "virtualhost").find(|host| host.place == site.place);
+    host.map_or(&[], |host| &host.inside)
 }
 
 /// The folders whose files the site serves, with their paths.
@@ -135,12 +113,12 @@ fn applying<'c>(
     site: &Site,
     path: &str,
     file: &Path,
-) -> Vec<(Rank, &'c Directive)> {
+) -> Vec<&'c Directive> {
     let mut found = Vec::new();
     collect(config, Rank::Server, path, file, &mut found);
     collect(own(config, site), Rank::Server, path, file, &mut found);
     found.sort_by_key(|(rank, _)| *rank);
-    found
+    found.into_iter().map(|(_, directive)| directive).collect()
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -177,24 +155,6 @@ fn collect<'c>(
     }
 }
 
-/// What passes `path` to comedor, if anything does.
-pub fn comedor(config: &[Directive], site: &Site, path: &str, file: &Path) -> Option<Way> {
-    let applying = applying(config, site, path, file);
-    let in_order = || applying.iter().map(|(_, directive)| *directive);
-    let handler = last(in_order(), "sethandler");
-    if let Some(way) = handler.and_then(way) {
-        return Some(way);
-    }
-    // mod_alias looks at the one of a <Location> first, then at the site's, then at the server's.
-    let of_location = in_order().rfind(|alias| alias.is("scriptalias") && alias.words.len() == 1);
-    let own = own(config, site);
-    let aliases = own.iter().chain(config);
-    let mut aliases =
-        aliases.filter(|alias| matches!(alias.name.as_str(), "alias" | "scriptalias"));
-    let alias = of_location.or_else(|| aliases.find(|alias| is_below(path, alias.word(0))));
-    alias.and_then(way)
-}
-
 /// The way to comedor that a directive opens.
 fn way(directive: &Directive) -> Option<Way> {
     let value = directive.words.last()?;
@@ -220,53 +180,56 @@ pub fn enabled(config: &[Directive], site: &Site) -> Vec<Enabled> {
             "scriptalias" if directive.words.len() == 2 => std::slice::from_ref(directive),
             _ => continue,
         };
-        for line in lines {
-            let Some(way) = way(line) else { continue };
+        enabled.extend(lines.iter().filter_map(|line| {
             let (path, place) = (directive.word(0).to_owned(), line.place.clone());
-            enabled.push(Enabled { site: site.clone(), path, way, place });
-        }
+            Some(Enabled { site: site.clone(), path, way: way(line)?, place })
+        }));
     }
     enabled
 }
 
-/// The PHP that runs `file`, and the settings that Apache passes to it.
-pub fn php(config: &[Directive], site: &Site, path: &str, file: &Path) -> Passed {
-    let applying = applying(config, site, path, file);
-    let directives = || applying.iter().map(|(_, directive)| *directive);
-    let allowed = last(directives(), "allowoverride");
-    let reads_htaccess = allowed.is_some_and(|allowed| {
-        allowed.words.iter().any(|word| ["all", "options"].contains(&&*word.to_lowercase()))
+/// What answers `path`, which is that of `file`.
+pub fn handlers(config: &[Directive], site: &Site, path: &str, file: &Path) -> Handlers {
+    let lines = applying(config, site, path, file);
+    let lines = || lines.iter().copied();
+    // mod_alias looks at the one of a <Location> first, then at the site's, then at the server's.
+    let of_location = lines().rfind(|alias| alias.is("scriptalias") && alias.words.len() == 1);
+    let mut aliases = own(config, site).iter().chain(config).filter(|alias| {
+        ["alias", "scriptalias"].contains(&&*alias.name) && is_below(path, alias.word(0))
     });
-    let handler = directives().rfind(|directive| match directive.name.as_str() {
-        "sethandler" => way(directive).is_none(),
-        "addhandler" | "addtype" => directive.words.iter().any(|word| word.ends_with("php")),
+    let alias = || of_location.or_else(|| aliases.next()).and_then(way);
+    let comedor = last(lines(), "sethandler").and_then(way).or_else(alias);
+
+    let allowed = last(lines(), "allowoverride").map_or(&[][..], |allowed| &allowed.words);
+    let reads_htaccess =
+        allowed.iter().any(|word| ["all", "options"].contains(&&*word.to_lowercase()));
+    let handler = lines().rfind(|line| match line.name.as_str() {
+        "sethandler" => way(line).is_none(),
+        "addhandler" | "addtype" => line.words.iter().any(|word| word.ends_with("php")),
         _ => false,
     });
-    let handler = handler.and_then(|directive| match directive.word(0) {
+    let php = handler.and_then(|line| match line.word(0) {
         "application/x-httpd-php" => Some(Handler::Module { reads_htaccess }),
         handler => {
             let address = socket(handler).or(handler.strip_prefix("proxy:fcgi://"));
             address.map(|address| Handler::Fpm(address.to_owned()))
         }
     });
-    let settings = directives().filter_map(|line| {
-        let is_admin = match line.name.as_str() {
-            "php_value" => false,
-            "php_admin_value" => true,
-            _ => return None,
-        };
-        Layer::new(line.word(0), line.word(1), &line.place, is_admin)
+    let settings = lines().filter_map(|line| {
+        let is_admin = line.is("php_admin_value");
+        let is_value = is_admin || line.is("php_value");
+        is_value.then(|| Fact::of_php(line.word(0), line.word(1), &line.place, is_admin))?
     });
-    (handler, settings.collect())
+    Handlers { comedor, php, settings: settings.collect() }
 }
 
 /// The settings of PHP in the text of a `.htaccess` file, as if each section applied.
-pub fn htaccess(file: &Path, text: &str) -> Vec<Layer> {
-    let layers = (1..).zip(text.lines()).filter_map(|(line, text)| {
+pub fn htaccess(file: &Path, text: &str) -> Vec<Fact> {
+    let facts = (1..).zip(text.lines()).filter_map(|(line, text)| {
         let words = words(text);
         let is_value = words.first()?.eq_ignore_ascii_case("php_value");
         let place = Place { file: file.to_owned(), line };
-        is_value.then(|| Layer::new(words.get(1)?, words.get(2)?, &place, false))?
+        is_value.then(|| Fact::of_php(words.get(1)?, words.get(2)?, &place, false))?
     });
-    layers.collect()
+    facts.collect()
 }

@@ -3,12 +3,10 @@
 
 use std::collections::{HashSet, VecDeque};
 use std::fs;
-use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::code::Code;
-use super::php::Layer;
 use super::{Fact, apache, php};
 use crate::shared_file::{self, entries};
 
@@ -20,21 +18,17 @@ pub const USER_INI: &str = ".user.ini";
 const MAX_ENTRIES: usize = 50_000;
 const MAX_DEPTH: usize = 6;
 /// The number of scripts, each of which a child of its own reads
-const MAX_SCRIPTS: usize = 10;
+pub const MAX_SCRIPTS: usize = 10;
 /// The size of a file: its tokens take forty times as much memory
 const MAX_SIZE: usize = 1024 * 1024;
 /// The size of all files together
 const MAX_TOTAL: usize = 16 * 1024 * 1024;
 
-/// The paths of `…/api/comedor.php` below `root`.
-pub fn scripts(root: &Path) -> io::Result<Vec<PathBuf>> {
-    let mut scripts = walk(root);
-    scripts.retain(|path| path.ends_with("api/comedor.php"));
-    scripts.sort();
-    if scripts.len() > MAX_SCRIPTS {
-        return Err(io::Error::other(format!("more than {MAX_SCRIPTS} files api/comedor.php")));
-    }
-    Ok(scripts)
+/// The paths of `…/api/comedor.php` below `root`, those near to it first; one more than [`MAX_SCRIPTS`] if
+/// there are more.
+pub fn scripts(root: &Path) -> Vec<PathBuf> {
+    let scripts = walk(root).into_iter().filter(|path| path.ends_with("api/comedor.php"));
+    scripts.take(MAX_SCRIPTS + 1).collect()
 }
 
 /// What the files say that can set something for `script`: itself, PHP's files for folders and the pages
@@ -60,9 +54,9 @@ pub fn facts(script: &Path, root: &Path) -> Vec<Fact> {
             break;
         }
         if path.ends_with(USER_INI) {
-            facts.extend(php::layers(&path, &text).into_iter().map(fact));
+            facts.extend(php::facts(&path, &text));
         } else if is_for_folder {
-            facts.extend(apache::htaccess(&path, &text).into_iter().map(fact));
+            facts.extend(apache::htaccess(&path, &text));
         } else {
             let code = Code::parse(&path, &text);
             facts.extend(code.settings());
@@ -77,10 +71,6 @@ pub fn facts(script: &Path, root: &Path) -> Vec<Fact> {
         }
     }
     facts
-}
-
-fn fact(layer: Layer) -> Fact {
-    Fact { about: layer.name.to_owned(), value: layer.value }
 }
 
 /// The files below `folder`, its own first. A folder is entered once, by whatever link.

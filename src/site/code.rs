@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
 
+use super::directive::quoted;
 use super::php::SETTINGS;
 use super::{Fact, Place, Value};
 use crate::model::Id;
@@ -29,58 +30,36 @@ use Token::{Mark, Text, Word};
 
 /// The tokens of a file between `<?php` and `?>`, each with its line.
 fn tokens(text: &str) -> Vec<(usize, Token)> {
-    let (mut tokens, mut line, mut at) = (Vec::new(), 1, 0);
-    let bytes = text.as_bytes();
-    let mut is_code = false;
-    while let Some(&byte) = bytes.get(at) {
-        let rest = &text[at..];
-        // The number of bytes of this token
-        let mut length = rest.chars().next().map_or(1, char::len_utf8);
-        if !is_code {
-            is_code = rest.starts_with("<?");
-            length = if !is_code {
-                length
-            } else if rest.starts_with("<?php") {
-                5
-            } else {
-                2
-            };
-        } else if rest.starts_with("?>") {
-            is_code = false;
-            length = 2;
-        } else if rest.starts_with("//") || byte == b'#' && !rest.starts_with("#[") {
+    let (mut tokens, mut line, mut rest, mut is_code) = (Vec::new(), 1, text, false);
+    while let Some(first) = rest.chars().next() {
+        let is_comment = rest.starts_with("//") || first == '#' && !rest.starts_with("#[");
+        let (token, length) = if !is_code || rest.starts_with("?>") {
+            is_code = !is_code && rest.starts_with("<?");
+            let start = ["<?php", "<?", "?>"].into_iter().find(|tag| rest.starts_with(tag));
+            (None, start.map_or(first.len_utf8(), str::len))
+        } else if is_comment {
             let end = rest.find('\n').unwrap_or(rest.len());
-            length = rest[..end].find("?>").unwrap_or(end);
+            (None, rest[..end].find("?>").unwrap_or(end))
         } else if let Some(comment) = rest.strip_prefix("/*") {
-            length = comment.find("*/").map_or(rest.len(), |end| end + 4);
-        } else if byte == b'"' || byte == b'\'' {
-            let (mut string, mut is_escaped) = (String::new(), false);
-            length = rest.len();
-            for (index, c) in rest.char_indices().skip(1) {
-                if c == byte.into() && !is_escaped {
-                    length = index + 1;
-                    break;
-                }
-                is_escaped = c == '\\' && !is_escaped;
-                if !is_escaped {
-                    string.push(c);
-                }
-            }
-            tokens.push((line, Text(string)));
-        } else if is_name(byte) {
-            length = rest.bytes().position(|byte| !is_name(byte)).unwrap_or(rest.len());
-            tokens.push((line, Word(rest[..length].to_owned())));
-        } else if !byte.is_ascii_whitespace() {
-            tokens.push((line, Mark(byte.into())));
-        }
+            (None, comment.find("*/").map_or(rest.len(), |end| end + 4))
+        } else if first == '"' || first == '\'' {
+            let (string, length) = quoted(rest);
+            (Some(Text(string)), length)
+        } else if is_name(first) {
+            let end = rest.find(|c| !is_name(c)).unwrap_or(rest.len());
+            (Some(Word(rest[..end].to_owned())), end)
+        } else {
+            ((!first.is_ascii_whitespace()).then_some(Mark(first)), first.len_utf8())
+        };
+        tokens.extend(token.map(|token| (line, token)));
         line += rest[..length].matches('\n').count();
-        at += length;
+        rest = &rest[length..];
     }
     tokens
 }
 
-fn is_name(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$' || byte >= 0x80
+fn is_name(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_' || c == '$' || !c.is_ascii()
 }
 
 /// The code of a file.
@@ -151,12 +130,11 @@ impl Code<'_> {
 
     fn fact(&self, index: usize, about: &str, text: Option<String>) -> Fact {
         let place = Place { file: self.file.to_owned(), line: self.tokens[index].0 };
-        match text {
-            Some(text) => Fact { about: about.to_owned(), value: Value { text, place } },
-            None => {
-                Fact { about: UNCLEAR.to_owned(), value: Value { text: about.to_owned(), place } }
-            }
-        }
+        let (about, text) = match text {
+            Some(text) => (about, text),
+            None => (UNCLEAR, about.to_owned()),
+        };
+        Fact { about: about.to_owned(), value: Value { text, place }, is_admin: false }
     }
 
     /// The settings that it sets.
@@ -170,36 +148,28 @@ impl Code<'_> {
             if !is_call || is_other || is_defined {
                 continue;
             }
+            let argument = |index| self.joined(index, usize::MAX);
             let mut add = |name: &str, value| facts.push(self.fact(index, name, value));
             match function.to_ascii_lowercase().as_str() {
-                "ini_set" | "ini_alter" => match self.joined(index + 2, usize::MAX) {
-                    Some(name) if SETTINGS.contains(&name.as_str()) => {
-                        add(&name, self.joined(index + 4, usize::MAX))
-                    }
-                    _ => {}
-                },
-                "session_name" => add("session.name", self.joined(index + 2, usize::MAX)),
-                "session_save_path" => add("session.save_path", self.joined(index + 2, usize::MAX)),
-                "date_default_timezone_set" => {
-                    add("date.timezone", self.joined(index + 2, usize::MAX))
+                "ini_set" | "ini_alter" => {
+                    let name = argument(index + 2).filter(|name| SETTINGS.contains(&&**name));
+                    _ = name.map(|name| add(&name, argument(index + 4)));
                 }
+                "session_name" => add("session.name", argument(index + 2)),
+                "session_save_path" => add("session.save_path", argument(index + 2)),
+                "date_default_timezone_set" => add("date.timezone", argument(index + 2)),
                 "session_module_name" | "session_set_save_handler" => {
                     add("session.save_handler", None)
                 }
-                "session_start" => {
-                    // Its options, `['name' => …]`
-                    for key in index + 3..self.next(index, ')') {
-                        let Some(Text(option)) =
-                            self.at(key).filter(|_| self.is_mark(key + 1, '='))
-                        else {
-                            continue;
-                        };
-                        let name = format!("session.{option}");
-                        if SETTINGS.contains(&name.as_str()) {
-                            add(&name, self.joined(key + 3, usize::MAX));
-                        }
+                // Its options, `['name' => …]`
+                "session_start" => (index + 3..self.next(index, ')')).for_each(|key| {
+                    let option = self.at(key).filter(|_| self.is_mark(key + 1, '='));
+                    let Some(Text(option)) = option else { return };
+                    let name = format!("session.{option}");
+                    if SETTINGS.contains(&&*name) {
+                        add(&name, argument(key + 3));
                     }
-                }
+                }),
                 _ => {}
             }
         }

@@ -4,78 +4,74 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use super::application::{self, HTACCESS, USER_INI};
+use super::application::{self, HTACCESS, MAX_SCRIPTS, USER_INI};
 use super::code::{DATA, DATABASE, SERVICE, UNCLEAR};
-use super::directive::Directive;
-use super::php::{self, Handler, Layer, Passed, SETTINGS, in_force};
+use super::directive::{Directive, all};
+use super::php::{self, Handler, SETTINGS, in_force};
 use super::{
-    Enabled, Fact, Machine, Place, Root, Script, Site, Value, Way, apache, command, nginx,
+    Enabled, Fact, Handlers, Machine, Place, Root, Script, Server, Site, Value, apache, command,
+    nginx,
 };
 use crate::accounts;
 use crate::child::{Child, PATIENCE};
 
 /// How to understand a web server.
 struct WebServer {
-    unit: &'static str,
+    server: Server,
     configuration: fn() -> Result<Vec<Directive>, String>,
     sites: fn(&[Directive]) -> Vec<Site>,
     roots: fn(&[Directive], &Site) -> Vec<Root>,
-    /// What passes the path of a file to comedor
-    comedor: fn(&[Directive], &Site, &str, &Path) -> Option<Way>,
     enabled: fn(&[Directive], &Site) -> Vec<Enabled>,
-    /// The PHP that runs a file otherwise, and the settings that the server passes to it
-    php: fn(&[Directive], &Site, &str, &Path) -> Passed,
+    /// What answers the path of a file
+    handlers: fn(&[Directive], &Site, &str, &Path) -> Handlers,
 }
 
 const SERVERS: [WebServer; 2] = [
     WebServer {
-        unit: "apache2",
+        server: Server::Apache,
         configuration: apache::configuration,
         sites: apache::sites,
         roots: apache::roots,
-        comedor: apache::comedor,
         enabled: apache::enabled,
-        php: apache::php,
+        handlers: apache::handlers,
     },
     WebServer {
-        unit: "nginx",
+        server: Server::Nginx,
         configuration: nginx::configuration,
         sites: nginx::sites,
         roots: nginx::roots,
-        comedor: nginx::comedor,
         enabled: nginx::enabled,
-        php: nginx::php,
+        handlers: nginx::handlers,
     },
 ];
 
-/// Web servers whose configuration is not understood.
+/// Units of web servers whose configuration is not understood, and whose first process has the user of the
+/// server.
 const OTHERS: [&str; 3] = ["caddy", "frankenphp", "lighttpd"];
 
 /// Looks at the web servers that run. Needs root.
 pub fn find() -> Machine {
     let mut machine = Machine::default();
-    let units = OTHERS.into_iter().chain(SERVERS.iter().map(|server| server.unit));
-    let mut running = Vec::new();
-    for unit in units {
-        match command::run("systemctl", &["show", "--property=ActiveState", "--value", unit]) {
-            Ok(state) if state.trim() == "active" => running.push(unit),
-            Ok(_) => {}
-            Err(error) => {
-                machine.notes.push(error);
-                break;
-            }
-        }
-    }
-    for name in OTHERS.iter().filter(|name| running.contains(name)) {
-        machine.notes.push(format!("{name} runs; its configuration is not understood"));
-    }
-    for server in SERVERS.iter().filter(|server| running.contains(&server.unit)) {
+    let units: Vec<_> = SERVERS.iter().map(|server| server.server.unit()).chain(OTHERS).collect();
+    let show = [&["show", "--property=MainPID", "--value"], &units[..]].concat();
+    // One number for each unit, 0 if it does not run
+    let processes = command::run("systemctl", &show).unwrap_or_else(|error| {
+        machine.notes.push(error);
+        String::new()
+    });
+    let running: Vec<_> = units.into_iter().zip(processes.split_whitespace()).collect();
+    for (unit, process) in running.into_iter().filter(|(_, process)| *process != "0") {
+        machine.runs = true;
+        let Some(server) = SERVERS.iter().find(|server| server.server.unit() == unit) else {
+            machine.notes.push(format!("{unit} runs; its configuration is not understood"));
+            machine.others.extend(accounts::of_process(process).map(|user| (unit.into(), user)));
+            continue;
+        };
         match (server.configuration)() {
             Ok(config) => View { server, config: &config, machine: &mut machine }.look(),
             Err(error) => machine.notes.push(error),
         }
     }
-    machine.runs = !running.is_empty();
     machine
 }
 
@@ -87,23 +83,33 @@ struct View<'m> {
 
 impl View<'_> {
     fn look(&mut self) {
+        for line in all(self.config).into_iter().filter(|line| line.may_match()) {
+            self.machine.notes.push(format!("{} {} ({})", line.name, line.word(0), line.place));
+        }
         for site in (self.server.sites)(self.config) {
             self.machine.enabled.extend((self.server.enabled)(self.config, &site));
             for root in (self.server.roots)(self.config, &site) {
-                // Its pages may be closed to the web server's user.
-                let (handler, _) = (self.server.php)(self.config, &site, &root.path, &root.folder);
-                let php = handler.and_then(|handler| php::find(&handler, &site.user).ok());
-                let user = php.map_or(site.user.clone(), |(php, _)| php.user);
-                let scripts = read_as(&user, |out| {
-                    let mut scripts = application::scripts(&root.folder)?.into_iter();
-                    scripts.try_for_each(|path| write!(out, "{}\0", path.display()))
-                });
-                for file in self.noted(&root.folder, scripts).split_terminator('\0') {
-                    let Ok(rest) = Path::new(file).strip_prefix(&root.folder) else { continue };
-                    let path = format!("{}/{}", root.path, rest.display());
-                    self.add(&site, &root, Path::new(file), path);
-                }
+                self.look_below(&site, &root);
             }
+        }
+    }
+
+    fn look_below(&mut self, site: &Site, root: &Root) {
+        // Its pages may be closed to the web server's user.
+        let handler = (self.server.handlers)(self.config, site, &root.path, &root.folder).php;
+        let php = handler.and_then(|handler| php::find(&handler, &site.user).ok());
+        let scripts = read_as(php.as_ref().map_or(&site.user, |(php, _)| &php.user), |out| {
+            let mut scripts = application::scripts(&root.folder).into_iter();
+            scripts.try_for_each(|path| write!(out, "{}\0", path.display()))
+        });
+        let scripts = self.noted(&root.folder, scripts);
+        for (number, file) in scripts.split_terminator('\0').map(Path::new).enumerate() {
+            let Ok(rest) = file.strip_prefix(&root.folder) else { continue };
+            if number == MAX_SCRIPTS {
+                let text = format!("more than {MAX_SCRIPTS} files api/comedor.php");
+                return self.machine.notes.push(format!("{}: {text}", root.folder.display()));
+            }
+            self.add(site, root, file, format!("{}/{}", root.path, rest.display()));
         }
     }
 
@@ -113,28 +119,27 @@ impl View<'_> {
         if scripts.iter().any(|known| known.site.place == site.place && known.path == path) {
             return;
         }
-        let (handler, passed) = (self.server.php)(self.config, site, &path, file);
+        let handlers = (self.server.handlers)(self.config, site, &path, file);
         let unknown = || "its PHP is not understood".to_owned();
-        let php = handler.as_ref().ok_or_else(unknown);
+        let php = handlers.php.as_ref().ok_or_else(unknown);
         let php = php.and_then(|handler| php::find(handler, &site.user));
-        let php = php.map_err(io::Error::other).map(|(php, layers)| (Some(php), layers));
-        let (php, mut layers) = self.noted(file, php);
-        layers.extend(passed);
-        let user = php.as_ref().map_or(&site.user, |php| &php.user);
-        let said = read_as(user, |out| {
+        let php = php.map_err(io::Error::other).map(|(php, settings)| (Some(php), settings));
+        let (php, mut settings) = self.noted(file, php);
+        settings.extend(handlers.settings);
+        let said = read_as(php.as_ref().map_or(&site.user, |php| &php.user), |out| {
             let mut facts = application::facts(file, &root.folder).into_iter();
-            facts.try_for_each(|Fact { about, value: Value { text, place } }| {
+            facts.try_for_each(|Fact { about, value: Value { text, place }, .. }| {
                 let (text, file) = (text.replace('\0', ""), place.file.display());
                 write!(out, "{about}\0{text}\0{file}\0{}\0", place.line)
             })
         });
-        let facts = facts(&self.noted(file, said));
-        let (read, unread) = match handler {
+        let said = self.noted(file, said);
+        let facts = values(&said);
+        let (read, unread) = match handlers.php {
             Some(Handler::Module { reads_htaccess: true }) => (HTACCESS, USER_INI),
             _ => (USER_INI, HTACCESS),
         };
-        let of =
-            |about| facts.iter().filter(move |fact| fact.about == about).map(|fact| &fact.value);
+        let of = |about| facts.iter().filter(move |fact| fact.0 == about).map(|fact| &fact.1);
         let mut unclear: Vec<Value> = of(UNCLEAR).cloned().collect();
         for name in SETTINGS {
             let values = || of(name).filter(|value| !value.place.file.ends_with(unread));
@@ -143,13 +148,13 @@ impl View<'_> {
             let first = of_code.next();
             let other = of_code.find(|value| first.is_some_and(|first| first.text != value.text));
             unclear.extend(other.map(|other| Value { text: name.to_owned(), ..other.clone() }));
-            let values =
-                values().filter_map(|value| Layer::new(name, &value.text, &value.place, false));
-            layers.extend(values);
+            settings.extend(
+                values().filter_map(|value| Fact::of_php(name, &value.text, &value.place, false)),
+            );
         }
-        let known = |name: &'static str| Some((name, in_force(&layers, name)?.clone()));
+        let known = |name: &'static str| Some((name, in_force(&settings, name)?.clone()));
         self.machine.scripts.push(Script {
-            comedor: (self.server.comedor)(self.config, site, &path, file),
+            comedor: handlers.comedor,
             site: site.clone(),
             file: file.to_owned(),
             path,
@@ -171,14 +176,14 @@ impl View<'_> {
     }
 }
 
-/// Parses what the child has written.
-fn facts(said: &str) -> Vec<Fact> {
+/// What the child has written: subjects and values.
+fn values(said: &str) -> Vec<(&str, Value)> {
     let words: Vec<&str> = said.split_terminator('\0').collect();
-    let facts = words.chunks_exact(4).filter_map(|fact| {
+    let values = words.chunks_exact(4).filter_map(|fact| {
         let place = Place { file: fact[2].into(), line: fact[3].parse().ok()? };
-        Some(Fact { about: fact[0].to_owned(), value: Value { text: fact[1].to_owned(), place } })
+        Some((fact[0], Value { text: fact[1].to_owned(), place }))
     });
-    facts.collect()
+    values.collect()
 }
 
 /// What a child with the rights of `user` says.

@@ -25,12 +25,10 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::log::printable;
+use crate::store::access::Credentials;
 
 pub use ask::{Answer, ask, is_plain};
 pub use find::{find, read_as};
-
-/// The socket of the unit `comedor.socket`.
-pub const SOCKET: &str = "/run/comedor/comedor.sock";
 
 /// What was found
 #[derive(Debug, Default)]
@@ -41,6 +39,8 @@ pub struct Machine {
     pub scripts: Vec<Script>,
     /// Each path at which comedor is enabled
     pub enabled: Vec<Enabled>,
+    /// The web servers that run and whose configuration is not understood, with the user of each
+    pub others: Vec<(String, Credentials)>,
     /// Sentences about what was not understood
     pub notes: Vec<String>,
 }
@@ -138,6 +138,45 @@ pub struct Php {
     pub group: String,
 }
 
+impl Server {
+    /// The unit of systemd
+    pub fn unit(self) -> &'static str {
+        match self {
+            Server::Apache => "apache2",
+            Server::Nginx => "nginx",
+        }
+    }
+}
+
+impl Site {
+    /// `listen` is an address, a port or both.
+    fn new(
+        server: Server,
+        user: &str,
+        name: Option<&str>,
+        listen: &str,
+        is_tls: bool,
+        place: &Place,
+    ) -> Site {
+        let is_port = listen.bytes().all(|byte| byte.is_ascii_digit());
+        let (address, port) = match listen.rsplit_once(':').filter(|_| !listen.ends_with(']')) {
+            Some(parts) => parts,
+            None if is_port => ("*", listen),
+            None => (listen, "80"),
+        };
+        let is_any = matches!(address, "*" | "_default_" | "0.0.0.0" | "[::]");
+        Site {
+            server,
+            user: user.to_owned(),
+            name: name.filter(|name| !name.is_empty()).unwrap_or("localhost").to_owned(),
+            address: if is_any { "127.0.0.1" } else { address }.to_owned(),
+            port: port.parse().unwrap_or(80),
+            is_tls,
+            place: place.clone(),
+        }
+    }
+}
+
 impl Script {
     pub fn url(&self) -> String {
         let scheme = if self.site.is_tls { "https" } else { "http" };
@@ -160,11 +199,20 @@ struct Root {
     folder: PathBuf,
 }
 
-/// What the application's files say about a setting of PHP, or one of the subjects that `code` names.
-#[derive(Clone)]
-struct Fact {
+/// What a line says about a setting of PHP, or one of the subjects that `code` names.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fact {
     about: String,
     value: Value,
+    /// `php_admin_value`: later places have no effect
+    is_admin: bool,
+}
+
+/// What answers a path: comedor, or PHP, with the settings that the web server passes to it.
+struct Handlers {
+    comedor: Option<Way>,
+    php: Option<php::Handler>,
+    settings: Vec<Fact>,
 }
 
 /// The user of the unit `comedor.service`.

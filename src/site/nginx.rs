@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::directive::{Directive, last};
-use super::php::{Handler, Layer, Passed, layers};
-use super::{Enabled, Place, Root, Server, Site, Value, Way, command, is_comedor};
+use super::directive::{Directive, all, last, named, quoted};
+use super::php::{self, Handler};
+use super::{Enabled, Fact, Handlers, Place, Root, Server, Site, Value, Way, command, is_comedor};
 
 pub fn configuration() -> Result<Vec<Directive>, String> {
     command::run("nginx", &["-T", "-q"]).map(|dump| parse(&dump))
@@ -73,82 +73,60 @@ fn is_named(path: &Path, pattern: &Path) -> bool {
 
 /// The words of a file, with their lines; a word in quotes starts with `"`, so that it is no separator.
 fn words(text: &str) -> Words {
-    let mut words = Vec::new();
-    let (mut line, mut rest) = (1, text.chars().peekable());
-    while let Some(c) = rest.next() {
-        let start = line;
-        match c {
-            '\n' => line += 1,
-            '#' => while rest.next_if(|c| *c != '\n').is_some() {},
-            '{' | '}' | ';' => words.push((start, c.to_string())),
-            quote @ ('"' | '\'') => {
-                let mut word = "\"".to_owned();
-                while let Some(c) = rest.next().filter(|c| *c != quote) {
-                    let c = if c == '\\' { rest.next().unwrap_or(c) } else { c };
-                    line += usize::from(c == '\n');
-                    word.push(c);
-                }
-                words.push((start, word));
+    let (mut words, mut line, mut rest) = (Vec::new(), 1, text);
+    while let Some(first) = rest.chars().next() {
+        // `${name}` is a variable.
+        let ends = |(at, c): &(usize, char)| {
+            c.is_whitespace() || *c == ';' || *c == '{' && !rest[..*at].ends_with('$')
+        };
+        let (word, length) = match first {
+            '#' => (None, rest.find('\n').unwrap_or(rest.len())),
+            '{' | '}' | ';' => (Some(first.to_string()), 1),
+            '"' | '\'' => {
+                let (word, length) = quoted(rest);
+                (Some(format!("\"{word}")), length)
             }
-            c if c.is_whitespace() => {}
-            c => {
-                let mut word = c.to_string();
-                // `${name}` is a variable.
-                while let Some(c) = rest.next_if(|c| {
-                    !c.is_whitespace() && !matches!(c, ';' | '{')
-                        || word.ends_with('$') && *c == '{'
-                }) {
-                    word.push(c);
-                }
-                words.push((start, word));
+            c if c.is_whitespace() => (None, c.len_utf8()),
+            _ => {
+                let end = rest.char_indices().find(ends).map_or(rest.len(), |(at, _)| at);
+                (Some(rest[..end].to_owned()), end)
             }
-        }
+        };
+        words.extend(word.map(|word| (line, word)));
+        line += rest[..length].matches('\n').count();
+        rest = &rest[length..];
     }
     words
 }
 
 fn http(config: &[Directive]) -> impl Iterator<Item = &Directive> {
-    config.iter().filter(|directive| directive.is("http")).flat_map(|http| &http.inside)
+    named(config, "http").flat_map(|http| &http.inside)
 }
 
 fn own<'c>(config: &'c [Directive], site: &Site) -> &'c [Directive] {
-    let mut servers = http(config).filter(|directive| directive.is("server"));
-    servers.find(|server| server.place == site.place).map_or(&[], |server| &server.inside)
+    let server = named(http(config), "server").find(|server| server.place == site.place);
+    server.map_or(&[], |server| &server.inside)
 }
 
 pub fn sites(config: &[Directive]) -> Vec<Site> {
     let user = last(config, "user").map_or("nobody", |user| user.word(0));
-    let servers = http(config).filter(|directive| directive.is("server"));
-    let sites = servers.map(|server| {
+    let site = |server: &Directive| {
         let is_tls = |listen: &&Directive| listen.words.iter().any(|word| word == "ssl");
-        let listens = || server.inside.iter().filter(|directive| directive.is("listen"));
-        let listen = listens().find(is_tls).or(listens().next());
-        let (address, port) = match listen.map_or("80", |listen| listen.word(0)) {
-            word if word.bytes().all(|byte| byte.is_ascii_digit()) => ("*", word),
-            word => word.rsplit_once(':').filter(|_| !word.ends_with(']')).unwrap_or((word, "80")),
-        };
-        let is_any = matches!(address, "*" | "0.0.0.0" | "[::]");
-        let names = server.inside.iter().filter(|directive| directive.is("server_name"));
-        let name = names
-            .flat_map(|names| &names.words)
-            .find(|name| name.starts_with(|c: char| c.is_ascii_alphanumeric()));
-        Site {
-            server: Server::Nginx,
-            user: user.to_owned(),
-            name: name.map_or("localhost", String::as_str).to_owned(),
-            address: if is_any { "127.0.0.1" } else { address }.to_owned(),
-            port: port.parse().unwrap_or(80),
-            is_tls: listen.as_ref().is_some_and(is_tls),
-            place: server.place.clone(),
-        }
-    });
-    sites.collect()
+        let listens = || named(&server.inside, "listen");
+        let listen = listens().find(is_tls).or_else(|| listens().next());
+        let mut names = named(&server.inside, "server_name").flat_map(|names| &names.words);
+        let name = names.find(|name| name.starts_with(|c: char| c.is_ascii_alphanumeric()));
+        let (name, is_tls) = (name.map(String::as_str), listen.as_ref().is_some_and(is_tls));
+        let listen = listen.map_or("80", |listen| listen.word(0));
+        Site::new(Server::Nginx, user, name, listen, is_tls, &server.place)
+    };
+    named(http(config), "server").map(site).collect()
 }
 
 pub fn roots(config: &[Directive], site: &Site) -> Vec<Root> {
     let own = own(config, site);
     let mut roots = Vec::new();
-    for location in own.iter().filter(|location| location.is("location")) {
+    for location in named(own, "location") {
         let path = location.words.last().map_or("", |path| path.trim_end_matches('/'));
         let root = last(&location.inside, "root")
             .map(|root| Path::new(root.word(0)).join(path.trim_start_matches('/')));
@@ -166,11 +144,9 @@ fn location<'c>(
     path: &str,
     is_wanted: &dyn Fn(&Directive) -> bool,
 ) -> Option<&'c Directive> {
-    let locations =
-        || list.iter().filter(|location| location.is("location") && is_wanted(location));
-    if let Some(exact) =
-        locations().find(|location| location.word(0) == "=" && location.word(1) == path)
-    {
+    let locations = || named(list, "location").filter(|location| is_wanted(location));
+    let is_exact = |location: &&Directive| location.word(0) == "=" && location.word(1) == path;
+    if let Some(exact) = locations().find(is_exact) {
         return Some(exact);
     }
     let prefix = |location: &&Directive| match location.word(0) {
@@ -192,16 +168,15 @@ fn location<'c>(
 /// The address that a location passes requests to: that of the upstream, if it names one.
 fn address<'c>(config: &'c [Directive], inside: &'c [Directive]) -> Option<&'c str> {
     let pass = last(inside, "fastcgi_pass")?;
-    let is_it = |upstream: &&Directive| upstream.is("upstream") && upstream.word(0) == pass.word(0);
-    let server = http(config).find(is_it).and_then(|upstream| last(&upstream.inside, "server"));
+    let mut upstreams = named(http(config), "upstream");
+    let upstream = upstreams.find(|upstream| upstream.word(0) == pass.word(0));
+    let server = upstream.and_then(|upstream| last(&upstream.inside, "server"));
     Some(server.unwrap_or(pass).word(0))
 }
 
 fn way(config: &[Directive], location: &Directive) -> Option<Way> {
-    let program = location
-        .inside
-        .iter()
-        .find(|line| line.is("fastcgi_param") && line.word(0) == "SCRIPT_FILENAME");
+    let mut parameters = named(&location.inside, "fastcgi_param");
+    let program = parameters.find(|line| line.word(0) == "SCRIPT_FILENAME");
     if program.is_some_and(|program| is_comedor(program.word(1))) {
         return Some(Way::Cgi);
     }
@@ -209,44 +184,30 @@ fn way(config: &[Directive], location: &Directive) -> Option<Way> {
     is_comedor(socket).then(|| Way::FastCgi(socket.into()))
 }
 
-pub fn comedor(config: &[Directive], site: &Site, path: &str, _: &Path) -> Option<Way> {
-    way(config, location(own(config, site), path, &|_| true)?)
-}
-
 pub fn enabled(config: &[Directive], site: &Site) -> Vec<Enabled> {
-    let mut enabled = Vec::new();
-    let mut lists = vec![own(config, site)];
-    while let Some(list) = lists.pop() {
-        for location in list.iter().filter(|directive| directive.is("location")) {
-            lists.push(&location.inside);
-            let Some(way) = way(config, location) else { continue };
-            let path = location.words.last().cloned().unwrap_or_default();
-            enabled.push(Enabled { site: site.clone(), path, way, place: location.place.clone() });
-        }
-    }
-    enabled
+    let enabled = named(all(own(config, site)), "location").filter_map(|location| {
+        let (path, place) = (location.words.last()?.clone(), location.place.clone());
+        Some(Enabled { site: site.clone(), path, way: way(config, location)?, place })
+    });
+    enabled.collect()
 }
 
-/// The PHP that runs the script, and the settings that nginx passes to it.
-pub fn php(config: &[Directive], site: &Site, path: &str, _: &Path) -> Passed {
-    let location = location(own(config, site), path, &|location| way(config, location).is_none());
-    let inside = location.map_or(&[][..], |location| &location.inside);
-    let handler = address(config, inside).map(|address| {
-        Handler::Fpm(
-            address.strip_prefix("unix:").unwrap_or(address).trim_end_matches(':').to_owned(),
-        )
+/// What answers `path`.
+pub fn handlers(config: &[Directive], site: &Site, path: &str, _: &Path) -> Handlers {
+    let own = own(config, site);
+    let comedor = location(own, path, &|_| true).and_then(|location| way(config, location));
+    let of_php = location(own, path, &|location| way(config, location).is_none());
+    let inside = of_php.map_or(&[][..], |location| &location.inside);
+    let php = address(config, inside).map(|address| {
+        let path = address.strip_prefix("unix:").unwrap_or(address);
+        Handler::Fpm(path.trim_end_matches(':').to_owned())
     });
-    let mut settings = Vec::new();
-    for line in
-        inside.iter().filter(|line| line.is("fastcgi_param") && line.word(0).starts_with("PHP_"))
-    {
+    let passed = named(inside, "fastcgi_param").filter(|line| line.word(0).starts_with("PHP_"));
+    let settings = passed.flat_map(|line| {
         let is_admin = line.word(0) == "PHP_ADMIN_VALUE";
-        let values = layers(&line.place.file, line.word(1)).into_iter();
-        settings.extend(values.map(|layer| Layer {
-            is_admin,
-            value: Value { place: line.place.clone(), ..layer.value },
-            ..layer
-        }));
-    }
-    (handler, settings)
+        let value = move |value| Value { place: line.place.clone(), ..value };
+        let facts = php::facts(&line.place.file, line.word(1)).into_iter();
+        facts.map(move |fact| Fact { value: value(fact.value), is_admin, ..fact })
+    });
+    Handlers { comedor, php, settings: settings.collect() }
 }

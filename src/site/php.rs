@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-use super::{Php, Place, Value};
+use super::{Fact, Php, Place, Value};
 use crate::shared_file::entries;
 
 /// PHP's settings that comedor has to have too.
@@ -22,37 +22,23 @@ pub enum Handler {
     Fpm(String),
 }
 
-/// One of [`SETTINGS`] at one of the places that can set it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Layer {
-    pub name: &'static str,
-    pub value: Value,
-    /// `php_admin_value`: later places have no effect
-    pub is_admin: bool,
-}
-
-/// The PHP that runs a file, and the settings that the web server passes to it.
-pub type Passed = (Option<Handler>, Vec<Layer>);
-
-impl Layer {
-    /// `None` for another setting, and for a zone that PHP ignores because it is not a name. Root reads the
-    /// file of that name, and the name may come from the application.
-    pub fn new(name: &str, text: &str, place: &Place, is_admin: bool) -> Option<Layer> {
-        let name = SETTINGS.into_iter().find(|known| *known == name)?;
+impl Fact {
+    /// A setting of PHP. `None` for another one, and for a zone that PHP ignores because it is not a name. Root
+    /// reads the file of that name, and the name may come from the application.
+    pub fn of_php(name: &str, text: &str, place: &Place, is_admin: bool) -> Option<Fact> {
         let is_name = |part| matches!(part, Component::Normal(_));
-        if name == "date.timezone" && !Path::new(text).components().all(is_name) {
-            return None;
-        }
+        let is_known = SETTINGS.contains(&name)
+            && (name != "date.timezone" || Path::new(text).components().all(is_name));
         let value = Value { text: text.to_owned(), place: place.clone() };
-        Some(Layer { name, value, is_admin })
+        is_known.then(|| Fact { about: name.to_owned(), value, is_admin })
     }
 }
 
 /// The value of `name` that is in force.
-pub fn in_force<'l>(layers: &'l [Layer], name: &str) -> Option<&'l Value> {
-    let of_name = || layers.iter().filter(|layer| layer.name == name);
-    let layer = of_name().rfind(|layer| layer.is_admin).or(of_name().next_back());
-    layer.map(|layer| &layer.value).filter(|value| !value.text.is_empty())
+pub fn in_force<'f>(facts: &'f [Fact], name: &str) -> Option<&'f Value> {
+    let of_name = || facts.iter().filter(|fact| fact.about == name);
+    let fact = of_name().rfind(|fact| fact.is_admin).or(of_name().next_back());
+    fact.map(|fact| &fact.value).filter(|value| !value.text.is_empty())
 }
 
 /// A pool of PHP-FPM.
@@ -61,11 +47,11 @@ pub struct Pool {
     pub user: String,
     pub group: String,
     pub listen: String,
-    pub layers: Vec<Layer>,
+    pub facts: Vec<Fact>,
 }
 
 /// The PHP behind `handler`, and its own settings in the order of their effect. `user` is that of the web server.
-pub fn find(handler: &Handler, user: &str) -> Result<(Php, Vec<Layer>), String> {
+pub fn find(handler: &Handler, user: &str) -> Result<(Php, Vec<Fact>), String> {
     let version =
         |folder: &Path| folder.iter().nth_back(1).map(|name| name.to_string_lossy().into_owned());
     match handler {
@@ -91,7 +77,7 @@ pub fn find(handler: &Handler, user: &str) -> Result<(Php, Vec<Layer>), String> 
                 if let Some(pool) = pools(&folder).into_iter().find(is_it) {
                     let name = format!("PHP-FPM {}", version(&folder).unwrap_or_default());
                     let php = Php { name, user: pool.user, group: pool.group };
-                    return Ok((php, [of_all_pages(&folder), pool.layers].concat()));
+                    return Ok((php, [of_all_pages(&folder), pool.facts].concat()));
                 }
             }
             Err(format!("no pool in /etc/php listens on {address}"))
@@ -116,18 +102,18 @@ pub fn servers() -> Vec<PathBuf> {
 pub fn values(server: &Path, name: &str) -> Vec<Value> {
     let pools = pools(server).into_iter();
     let of_pools: Vec<Value> =
-        pools.filter_map(|pool| in_force(&pool.layers, name).cloned()).collect();
+        pools.filter_map(|pool| in_force(&pool.facts, name).cloned()).collect();
     if !of_pools.is_empty() {
         return of_pools;
     }
     in_force(&of_all_pages(server), name).cloned().into_iter().collect()
 }
 
-fn of_all_pages(server: &Path) -> Vec<Layer> {
+fn of_all_pages(server: &Path) -> Vec<Fact> {
     let files = [vec![server.join("php.ini")], entries(&server.join("conf.d"))].concat();
     let files =
         files.iter().filter(|file| file.extension().is_some_and(|extension| extension == "ini"));
-    files.flat_map(|file| layers(file, &read(file))).collect()
+    files.flat_map(|file| facts(file, &read(file))).collect()
 }
 
 fn pools(server: &Path) -> Vec<Pool> {
@@ -159,10 +145,9 @@ pub fn parse_pools(file: &Path, text: &str) -> Vec<Pool> {
                     .split_once('[')
                     .and_then(|(kind, setting)| Some((kind, setting.strip_suffix(']')?)));
                 let place = Place { file: file.to_owned(), line };
-                let layer = setting.and_then(|(kind, setting)| {
-                    Layer::new(setting, &value, &place, kind == "php_admin_value")
-                });
-                pool.layers.extend(layer);
+                pool.facts.extend(setting.and_then(|(kind, setting)| {
+                    Fact::of_php(setting, &value, &place, kind == "php_admin_value")
+                }));
             }
         }
     }
@@ -176,11 +161,11 @@ pub fn parse_pools(file: &Path, text: &str) -> Vec<Pool> {
 }
 
 /// The settings in the lines of php.ini or `.user.ini`.
-pub fn layers(file: &Path, text: &str) -> Vec<Layer> {
-    let layers = assignments(text).filter_map(|(line, (name, value))| {
-        Layer::new(name, &value, &Place { file: file.to_owned(), line }, false)
+pub fn facts(file: &Path, text: &str) -> Vec<Fact> {
+    let facts = assignments(text).filter_map(|(line, (name, value))| {
+        Fact::of_php(name, &value, &Place { file: file.to_owned(), line }, false)
     });
-    layers.collect()
+    facts.collect()
 }
 
 /// The lines `name = value`, with a value in quotes, or up to a comment, and the lines `[section]`, with the name `[`.

@@ -1,18 +1,19 @@
 use std::path::Path;
 
 use super::code::{Code, DATA, DATABASE, SERVICE, UNCLEAR};
-use super::php::{Handler, Layer};
-use super::{Place, Site, Way, apache, application, nginx, php};
+use super::directive::{Directive, all};
+use super::php::Handler;
+use super::{Fact, Place, Site, Way, apache, application, nginx, php};
 
 const PATH: &str = "/aulas/api/comedor.php";
 const CGI: &str = "ScriptAlias \"/usr/lib/cgi-bin/comedor\"";
 
-fn layer(name: &str, text: &str, file: &str, line: usize, is_admin: bool) -> Layer {
-    Layer::new(name, text, &Place { file: file.into(), line }, is_admin).unwrap()
+fn fact(name: &str, text: &str, file: &str, line: usize, is_admin: bool) -> Fact {
+    Fact::of_php(name, text, &Place { file: file.into(), line }, is_admin).unwrap()
 }
 
 /// The last site of a configuration of Apache.
-fn of_apache(dump: &str) -> (Vec<super::directive::Directive>, Site) {
+fn of_apache(dump: &str) -> (Vec<Directive>, Site) {
     let config =
         apache::parse(&format!("# In file: /a\n#   1:\nUser web\nDocumentRoot /var/www\n{dump}"));
     let site = apache::sites(&config).pop().unwrap();
@@ -76,7 +77,8 @@ fn a_line_of_apache_that_takes_precedence_hides_comedor() {
     ] {
         let (config, site) = of_apache(&lines);
         assert_eq!(
-            apache::comedor(&config, &site, PATH, Path::new("/var/www/aulas/api/comedor.php")),
+            apache::handlers(&config, &site, PATH, Path::new("/var/www/aulas/api/comedor.php"))
+                .comedor,
             way,
             "{lines}"
         );
@@ -116,20 +118,34 @@ fn php_of_apache_is_found_with_its_settings() {
         ),
     ] {
         let (config, site) = of_apache(&lines);
-        assert_eq!(apache::php(&config, &site, PATH, file).0, handler, "{lines}");
+        assert_eq!(apache::handlers(&config, &site, PATH, file).php, handler, "{lines}");
     }
     let (config, site) = of_apache(
         "#   7:\n<Directory \"/srv\">\n #  8:\n php_admin_value session.save_path \"/srv/s\"\n</Directory>\nphp_value session.name X\nphp_value memory_limit 1G",
     );
     let expected = [
-        layer("session.name", "X", "/a", 8, false),
-        layer("session.save_path", "/srv/s", "/a", 8, true),
+        fact("session.name", "X", "/a", 8, false),
+        fact("session.save_path", "/srv/s", "/a", 8, true),
     ];
-    assert_eq!(apache::php(&config, &site, PATH, file).1, expected);
+    assert_eq!(apache::handlers(&config, &site, PATH, file).settings, expected);
     assert_eq!(
         apache::htaccess(Path::new("/h"), "# x\nphp_value \"session.name\" 'X Y'\nphp_flag a on"),
-        [layer("session.name", "X Y", "/h", 2, false)]
+        [fact("session.name", "X Y", "/h", 2, false)]
     );
+}
+
+#[test]
+fn expressions_that_may_match_the_path_are_noticed() {
+    for (line, is_noticed) in [
+        ("ProxyPassMatch ^/(.*\\.php(/.*)?)$ fcgi://127.0.0.1:9000/srv", true),
+        ("<LocationMatch \"^/x/api/comedor\">\n</LocationMatch>", true),
+        ("<Directory /srv>\nRewriteRule .*/comedor - [F]\n</Directory>", true),
+        ("RewriteRule ^(.*)$ https://a.example$1 [R]", false),
+        ("ScriptAlias /comedor /usr/lib/cgi-bin/comedor", false),
+    ] {
+        let config = apache::parse(line);
+        assert_eq!(all(&config).iter().any(|line| line.may_match()), is_noticed, "{line}");
+    }
 }
 
 const NGINX: &str = r#"# configuration file /etc/nginx/nginx.conf:
@@ -165,8 +181,10 @@ fn nginx_is_understood_with_the_files_that_it_includes() {
     assert_eq!(roots, [("/x", "/srv/x"), ("", "/srv/a")]);
     let way = Way::FastCgi("/run/comedor/comedor.sock".into());
     let file = Path::new("/srv/a/aulas/api/comedor.php");
-    assert_eq!(nginx::comedor(&config, site, PATH, file), Some(way));
-    assert_eq!(nginx::comedor(&config, site, "/api/comedor.php", file), None);
+    assert_eq!(nginx::handlers(&config, site, "/api/comedor.php", file).comedor, None);
+    let handlers = nginx::handlers(&config, site, PATH, file);
+    assert_eq!(handlers.comedor, Some(way));
+    assert_eq!(handlers.php, Some(Handler::Fpm("/run/p.sock".to_owned())));
     let enabled = nginx::enabled(&config, site);
     let place = Place { file: "/etc/nginx/snippets/comedor.conf".into(), line: 1 };
     assert_eq!(
@@ -174,14 +192,11 @@ fn nginx_is_understood_with_the_files_that_it_includes() {
         [(PATH, &place)]
     );
     let snippet = "/etc/nginx/snippets/php.conf";
-    let settings = vec![
-        layer("session.save_path", "/srv/s", snippet, 2, true),
-        layer("session.name", "X", snippet, 2, true),
+    let settings = [
+        fact("session.save_path", "/srv/s", snippet, 2, true),
+        fact("session.name", "X", snippet, 2, true),
     ];
-    assert_eq!(
-        nginx::php(&config, site, PATH, file),
-        (Some(Handler::Fpm("/run/p.sock".to_owned())), settings)
-    );
+    assert_eq!(handlers.settings, settings);
 }
 
 #[test]
@@ -195,16 +210,15 @@ fn pools_and_ini_files_are_parsed_like_php() {
         ("maestra", "maestra", "/run/a.sock")
     );
     assert_eq!(
-        pool.layers,
+        pool.facts,
         [
-            layer("session.save_path", "/srv;s", "/p", 7, true),
-            layer("date.timezone", "UTC", "/p", 8, false)
+            fact("session.save_path", "/srv;s", "/p", 7, true),
+            fact("date.timezone", "UTC", "/p", 8, false)
         ]
     );
-    let layers = php::layers(file, "session.name = A\n;session.name = B\nsession.name='C' ; D\n");
+    let layers = php::facts(file, "session.name = A\n;session.name = B\nsession.name='C' ; D\n");
     assert_eq!(php::in_force(&layers, "session.name").unwrap().text, "C");
-    let admin =
-        [&pool.layers[..], &[layer("session.save_path", "/later", "/p", 9, false)]].concat();
+    let admin = [&pool.facts[..], &[fact("session.save_path", "/later", "/p", 9, false)]].concat();
     assert_eq!(php::in_force(&admin, "session.save_path").unwrap().text, "/srv;s");
 }
 
@@ -283,7 +297,7 @@ fn code_that_was_made_to_keep_a_reader_busy_is_read_at_once() {
 
 #[test]
 fn a_zone_that_names_another_file_is_ignored() {
-    let is_known = |zone| Layer::new("date.timezone", zone, &Place::default(), false).is_some();
+    let is_known = |zone| Fact::of_php("date.timezone", zone, &Place::default(), false).is_some();
     for zone in ["", "UTC", "Europe/Madrid", "America/Argentina/Ushuaia"] {
         assert!(is_known(zone), "{zone}");
     }
@@ -295,13 +309,12 @@ fn a_zone_that_names_another_file_is_ignored() {
 #[test]
 fn the_number_of_scripts_is_limited() {
     let root = tempfile::tempdir().unwrap();
-    for number in 0..=10 {
-        assert_eq!(application::scripts(root.path()).unwrap().len(), number);
+    for number in 0..20 {
+        assert_eq!(application::scripts(root.path()).len(), number.min(11));
         let api = root.path().join(format!("{number}/api"));
         std::fs::create_dir_all(&api).unwrap();
         std::fs::write(api.join("comedor.php"), "").unwrap();
     }
-    assert!(application::scripts(root.path()).is_err());
 }
 
 #[test]
@@ -315,10 +328,4 @@ fn a_large_file_is_no_code() {
         std::fs::write(&script, text).unwrap();
         assert_eq!(application::facts(&script, root.path()).len(), count);
     }
-}
-
-#[test]
-fn a_place_is_shown_in_one_line_without_control_characters() {
-    let place = Place { file: "a\n\u{1b}[2J.php".into(), line: 1 };
-    assert_eq!(place.to_string(), "a\\n\\u{1b}[2J.php line 1");
 }

@@ -8,7 +8,7 @@ use rustix::process::{getegid, geteuid, getgroups};
 use super::acl::Acl;
 
 /// The user and groups of a process (credentials(7)).
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Credentials {
     pub uid: u32,
     pub gid: u32,

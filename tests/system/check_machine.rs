@@ -197,11 +197,11 @@ fn zone_of_the_system_is_compared_by_its_rules() {
 #[test]
 fn socket_that_a_configuration_names_and_that_does_not_exist_is_an_error() {
     let school = School::new();
-    let configuration = "fastcgi_pass unix:/run/comedor/comedor.sock;";
-    let files = [("nginx/snippets/comedor.conf", configuration)];
+    let configuration = "reverse_proxy unix//run/comedor/comedor.sock";
+    let files = [("caddy/comedor.caddyfile", configuration)];
     let no_socket = "mount -t tmpfs none /run";
     let findings = check_with(&school, &[], &files, no_socket);
-    let text = "does not exist, and /etc/nginx/snippets/comedor.conf names it";
+    let text = "does not exist, and a web server is configured for it";
     let finding = found(&findings, "error", "/run/comedor/comedor.sock", text);
     assert_eq!(finding["fix"], "sudo systemctl enable --now comedor.socket");
     let findings = check_with(&school, &[], &[], no_socket);
@@ -224,18 +224,18 @@ fn web_server_that_cannot_connect_is_an_error() {
     let text = "caddy runs as caddy without the group web and cannot connect";
     // In a folder of another user, which can put another socket there, of a group such as docker, there is no
     // command.
-    for (groups, of_unit, owner, is_found) in [
-        ("--clear-groups", "*caddy.service*", 0, true),
-        ("--clear-groups", "*caddy.service*", 33, true),
-        ("--groups=33", "*caddy.service*", 0, false),
-        ("--clear-groups", "no", 0, false),
+    for (groups, process_of_unit, owner, is_found) in [
+        ("--clear-groups", "$!", 0, true),
+        ("--clear-groups", "$!", 33, true),
+        ("--groups=33", "$!", 0, false),
+        ("--clear-groups", "0", 0, false),
     ] {
         let script = format!(
             "mount -t tmpfs none /run; mkdir /run/comedor; touch /run/comedor/comedor.sock; \
              chown {owner} /run/comedor; mount --bind {path} /run/comedor/comedor.sock; \
              setpriv --reuid=65534 --regid=65534 {groups} {server} 60 & \
              until grep -q caddy /proc/$!/comm; do :; done; \
-             printf '#!/bin/sh\ncase $* in {of_unit}) echo '$!'; esac' > {systemctl}; \
+             printf '#!/bin/sh\necho 0 0 '{process_of_unit}' 0 0' > {systemctl}; \
              chmod 755 {systemctl}; mount --bind {systemctl} /usr/bin/systemctl"
         );
         let findings = check_with(&school, &[], &[], &script);
