@@ -1,9 +1,9 @@
 use std::path::Path;
 
-use super::code::{Code, DATA, DATABASE, SERVICE, UNCLEAR};
+use super::code::Code;
 use super::directive::{Directive, all};
 use super::php::Handler;
-use super::{Fact, Place, Site, Way, apache, application, nginx, php};
+use super::{Fact, Place, Root, Site, Way, apache, application, nginx, php};
 
 const PATH: &str = "/aulas/api/comedor.php";
 const CGI: &str = "ScriptAlias \"/usr/lib/cgi-bin/comedor\"";
@@ -20,35 +20,32 @@ fn of_apache(dump: &str) -> (Vec<Directive>, Site) {
     (config, site)
 }
 
+/// The URL of a site, its address and user, and each path with its folder.
+fn shown(site: &Site, roots: &[Root]) -> String {
+    let scheme = if site.is_tls { "https" } else { "http" };
+    let Site { name, address, port, user, .. } = site;
+    let roots = roots.iter().map(|root| format!(", {}={}", root.path, root.folder.display()));
+    format!("{scheme}://{name}:{port} {address} {user}{}", roots.collect::<String>())
+}
+
 #[test]
 fn sites_of_apache_have_a_name_an_address_and_folders() {
-    for (host, name, url, roots) in [
+    for (host, expected) in [
         (
             "#  2:\n<VirtualHost *:80>\nServerName a.example\nDocumentRoot \"/srv/a b\"\n</VirtualHost>",
-            "a.example",
-            ("127.0.0.1", 80, false),
-            vec![("", "/srv/a b")],
+            "http://a.example:80 127.0.0.1 web, =/srv/a b",
         ),
         (
             "Listen 8080\nServerName https://b.example:8080",
-            "b.example",
-            ("127.0.0.1", 8080, false),
-            vec![("", "/var/www")],
+            "http://b.example:8080 127.0.0.1 web, =/var/www",
         ),
         (
             "<VirtualHost 192.0.2.1:443 *:80>\nSSLEngine On\nAlias /x/ '/srv/x'\n</VirtualHost>\nAlias /y \"/srv/\\\"y\"",
-            "localhost",
-            ("192.0.2.1", 443, true),
-            vec![("/x", "/srv/x"), ("/y", "/srv/\"y"), ("", "/var/www")],
+            "https://localhost:443 192.0.2.1 web, /x=/srv/x, /y=/srv/\"y, =/var/www",
         ),
     ] {
         let (config, site) = of_apache(host);
-        assert_eq!((site.name.as_str(), site.user.as_str()), (name, "web"));
-        assert_eq!((site.address.as_str(), site.port, site.is_tls), url);
-        let found = apache::roots(&config, &site);
-        let found: Vec<_> =
-            found.iter().map(|root| (root.path.as_str(), root.folder.to_str().unwrap())).collect();
-        assert_eq!(found, roots);
+        assert_eq!(shown(&site, &apache::roots(&config, &site)), expected);
     }
 }
 
@@ -173,24 +170,17 @@ fn nginx_is_understood_with_the_files_that_it_includes() {
     let config = nginx::parse(NGINX);
     let sites = nginx::sites(&config);
     let [site] = sites.as_slice() else { panic!("{sites:?}") };
-    assert_eq!((site.name.as_str(), site.user.as_str()), ("a.example", "web"));
-    assert_eq!((site.address.as_str(), site.port, site.is_tls), ("192.0.2.1", 8443, true));
-    let roots = nginx::roots(&config, site);
-    let roots: Vec<_> =
-        roots.iter().map(|root| (root.path.as_str(), root.folder.to_str().unwrap())).collect();
-    assert_eq!(roots, [("/x", "/srv/x"), ("", "/srv/a")]);
+    let expected = "https://a.example:8443 192.0.2.1 web, /x=/srv/x, =/srv/a";
+    assert_eq!(shown(site, &nginx::roots(&config, site)), expected);
     let way = Way::FastCgi("/run/comedor/comedor.sock".into());
     let file = Path::new("/srv/a/aulas/api/comedor.php");
     assert_eq!(nginx::handlers(&config, site, "/api/comedor.php", file).comedor, None);
     let handlers = nginx::handlers(&config, site, PATH, file);
     assert_eq!(handlers.comedor, Some(way));
     assert_eq!(handlers.php, Some(Handler::Fpm("/run/p.sock".to_owned())));
-    let enabled = nginx::enabled(&config, site);
+    let [enabled] = &nginx::enabled(&config, site)[..] else { panic!() };
     let place = Place { file: "/etc/nginx/snippets/comedor.conf".into(), line: 1 };
-    assert_eq!(
-        enabled.iter().map(|enabled| (enabled.path.as_str(), &enabled.place)).collect::<Vec<_>>(),
-        [(PATH, &place)]
-    );
+    assert_eq!((enabled.path.as_str(), &enabled.place), (PATH, &place));
     let snippet = "/etc/nginx/snippets/php.conf";
     let settings = [
         fact("session.save_path", "/srv/s", snippet, 2, true),
@@ -225,54 +215,43 @@ fn pools_and_ini_files_are_parsed_like_php() {
 #[test]
 fn code_is_read_without_comments_and_evaluated_only_if_certain() {
     for (code, expected) in [
-        ("session_name('A'); // session_name('B')", vec![("session.name", "A")]),
+        ("session_name('A'); // session_name('B')", "session.name=A"),
         (
             "/* session_name('B')\n*/ # session_name('C')\nsession_name ( \"A\" ) ;",
-            vec![("session.name", "A")],
+            "session.name=A",
         ),
-        ("?>don't session_name('A') <?= session_name('B') ?>", vec![("session.name", "B")]),
+        ("?>don't session_name('A') <?= session_name('B') ?>", "session.name=B"),
         (
             "ini_set('session.gc_maxlifetime', 60); INI_SET('memory_limit', '1G');",
-            vec![("session.gc_maxlifetime", "60")],
+            "session.gc_maxlifetime=60",
         ),
-        ("const P = '/srv'; session_save_path(P . '/s');", vec![("session.save_path", "/srv/s")]),
-        (
-            "define('P', __DIR__); session_save_path(P . '/s');",
-            vec![("session.save_path", "/app/api/s")],
-        ),
-        (
-            "$p = '/a'; $p = '/b'; $p = '/c'; session_save_path($p);",
-            vec![(UNCLEAR, "session.save_path")],
-        ),
-        (
-            "session_name($_GET['x']); session_name(); $a->session_name('x'); function session_name() {}",
-            vec![(UNCLEAR, "session.name")],
-        ),
+        ("const P = '/srv'; session_save_path(P . '/s');", "session.save_path=/srv/s"),
+        ("define('P', __DIR__); session_save_path(P . '/s');", "session.save_path=/app/api/s"),
+        ("$p = '/a'; $p = '/b'; $p = '/c'; session_save_path($p);", "unclear=session.save_path"),
+        ("session_name($_GET['x']); session_name();", "unclear=session.name"),
+        ("$a->session_name('x'); function session_name() {}", ""),
         (
             "session_start(['name' => 'A', 'save_path' => getenv('X'), 'read_and_close' => true]);",
-            vec![("session.name", "A"), (UNCLEAR, "session.save_path")],
+            "session.name=A, unclear=session.save_path",
         ),
-        ("date_default_timezone_set('Europe/Madrid')", vec![("date.timezone", "Europe/Madrid")]),
-        ("session_set_save_handler($handler);", vec![(UNCLEAR, "session.save_handler")]),
+        ("date_default_timezone_set('Europe/Madrid')", "date.timezone=Europe/Madrid"),
+        ("session_set_save_handler($handler);", "unclear=session.save_handler"),
         (
             "if (in('aulas:docente')) $f = \"/DATA/aulas/Centros/$c/Aularios\";",
-            vec![(SERVICE, "aulas"), (DATA, "/DATA/aulas")],
+            "service=aulas, data folder=/DATA/aulas",
         ),
-        ("$d = __DIR__ . '/../data/Centros/' . $c;", vec![(DATA, "/app/data")]),
-        ("$d = $base . '/Centros/'; in(\"$x:docente\")", vec![(UNCLEAR, DATA), (UNCLEAR, SERVICE)]),
-        (
-            "new PDO('sqlite:x'); new \\SQLite3('y');",
-            vec![(DATABASE, "PDO"), (DATABASE, "SQLite3")],
-        ),
-        ("'unfinished", vec![]),
-        ("<<<X", vec![]),
+        ("$d = __DIR__ . '/../data/Centros/' . $c;", "data folder=/app/data"),
+        ("$d = $base . '/Centros/'; in(\"$x:docente\")", "unclear=data folder, unclear=service"),
+        ("new PDO('sqlite:x'); new \\SQLite3('y');", "database=PDO, database=SQLite3"),
+        ("session_name('It\\'s \\d\\\\')", "session.name=It's \\d\\"),
+        ("'unfinished", ""),
+        ("<<<X", ""),
     ] {
         let text = format!("<?php {code}");
         let code = Code::parse(Path::new("/app/api/comedor.php"), &text);
         let facts = [code.settings(), code.of_script()].concat();
-        let facts: Vec<_> =
-            facts.iter().map(|fact| (fact.about.as_str(), fact.value.text.as_str())).collect();
-        assert_eq!(facts, expected, "{text}");
+        let facts = facts.iter().map(|Fact { about, value, .. }| format!("{about}={}", value.text));
+        assert_eq!(facts.collect::<Vec<_>>().join(", "), expected, "{text}");
     }
 }
 
