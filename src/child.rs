@@ -20,7 +20,7 @@ use rustix::thread::{
     set_thread_res_gid, set_thread_res_uid,
 };
 
-use crate::ffi::{keep_only, run_in_child};
+use crate::ffi::{keep_exit_statuses, keep_only, run_in_child};
 use crate::log::printable;
 use crate::store::access::Credentials;
 
@@ -76,6 +76,7 @@ impl Child<'_> {
             }
             sleep(Duration::from_millis(1));
         }
+        keep_exit_statuses();
         let (reader, writer) = pipe()?;
         let child = run_in_child(|| {
             let failed = self.enter(writer.into()).and_then(|mut output| {

@@ -169,6 +169,13 @@ pub fn ignore_interruptions() {
     ignore(&[libc::SIGINT, libc::SIGTERM, libc::SIGHUP]);
 }
 
+/// Keeps the exit statuses of children until they are read: the parent of this process may have ignored
+/// SIGCHLD, which is inherited (wait(2)).
+pub fn keep_exit_statuses() {
+    // SAFETY: SIG_DFL runs no code in a signal handler.
+    unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
+}
+
 /// Opens /dev/null in place of each closed standard stream, so that no other file gets its number.
 fn open_standard_streams() {
     let mut streams = [stdin(), stdout(), stderr()]

@@ -1,6 +1,7 @@
 //! A child process with limits. Without the test harness, which has several threads: a child needs a process
 //! with one. Needs root.
 
+use std::env;
 use std::fs;
 use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
@@ -90,7 +91,21 @@ fn an_error_is_that_of_the_caller() {
     assert_eq!(child.ask(|output| output.write_all(b"said")).unwrap(), b"said");
 }
 
+/// A parent can ignore SIGCHLD, which its children inherit: then the system forgets how a process has ended.
+fn the_end_of_a_child_is_known_though_sigchld_was_ignored() {
+    let mut bash = Command::new("bash");
+    bash.args(["-c", "trap '' CHLD; exec \"$0\""]).arg(env::current_exe().unwrap());
+    assert!(bash.env(IGNORED, "").status().unwrap().success());
+}
+
+/// Set for the process with SIGCHLD ignored.
+const IGNORED: &str = "SIGCHLD_IGNORED";
+
 fn main() {
+    if env::var_os(IGNORED).is_some() {
+        return an_error_is_that_of_the_caller();
+    }
+    the_end_of_a_child_is_known_though_sigchld_was_ignored();
     a_child_has_no_right_of_root();
     a_child_has_no_terminal_and_no_file_of_its_parent();
     a_child_is_stopped_when_its_time_is_over();
