@@ -91,13 +91,8 @@ mod tests {
         for (name, header, id) in [
             ("my_sid", "my.sid=a; my_sid=b", Some("a")),
             ("my_sid", "\x0bmy sid=a", Some("a")),
-            ("__Host-SID", "__Host-SID=a", Some("a")),
-            ("__Host-SID", " __Host-SID=a", Some("a")),
+            ("__Host-SID", " __Host-SID=a; _.Host-SID=b; _.Host-SID[]=b", Some("a")),
             ("__Host-SID", ". Host-SID=a", None),
-            ("__Host-SID", "..Host-SID=a", None),
-            ("__Host-SID", "_[Host-SID=a", None),
-            ("__Host-SID", "__Host-SID=a; _.Host-SID=b; _.Host-SID[]=b", Some("a")),
-            ("__Secure-SID", "._Secure-SID=a", None),
         ] {
             let found = session_id(header.as_bytes(), name);
             assert_eq!(found.as_ref().map(SessionId::as_str), id, "{header}");

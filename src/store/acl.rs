@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 /// What an access control list grants to others than the owner of a file, under its mask. Permissions
 /// are those of a digit of a mode: 4 read, 2 write, 1 execute.
-#[derive(Debug, PartialEq)]
+#[derive(Debug)]
 pub struct Acl {
     /// Those of the named users. No entry of a group counts for them
     pub users: BTreeMap<u32, u32>,
@@ -46,29 +46,5 @@ impl Acl {
         }
         users.values_mut().chain(groups.values_mut()).for_each(|permissions| *permissions &= mask);
         rest.is_empty().then_some(Acl { users, groups, own_group: own_group? & mask })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// As `getfattr -e hex` shows it, after `setfacl -m u:33:rw,g:50:rwx,m:r` for a file of mode 0640.
-    const VALUE: &[u8] = b"\x02\0\0\0\
-        \x01\0\x06\0\xff\xff\xff\xff\x02\0\x06\0\x21\0\0\0\
-        \x04\0\x04\0\xff\xff\xff\xff\x08\0\x07\0\x32\0\0\0\
-        \x10\0\x04\0\xff\xff\xff\xff\x20\0\0\0\xff\xff\xff\xff";
-
-    #[test]
-    fn malformed_lists_are_refused() {
-        assert!(Acl::parse(VALUE).is_some());
-        assert_eq!(Acl::parse(b""), None);
-        assert_eq!(Acl::parse(&VALUE[..4]), None, "no entry of the group");
-        assert_eq!(Acl::parse(&VALUE[..VALUE.len() - 1]), None);
-        for (at, byte) in [(0, 1), (3, 1), (4, 0x40), (5, 1)] {
-            let mut value = VALUE.to_vec();
-            value[at] = byte;
-            assert_eq!(Acl::parse(&value), None, "{at}");
-        }
     }
 }
