@@ -1,8 +1,8 @@
 //! The administrator's self-check.
 
 use std::fs;
-use std::io::{Read, Write};
-use std::os::unix::fs::{PermissionsExt, chown, symlink};
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, SystemTime};
 
@@ -209,231 +209,6 @@ fn a_slow_disk_limits_the_check_to_a_part_of_the_data() {
 }
 
 #[test]
-fn symbolic_links_are_named_and_never_moved() {
-    let school = School::new();
-    school.save(json!({"date": DATE, "menu_type": "basal", "plates": {}}));
-    let link = |path| {
-        let path = school.path(path);
-        _ = fs::rename(&path, path.with_extension("target"));
-        symlink(path.with_extension("target"), path).unwrap();
-    };
-    [LOCK, TYPES, DAY, "aula2.json"].into_iter().for_each(link);
-    let (status, findings) = check(&school, &[], &[], "");
-    assert_eq!(status, 2);
-    for about in [TYPES, DAY, "aula2.json"] {
-        let finding = found(&findings, "error", about, "is a symbolic link");
-        assert_eq!(finding["fix"], Value::Null);
-    }
-    fix(&[], found(&findings, "error", LOCK, "is not a regular file, so menus cannot be saved"));
-    assert!(!school.path(LOCK).is_symlink());
-}
-
-/// Opens the folder of the school to all users; its data and sessions belong to nobody.
-fn of_nobody(school: &School) {
-    let parent = school.data().parent().unwrap().to_owned();
-    fs::set_permissions(&parent, fs::Permissions::from_mode(0o755)).unwrap();
-    for folder in [school.data(), school.sessions()] {
-        output(Command::new("chown").args(["-R", "nobody:nogroup"]).arg(folder), "coreutils");
-    }
-}
-
-#[test]
-fn missing_permissions_are_found_and_their_owner_gets_a_command() {
-    let school = School::new();
-    school.save(json!({"date": DATE, "menu_type": "basal", "plates": {}}));
-    let open = |path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
-    open(school.data().parent().unwrap().to_owned(), 0o755);
-    // Nobody but root can fix these; the command would follow what the user puts there.
-    let (status, findings) = check(&school, AS_NOBODY, &[], "");
-    assert_eq!(status, 2);
-    found(&findings, "ok", "user", "nobody");
-    found(
-        &findings,
-        "hint",
-        "user",
-        "this is what nobody sees; root sees more: sudo comedor check",
-    );
-    found(&findings, "error", "/Aularios", "nobody cannot write here (Permission denied");
-    found(&findings, "error", "/Aularios", "it belongs to root, mode 0755");
-    found(&findings, "error", "/aula1", "nobody may not change 6 paths here");
-    assert!(findings.iter().all(|finding| finding["fix"] == Value::Null), "{findings:#?}");
-
-    of_nobody(&school);
-    let (status, findings) = check(&school, AS_NOBODY, &[], "");
-    assert_eq!(status, 1, "{findings:#?}");
-    for (path, mode, about, text) in [
-        (LOCK, 0o400, "/aula1", "may not change 1 path here"),
-        ("aula1/Comedor", 0o500, "/aula1", "aula1/Comedor;"),
-        ("aula1/Comedor/2026-11", 0o500, "/aula1", "may not change 1 path here"),
-        ("aula1.json", 0, "aula1.json", "Permission denied"),
-        ("", 0o500, "/Aularios", "fails for aularios without a folder: aula2"),
-        ("", 0o300, "/Aularios", "cannot list this folder"),
-        ("", 0o600, "/Aularios", "cannot open what is in this folder"),
-        ("../..", 0, "/Centros", "nobody needs execute permission"),
-    ] {
-        open(school.path(path), mode);
-        let (_, findings) = check(&school, AS_NOBODY, &[], "");
-        let is =
-            |finding: &&Value| ["error", "warning"].contains(&finding["level"].as_str().unwrap());
-        let is_about = |finding: &&Value| finding["about"].as_str().unwrap().ends_with(about);
-        let finding = findings.iter().filter(is).find(is_about).expect(text);
-        assert!(finding["text"].as_str().unwrap().contains(text), "{findings:#?}");
-        assert!(!finding["fix"].as_str().unwrap().contains("sudo"), "{finding}");
-        fix(AS_NOBODY, finding);
-        assert_eq!(check(&school, AS_NOBODY, &[], "").0, 1, "{path} {mode:o}");
-    }
-    // The folder of the aularios needs to be writable only to create the folder of one.
-    fs::create_dir(school.path("aula2")).unwrap();
-    open(school.path("aula2"), 0o777);
-    open(school.aularios(), 0o555);
-    assert_eq!(check(&school, AS_NOBODY, &[], "").0, 1);
-}
-
-#[test]
-fn each_folder_is_checked_by_itself() {
-    let school = School::new();
-    of_nobody(&school);
-    let closed = school.data().join("Centros/ceip1");
-    fs::create_dir_all(closed.join("Aularios")).unwrap();
-    fs::set_permissions(&closed, fs::Permissions::from_mode(0o700)).unwrap();
-    school.write("aula2.json", "{");
-    let (_, findings) = check(&school, AS_NOBODY, &[], "");
-    let finding = found(&findings, "error", "/Centros/ceip1", "nobody cannot open what is in this");
-    assert!(finding["text"].as_str().unwrap().ends_with("; it belongs to root, mode 0700"));
-    found(&findings, "error", "aula2.json", "is damaged");
-    assert!(!format!("{findings:?}").contains("ceip1/Aularios"), "{findings:#?}");
-}
-
-/// Between the check and the command, who can write a folder could put something else in its place.
-#[test]
-fn a_command_runs_as_the_user_who_can_change_what_is_there() {
-    let school = School::new();
-    of_nobody(&school);
-    let leftover = school.path("aula1/.x y.tmp");
-    school.write("aula1/.x y.tmp", "half");
-    let old = SystemTime::now() - Duration::from_secs(120);
-    fs::File::open(&leftover).unwrap().set_modified(old).unwrap();
-    let own = |uid, gid| chown(school.path("aula1"), Some(uid), Some(gid)).unwrap();
-    let mode = |mode| {
-        let mode = fs::Permissions::from_mode(mode);
-        fs::set_permissions(school.path("aula1"), mode).unwrap();
-    };
-    let command = |wrapper: &[&str]| {
-        let (_, findings) = check(&school, wrapper, &[], "");
-        found(&findings, "warning", ".x y.tmp", "was left by a process")["fix"].clone()
-    };
-    let rm = format!("rm '{}'", fs::canonicalize(&leftover).unwrap().display());
-    own(65534, 65534);
-    assert_eq!(command(&[]), format!("sudo -u nobody {rm}"));
-    assert_eq!(command(AS_NOBODY), rm);
-    mode(0o777);
-    assert_eq!(command(&[]), Value::Null, "every user");
-    mode(0o755);
-    own(1, 65534);
-    assert_eq!(command(&[]), Value::Null, "two users");
-    let own_all = |owner: &str| {
-        output(Command::new("chown").args(["-R", owner]).arg(school.data()), "coreutils");
-    };
-    own_all("4242:0");
-    assert_eq!(command(&[]), format!("sudo -u '#4242' {rm}"));
-    mode(0o775);
-    own_all("games:games");
-    assert_eq!(command(&[]), format!("sudo -u games {rm}"), "the only user of its group");
-    own_all("games:nogroup");
-    assert_eq!(command(&[]), Value::Null, "a group with other users");
-    own_all("games:games");
-    output(Command::new("setfacl").args(["-m", "u:33:rwx"]).arg(school.path("aula1")), "acl");
-    assert_eq!(command(&[]), Value::Null, "a user in an access control list");
-    output(Command::new("setfacl").arg("-b").arg(school.path("aula1")), "acl");
-    own_all("root:root");
-    assert_eq!(command(&[]), format!("sudo {rm}"));
-    fix(&[], &json!({"fix": command(&[])}));
-    assert!(!leftover.exists());
-}
-
-#[test]
-fn no_command_gives_access_to_a_folder_outside_of_the_data() {
-    let school = School::new();
-    let parent = school.data().parent().unwrap().to_owned();
-    fs::set_permissions(&parent, fs::Permissions::from_mode(0o700)).unwrap();
-    let (status, findings) = check(&school, AS_NOBODY, &[], "");
-    assert_eq!(status, 2);
-    for what in ["data folder (COMEDOR_DATA_DIR)", "session folder (COMEDOR_SESSION_DIR)"] {
-        let text = format!(
-            "needs execute permission for this folder to reach the {what}; if the folder must stay closed"
-        );
-        let finding = found(&findings, "error", parent.to_str().unwrap(), &text);
-        assert_eq!(finding["fix"], Value::Null);
-    }
-}
-
-/// As systemd's ProtectHome=yes does.
-#[test]
-fn folder_that_systemd_hides_is_an_error() {
-    let school = School::new();
-    let parent = school.data().parent().unwrap().to_owned();
-    fs::set_permissions(&parent, fs::Permissions::from_mode(0o0)).unwrap();
-    let (_, findings) = check(&school, AS_NOBODY, &[], "");
-    let text = "the service needs ProtectHome=no to reach the data folder (COMEDOR_DATA_DIR";
-    found(&findings, "error", parent.to_str().unwrap(), text);
-}
-
-#[test]
-fn no_command_follows_a_symbolic_link_out_of_the_data() {
-    let school = School::new();
-    let parent = school.data().parent().unwrap().to_owned();
-    let closed = |path: &std::path::Path, mode| {
-        fs::create_dir_all(path.join("2026-11")).unwrap();
-        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
-    };
-    fs::set_permissions(&parent, fs::Permissions::from_mode(0o755)).unwrap();
-    closed(&parent.join("unwritable"), 0o755);
-    closed(&parent.join("unreadable"), 0o700);
-    symlink(parent.join("unwritable"), school.path("aula1")).unwrap();
-    fs::create_dir(school.path("aula2")).unwrap();
-    symlink(parent.join("unreadable"), school.path("aula2/Comedor")).unwrap();
-    fs::create_dir(school.data().join("Centros/centro2")).unwrap();
-    symlink(parent.join("unwritable"), school.data().join("Centros/centro2/Aularios")).unwrap();
-    fs::write(parent.join("unwritable/aula3.json"), "{}").unwrap();
-    let (_, findings) = check(&school, AS_NOBODY, &[], "");
-    for (level, about, text) in [
-        ("error", "/aula1", "may not change"),
-        ("error", "/aula2/Comedor", "cannot open what is in this folder"),
-        ("error", "/centro2/Aularios", "cannot write here"),
-    ] {
-        assert_eq!(found(&findings, level, about, text)["fix"], Value::Null, "{about}");
-    }
-
-    fs::rename(school.data().join("Centros"), parent.join("unreadable/Centros")).unwrap();
-    symlink(parent.join("unreadable"), school.data().join("Centros")).unwrap();
-    let (_, findings) = check(&school, AS_NOBODY, &[], "");
-    let finding = found(&findings, "error", "/Centros", "needs execute permission");
-    assert_eq!(finding["fix"], Value::Null);
-}
-
-#[test]
-fn folder_with_the_name_of_a_temporary_file_gets_no_command() {
-    let school = School::new();
-    school.write("aula1/.x.tmp/kept", "");
-    let old = SystemTime::now() - Duration::from_secs(120);
-    fs::File::open(school.path("aula1/.x.tmp")).unwrap().set_modified(old).unwrap();
-    let (_, findings) = check(&school, &[], &[], "");
-    assert!(!format!("{findings:?}").contains(".x.tmp"), "{findings:#?}");
-}
-
-#[test]
-fn damaged_file_is_not_moved_into_a_folder() {
-    let school = School::new();
-    school.write(TYPES, "{");
-    let elsewhere = tempfile::tempdir().unwrap();
-    symlink(elsewhere.path(), school.path(&format!("{TYPES}.broken"))).unwrap();
-    let (_, findings) = check(&school, &[], &[], "");
-    fix(&[], found(&findings, "error", TYPES, "is damaged"));
-    assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 0);
-    assert_eq!(school.read(&format!("{TYPES}.broken")), "{");
-}
-
-#[test]
 fn wrong_data_folder_is_reported_with_the_right_one() {
     let school = School::new();
     let data = school.data();
@@ -454,85 +229,6 @@ fn wrong_data_folder_is_reported_with_the_right_one() {
     let second = data.with_file_name("second");
     let each = format!("; {} does; {} does", data.display(), second.display());
     found(&findings, "error", "/missing", &each);
-}
-
-#[test]
-fn check_of_a_session_shows_only_centre_aularios_and_permissions() {
-    let school = School::new();
-    let secret = format!("secret|s:6:\"sesame\";{}", session(TEACHER));
-    let path = school.log_in("secret", secret);
-    let before = fs::metadata(&path).unwrap().modified().unwrap();
-    for input in ["secret\n", "secret", "PHPSESSID=secret\n", "a=b; PHPSESSID=secret"] {
-        let (status, findings) = check(&school, &[], &["--session"], input);
-        assert_eq!((status, findings.len()), (0, 7), "{input}");
-        found(&findings, "ok", "session", "the centre is centro1");
-        found(&findings, "ok", "session", "every aulario");
-        found(&findings, "ok", "session", "may read");
-        found(&findings, "hint", "session", "sysadmin:access is missing");
-        assert!(!format!("{findings:?}").contains("sesame"));
-    }
-    assert_eq!(fs::metadata(&path).unwrap().modified().unwrap(), before, "not kept alive");
-    school.log_in("elsewhere", session_of("centro9", TEACHER));
-    school.log_in("named", session_of("Colegio San José", TEACHER));
-    school.log_in("garbage", "x");
-    school.log_in("out", "auth_ok|b:0;");
-    let unit = "a:1:{s:6:\"centro\";s:1:\"c\";}";
-    school.log_in("two", format!("auth_ok|b:1;auth_data|a:2:{{i:7;{unit}s:5:\"aulas\";{unit}}}"));
-    school.log_in("none", "auth_ok|b:1;auth_data|a:1:{s:1:\"x\";a:0:{}}");
-    for (wrapper, input, text) in [
-        (&[][..], "elsewhere", "Centros/centro9 for the centre"),
-        (
-            &[],
-            "named",
-            "the session's centre \"Colegio San José\" is not a valid id: it must be 1 to 64",
-        ),
-        (&[], "no", "the request has no valid session"),
-        (&[], "../x", "expected the value of the cookie PHPSESSID"),
-        (&[], "", "expected the value of the cookie PHPSESSID"),
-        (&[], "garbage", "byte 1"),
-        (&[], "out", "not logged in"),
-        (&[], "none", "under no other service"),
-        (&[], "two", "but under `7`, `aulas`: set COMEDOR_SERVICE accordingly"),
-        (
-            &["env", "COMEDOR_SERVICE=menus"],
-            "secret",
-            "but under `service`: set COMEDOR_SERVICE accordingly",
-        ),
-        (&["env", "COMEDOR_SESSION_NAME=SID"], "PHPSESSID=secret", "value of the cookie SID"),
-    ] {
-        let (status, findings) = check(&school, wrapper, &["--session"], input);
-        assert_eq!(status, 2, "{input}");
-        found(&findings, "error", "session", text);
-    }
-    let folder = school.sessions().parent().unwrap().to_owned();
-    fs::set_permissions(folder, fs::Permissions::from_mode(0o755)).unwrap();
-    let (_, findings) = check(&school, AS_NOBODY, &["--session"], "secret");
-    found(&findings, "error", "session", "user 65534 needs read and write permission");
-}
-
-#[test]
-fn session_check_prompts_at_a_terminal_and_reads_one_line() {
-    let school = School::new();
-    let line = format!("{} check --session", program());
-    let mut child = Command::new("script")
-        .args(["-q", "-e", "-c", &line, "/dev/null"])
-        .env_clear()
-        .env("SHELL", "/bin/sh")
-        .env("COMEDOR_DATA_DIR", school.data())
-        .env("COMEDOR_SESSION_DIR", school.sessions())
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("script; apt-get install bsdutils");
-    // Standard input stays open: the check must not wait for its end.
-    let mut input = child.stdin.take().unwrap();
-    input.write_all(b"admin\n").unwrap();
-    let mut text = String::new();
-    child.stdout.take().unwrap().read_to_string(&mut text).unwrap();
-    drop(input);
-    assert_eq!(child.wait().unwrap().code(), Some(0), "{text}");
-    assert!(text.contains("Value of the session cookie: "), "{text}");
-    assert!(text.contains("may change menus"), "{text}");
 }
 
 #[test]
@@ -608,4 +304,17 @@ fn a_program_with_a_set_user_id_bit_does_not_run() {
             assert!(output.stderr.starts_with(b"comedor: the program has a set-user-ID"));
         }
     }
+}
+
+#[test]
+fn database_beside_the_data_is_a_warning() {
+    let school = School::new();
+    for name in ["menus.sqlite", "app.db", "notes.txt"] {
+        fs::write(school.data().join(name), "").unwrap();
+    }
+    let (_, findings) = check(&school, &[], &[], "");
+    for name in ["menus.sqlite", "app.db"] {
+        found(&findings, "warning", name, "is a database beside Centros");
+    }
+    assert!(!format!("{findings:?}").contains("notes.txt"));
 }

@@ -4,6 +4,8 @@ mod attributes;
 mod budget;
 mod check;
 mod check_machine;
+mod check_permissions;
+mod check_sessions;
 mod end_of_file;
 mod faults;
 mod file_systems;

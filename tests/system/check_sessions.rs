@@ -1,0 +1,129 @@
+//! What the self-check finds about sessions: one whose cookie it gets, and the folder of all.
+
+use std::fs::{self, Permissions};
+use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Command, Stdio};
+
+use crate::check::{check, found};
+use crate::support::*;
+
+#[test]
+fn check_of_a_session_shows_only_centre_aularios_and_permissions() {
+    let school = School::new();
+    let secret = format!("secret|s:6:\"sesame\";{}", session(TEACHER));
+    let path = school.log_in("secret", secret);
+    let before = fs::metadata(&path).unwrap().modified().unwrap();
+    for input in ["secret\n", "secret", "PHPSESSID=secret\n", "a=b; PHPSESSID=secret"] {
+        let (status, findings) = check(&school, &[], &["--session"], input);
+        assert_eq!((status, findings.len()), (0, 7), "{input}");
+        found(&findings, "ok", "session", "the centre is centro1");
+        found(&findings, "ok", "session", "every aulario");
+        found(&findings, "ok", "session", "may read");
+        found(&findings, "hint", "session", "sysadmin:access is missing");
+        assert!(!format!("{findings:?}").contains("sesame"));
+    }
+    assert_eq!(fs::metadata(&path).unwrap().modified().unwrap(), before, "not kept alive");
+    school.log_in("elsewhere", session_of("centro9", TEACHER));
+    school.log_in("named", session_of("Colegio San José", TEACHER));
+    school.log_in("garbage", "x");
+    school.log_in("out", "auth_ok|b:0;");
+    let unit = "a:1:{s:6:\"centro\";s:1:\"c\";}";
+    school.log_in("two", format!("auth_ok|b:1;auth_data|a:2:{{i:7;{unit}s:5:\"aulas\";{unit}}}"));
+    school.log_in("none", "auth_ok|b:1;auth_data|a:1:{s:1:\"x\";a:0:{}}");
+    for (wrapper, input, text) in [
+        (&[][..], "elsewhere", "Centros/centro9 for the centre"),
+        (
+            &[],
+            "named",
+            "the session's centre \"Colegio San José\" is not a valid id: it must be 1 to 64",
+        ),
+        (&[], "no", "the request has no valid session"),
+        (&[], "../x", "expected the value of the cookie PHPSESSID"),
+        (&[], "", "expected the value of the cookie PHPSESSID"),
+        (&[], "garbage", "byte 1"),
+        (&[], "out", "not logged in"),
+        (&[], "none", "under no other service"),
+        (&[], "two", "but under `7`, `aulas`: set COMEDOR_SERVICE accordingly"),
+        (
+            &["env", "COMEDOR_SERVICE=menus"],
+            "secret",
+            "but under `service`: set COMEDOR_SERVICE accordingly",
+        ),
+        (&["env", "COMEDOR_SESSION_NAME=SID"], "PHPSESSID=secret", "value of the cookie SID"),
+    ] {
+        let (status, findings) = check(&school, wrapper, &["--session"], input);
+        assert_eq!(status, 2, "{input}");
+        found(&findings, "error", "session", text);
+    }
+    let folder = school.sessions().parent().unwrap().to_owned();
+    fs::set_permissions(folder, Permissions::from_mode(0o755)).unwrap();
+    let (_, findings) = check(&school, AS_NOBODY, &["--session"], "secret");
+    found(&findings, "error", "session", "user 65534 needs read and write permission");
+}
+
+#[test]
+fn session_check_prompts_at_a_terminal_and_reads_one_line() {
+    let school = School::new();
+    let line = format!("{} check --session", program());
+    let mut child = Command::new("script")
+        .args(["-q", "-e", "-c", &line, "/dev/null"])
+        .env_clear()
+        .env("SHELL", "/bin/sh")
+        .env("COMEDOR_DATA_DIR", school.data())
+        .env("COMEDOR_SESSION_DIR", school.sessions())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("script; apt-get install bsdutils");
+    // Standard input stays open: the check must not wait for its end.
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(b"admin\n").unwrap();
+    let mut text = String::new();
+    child.stdout.take().unwrap().read_to_string(&mut text).unwrap();
+    drop(input);
+    assert_eq!(child.wait().unwrap().code(), Some(0), "{text}");
+    assert!(text.contains("Value of the session cookie: "), "{text}");
+    assert!(text.contains("may change menus"), "{text}");
+}
+
+#[test]
+fn session_files_of_another_user_are_an_error() {
+    let school = School::new();
+    let sessions = school.sessions();
+    for folder in [sessions.parent().unwrap(), &sessions] {
+        fs::set_permissions(folder, Permissions::from_mode(0o755)).unwrap();
+    }
+    let (_, findings) = check(&school, AS_NOBODY, &[], "");
+    let text = "nobody cannot use any of the session files, which belong to root: comedor must run as PHP's user";
+    found(&findings, "error", sessions.to_str().unwrap(), text);
+}
+
+#[test]
+fn service_that_no_session_has_is_a_warning() {
+    let school = School::new();
+    let sessions = school.sessions();
+    let about = sessions.to_str().unwrap();
+    let (_, findings) = check(&school, &["env", "COMEDOR_SERVICE=aulas"], &[], "");
+    let text = "no session has a centre under `aulas` (COMEDOR_SERVICE), but under `service`: set \
+                COMEDOR_SERVICE accordingly";
+    found(&findings, "warning", about, text);
+    let of_service =
+        |findings: &[Value]| format!("{findings:?}").contains("no session has a centre under");
+    assert!(!of_service(&check(&school, &[], &[], "").1));
+    // Nobody is logged in.
+    for id in ["teacher", "admin"] {
+        school.log_in(id, "");
+    }
+    assert!(!of_service(&check(&school, &["env", "COMEDOR_SERVICE=aulas"], &[], "").1));
+
+    fs::set_permissions(sessions.parent().unwrap(), Permissions::from_mode(0o755)).unwrap();
+    fs::set_permissions(&sessions, Permissions::from_mode(0o1733)).unwrap();
+    let (_, findings) = check(&school, AS_NOBODY, &[], "");
+    found(
+        &findings,
+        "hint",
+        about,
+        "cannot be listed, so only a login shows whether COMEDOR_SERVICE is right",
+    );
+}
