@@ -179,7 +179,7 @@ systemctl stop caddy
 inline 'sudo systemctl disable --now comedor.socket comedor.service'
 sed -i '/include snippets.comedor.conf;/d' /etc/nginx/sites-available/default
 systemctl start nginx
-inline 'sudo rm /etc/nginx/{snippets,conf.d}/comedor.conf && sudo systemctl reload nginx'
+inline 'sudo rm /etc/nginx/snippets/comedor.conf /etc/nginx/conf.d/comedor.conf && sudo systemctl reload nginx'
 systemctl stop nginx
 inline 'sudo rm /etc/lighttpd/conf-available/90-comedor.conf'
 
