@@ -46,7 +46,7 @@ pub fn check_data(config: &Config, user: &User, report: &mut Report) -> bool {
     let centros = layout::centres(&config.data_dir);
     let Err(obstacle) = enter(&centros) else {
         file_system::check(&centros, Content::Data, report);
-        check_mount(&config.data_dir, report);
+        check_mount(&centros, report);
         without_capabilities(&centros, user, report);
         find_databases(&config.data_dir, report);
         return true;

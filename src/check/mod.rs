@@ -42,6 +42,20 @@ pub fn run(subject: Subject, as_json: bool) -> (String, u8) {
     report.finish(as_json)
 }
 
+/// The errors of a check of everything.
+pub fn errors() -> Vec<String> {
+    let mut report = Report::new();
+    check(Subject::Everything { socket: None }, &mut report);
+    report.errors()
+}
+
+/// The errors in what `user` sees, as if comedor were enabled for that user.
+pub fn errors_of(user: &str) -> Vec<String> {
+    let mut report = Report::new();
+    requests::look_as(&[user.to_owned()].into(), None, &mut report);
+    report.errors()
+}
+
 fn check(subject: Subject, report: &mut Report) {
     let session = (subject == Subject::Session).then(session::read_line).transpose();
     let session = match &session {

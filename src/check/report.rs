@@ -109,6 +109,12 @@ impl Report {
         })
     }
 
+    /// The lines of the errors.
+    pub fn errors(&self) -> Vec<String> {
+        let errors = self.findings.iter().filter(|finding| finding.level == Level::Error);
+        errors.map(|finding| finding.line(false)).collect()
+    }
+
     /// The findings and a summary, or the JSON document, and the exit status: 0 no problem, 1 warnings,
     /// 2 errors.
     pub fn finish(self, as_json: bool) -> (String, u8) {

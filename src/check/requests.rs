@@ -67,7 +67,7 @@ pub fn check(
 }
 
 /// Adds what a child of each of `users` sees.
-fn look_as(users: &BTreeSet<String>, session: Option<&str>, report: &mut Report) {
+pub fn look_as(users: &BTreeSet<String>, session: Option<&str>, report: &mut Report) {
     for name in users {
         let user = accounts::find(name);
         let child = Child { user: user.as_ref(), time: PATIENCE, size: MAX_FINDINGS };

@@ -3,9 +3,9 @@
 
 use super::report::{Level, Report};
 use super::settings::{Wanted, equals, shown, wanted, without_password};
-use crate::config::{Config, DATA_DIR, SERVICE, SESSION_LIFETIME, Settings, TZ};
+use crate::config::{Config, SESSION_LIFETIME, Settings, TZ};
 use crate::session::SavePath;
-use crate::site::{Answer, Machine, Script, Value, Way, ask, unit_user};
+use crate::site::{Answer, Machine, Script, Way, ask, unit_user};
 
 /// Compares what root has found in the machine.
 pub fn check(machine: &Machine, config: &Config, settings: &Settings, report: &mut Report) {
@@ -98,13 +98,8 @@ fn users(script: &Script, way: &Way, config: &Config, report: &mut Report) {
 /// Compares the settings with those of the pages.
 fn compare(script: &Script, config: &Config, settings: &Settings, report: &mut Report) {
     let about = &script.file.display();
-    for (setting, what, value) in
-        [(SERVICE, "service", &script.service), (DATA_DIR, "folder of Centros", &script.data_dir)]
-    {
-        if value.is_none() {
-            let text = format!("its {what} is not understood; compare it with {}", setting.name);
-            report.add(Level::Hint, about, text);
-        }
+    for text in script.not_understood() {
+        report.add(Level::Hint, about, format!("{text}; compare it with the settings"));
     }
     if let Some(place) = &script.database {
         let text =
@@ -121,13 +116,6 @@ fn compare(script: &Script, config: &Config, settings: &Settings, report: &mut R
         );
         report.add(Level::Error, about, text);
     }
-    for Value { text, place } in &script.unclear {
-        report.add(
-            Level::Hint,
-            place,
-            format!("the code sets {text} to a value that is not understood; compare it"),
-        );
-    }
     for Wanted { setting, what, value, source } in wanted(script) {
         if !equals(config, setting, value) {
             let level = match *setting {
@@ -143,8 +131,8 @@ fn compare(script: &Script, config: &Config, settings: &Settings, report: &mut R
 
 /// Reports what answers through the web server.
 fn asked(script: &Script, report: &mut Report) {
-    let (level, text) = match ask(script, "x", None) {
-        Answer::Comedor(_) => (Level::Ok, "comedor answers".to_owned()),
+    let (level, text) = match ask(script) {
+        Answer::Comedor => (Level::Ok, "comedor answers".to_owned()),
         Answer::Other(status) if status.contains(" https://") => {
             (Level::Ok, format!("redirects: {status}"))
         }

@@ -1,101 +1,66 @@
 //! The content of the files that set-up writes.
 
-use std::path::Path;
+use crate::config::Config;
+use crate::session::{Address, RedisServer, SavePath};
+use crate::site::{Php, is_plain};
+use crate::store::layout;
 
-use super::Choice;
-use crate::session::Address;
-
-pub const PROGRAM: &str = "/usr/lib/cgi-bin/comedor";
 /// Starts what set-up writes.
-pub const MARK: &str = "# Written by `comedor setup`; to undo it: sudo comedor setup --undo";
-/// Starts the line with the modules that set-up has enabled.
-pub const MODULES: &str = "# It has enabled the modules:";
+pub const MARK: &str = "# Written by `comedor setup`; to undo it: sudo comedor setup --undo\n";
 
-const CGI: &str = include_str!("../../apache.conf.example");
-const FASTCGI: &str = include_str!("../../examples/apache-fastcgi.conf.example");
-const NGINX: &str = include_str!("../../examples/nginx.conf.example");
+pub const APACHE_CGI: &str = include_str!("../../apache.conf.example");
+pub const APACHE_FASTCGI: &str = include_str!("../../examples/apache-fastcgi.conf.example");
+pub const NGINX: &str = include_str!("../../examples/nginx.conf.example");
+pub const UPSTREAM: &str = include_str!("../../examples/nginx-upstream.conf.example");
 
-/// For Apache: applies to every site.
-pub fn apache(path: &str, choice: Choice, modules: &[&str]) -> String {
-    let example = match choice {
-        Choice::Cgi => CGI,
-        Choice::FastCgi => FASTCGI,
-    };
-    format!("{MARK}\n{MODULES} {}\n{}", modules.join(" "), with_path(example, path))
-}
-
-/// For a site of nginx.
-pub fn nginx(path: &str) -> String {
-    // Without the upstream, which would need a file of its own: a connection for each request.
-    let socket = "fastcgi_pass unix:/run/comedor/comedor.sock;";
-    let example = NGINX.replace("fastcgi_pass comedor;", socket);
-    format!("{MARK}\n{}", with_path(&example, path))
-}
-
-/// A shipped example for this path, without its comments.
-fn with_path(example: &str, path: &str) -> String {
+/// A shipped example for this path, without its comments. It loads these modules of Apache as `a2enmod` does.
+pub fn example(text: &str, path: &str, modules: &[&str]) -> String {
     let is_kept = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with('#');
-    let lines = example.lines().filter(is_kept).flat_map(|line| [line, "\n"]);
-    lines.collect::<String>().replace("/api/comedor.php", path)
+    let lines = text.lines().filter(is_kept).flat_map(|line| [line, "\n"]);
+    let lines = lines.collect::<String>().replace("/api/comedor.php", path);
+    let modules = modules.iter().map(|name| {
+        format!("Include mods-available/{name}.load\nIncludeOptional mods-available/{name}.conf\n")
+    });
+    format!("{MARK}{}{lines}", modules.collect::<String>())
 }
 
-/// A settings file with these lines instead of others for the same settings.
-pub fn with_lines<'l>(old: &'l str, lines: impl Iterator<Item = &'l str> + Clone) -> String {
+/// A settings file with these lines, and without others for the same settings.
+pub fn settings(old: &str, lines: &[String]) -> String {
     let name = |line: &str| line.split('=').next().unwrap_or_default().trim().to_owned();
-    let names: Vec<String> = lines.clone().map(name).collect();
-    let kept = old.lines().filter(|line| !names.contains(&name(line)) && !line.starts_with(MARK));
-    kept.chain([MARK]).chain(lines).flat_map(|line| [line, "\n"]).collect()
+    let names: Vec<String> = lines.iter().map(|line| name(line)).collect();
+    let kept = old.lines().filter(|line| !names.contains(&name(line)));
+    let kept: String = kept.flat_map(|line| [line, "\n"]).collect();
+    format!("{MARK}{}\n\n{kept}", lines.join("\n"))
 }
 
-/// The lines for `comedor.service` that let it write to a folder; none for those of the shipped unit.
-pub fn access(folder: &str) -> Vec<String> {
-    let is_below =
-        |folders: &[&str]| folders.iter().any(|outer| Path::new(folder).starts_with(outer));
-    if is_below(&["/DATA", "/var/lib/php/sessions"]) {
-        return Vec::new();
-    }
-    let mut lines = vec![format!("ReadWritePaths={folder}")];
-    lines.extend(is_below(&["/home", "/root", "/run/user"]).then(|| "ProtectHome=no".to_owned()));
-    lines.extend(is_below(&["/tmp", "/var/tmp"]).then(|| "PrivateTmp=no".to_owned()));
-    lines
+/// The lines that [`settings`] has added.
+pub fn added(settings: &str) -> Vec<String> {
+    let added = settings.strip_prefix(MARK).unwrap_or_default().lines();
+    added.take_while(|line| !line.is_empty()).map(str::to_owned).collect()
 }
 
-/// The lines for `comedor.service` that let it connect to a Redis server.
-pub fn network(address: &Address) -> Vec<String> {
-    let Address::Tcp { host, .. } = address else { return Vec::new() };
-    let is_local = ["localhost", "127.0.0.1", "::1"].contains(&host.as_str());
-    let allowed = if is_local { "IPAddressAllow=localhost" } else { "IPAddressDeny=" };
-    ["PrivateNetwork=no", "RestrictAddressFamilies=AF_INET AF_INET6", allowed]
-        .map(str::to_owned)
-        .into()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn other_lines_of_the_settings_stay() {
-        for (old, new) in [
-            ("", "{MARK}A=1B=2"),
-            ("# A=x\n A =2\nC=3", "# A=x\nC=3\n{MARK}A=1B=2"),
-            ("C=3\n{MARK}A=0\n", "C=3\n{MARK}A=1B=2"),
-        ] {
-            let [old, new] = [old, new].map(|text| text.replace("{MARK}", &format!("{MARK}\n")));
-            let new = new.replace("A=1B=2", "A=1\nB=2\n");
-            assert_eq!(with_lines(&old, ["A=1", "B=2"].into_iter()), new);
+/// For `comedor.service`: PHP's user, and access to what the sandbox of the shipped unit hides.
+pub fn service(php: &Php, config: &Config) -> Result<String, String> {
+    let mut text = format!("{MARK}[Service]\nUser={}\nGroup={}\n", php.user, php.group);
+    let mut folders = vec![layout::centres(&config.data_dir)];
+    match &config.session.save_path {
+        SavePath::Files(sessions) => folders.push(sessions.folder.clone()),
+        SavePath::Redis(RedisServer { address: Address::Tcp { host, .. }, .. }) => {
+            let is_local = ["localhost", "127.0.0.1", "::1"].contains(&host.as_str());
+            text += "PrivateNetwork=no\nRestrictAddressFamilies=AF_INET AF_INET6\n";
+            text += if is_local { "IPAddressAllow=localhost\n" } else { "IPAddressDeny=\n" };
         }
+        SavePath::Redis(_) => {}
     }
-
-    #[test]
-    fn the_unit_gets_access_to_what_its_sandbox_hides() {
-        for (folder, lines) in [
-            ("/DATA/x", &[][..]),
-            ("/srv/x", &["ReadWritePaths=/srv/x"]),
-            ("/home/x", &["ReadWritePaths=/home/x", "ProtectHome=no"]),
-            ("/var/tmp", &["ReadWritePaths=/var/tmp", "PrivateTmp=no"]),
-        ] {
-            assert_eq!(access(folder), lines);
-        }
+    for folder in folders {
+        let real = folder.canonicalize().map_err(|error| format!("{folder:?}: {error}"))?;
+        let Some(path) = real.to_str().filter(|path| is_plain(path)) else {
+            return Err(format!("{real:?} has other characters than [A-Za-z0-9._/-]"));
+        };
+        text += &format!("ReadWritePaths=-{path}\n");
+        let is_in = |places: &[&str]| places.iter().any(|place| real.starts_with(place));
+        text += if is_in(&["/home", "/root", "/run/user"]) { "ProtectHome=no\n" } else { "" };
+        text += if is_in(&["/tmp", "/var/tmp"]) { "PrivateTmp=no\n" } else { "" };
     }
+    Ok(text)
 }

@@ -1,107 +1,78 @@
 //! A login of set-up's own: a session file as PHP's pages write it, with the permission to read only.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 
+use rustix::process::set_parent_process_death_signal;
+
+use super::plan::{Aulario, Plan};
 use crate::config::Config;
 use crate::log::printable;
 use crate::model::Id;
-use crate::session::{self, SavePath, SessionId};
-use crate::shared_file::entries;
-use crate::site::{Answer, Script, ask, is_plain, read_as};
-use crate::store::layout;
+use crate::session::{self, Format, SavePath, SessionFolder, SessionId};
+use crate::site::{read_as, request};
 
-pub struct Aulario {
-    pub centro: String,
-    pub id: String,
+/// Reads the menu types of an aulario through the web server. Returns what was tried.
+pub fn try_it(plan: &Plan) -> Result<&'static str, String> {
+    let SavePath::Files(folder) = &plan.config.session.save_path else {
+        return Ok("a login was not tried: the sessions are in Redis");
+    };
+    // The files of one may be damaged.
+    let mut tries = plan.aularios.iter().take(5).map(|aulario| read_types(plan, folder, aulario));
+    let Some(first) = tries.next() else {
+        return Ok("a login was not tried: no aulario was found");
+    };
+    first.or_else(|problem| tries.any(|other| other.is_ok()).then_some(()).ok_or(problem))?;
+    Ok("a login reads the menu types")
 }
 
-/// Enough to count those of a school
-const MAX: usize = 10_000;
-
-/// The aularios, as PHP's user sees them.
-pub fn aularios(config: &Config, user: &str) -> io::Result<Vec<Aulario>> {
-    let centros = layout::centres(&config.data_dir);
-    let said = read_as(user, |out| {
-        fs::read_dir(&centros)?;
-        let files =
-            entries(&centros).into_iter().flat_map(|centre| entries(&layout::aularios(&centre)));
-        for file in files.take(MAX) {
-            let name = file.file_name().and_then(|name| layout::configured(name.to_str()?));
-            let centro = file.iter().nth_back(2).and_then(|centro| centro.to_str());
-            if let Some((centro, id)) = centro
-                .zip(name)
-                .filter(|(centro, id)| Id::parse(centro).is_ok() && Id::parse(id).is_ok())
-            {
-                write!(out, "{centro}\0{id}\0")?;
-            }
-        }
-        Ok(())
-    })?;
-    let words: Vec<&str> = said.split_terminator('\0').collect();
-    let aularios = words.chunks_exact(2).filter(|pair| pair.iter().all(|word| is_plain(word)));
-    Ok(aularios
-        .map(|pair| Aulario { centro: pair[0].to_owned(), id: pair[1].to_owned() })
-        .collect())
-}
-
-/// Reads the menu types of an aulario with a session of PHP's `user`, which it removes. Returns why it was not tried.
-pub fn read_types(
-    script: &Script,
-    config: &Config,
-    user: &str,
-    aulario: &Aulario,
-) -> Result<Option<String>, String> {
-    let SavePath::Files(folder) = &config.session.save_path else {
-        return Ok(Some("the sessions are in Redis".to_owned()));
-    };
-    let mut random = [0; 16];
-    let filled = File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut random));
-    let id: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
-    let path = filled.ok().and_then(|()| session::path(folder, &SessionId::new(id.clone())?));
-    let Some(path) = path.filter(|_| is_plain(&config.session.name)) else {
-        return Ok(Some("it cannot make a session of this kind".to_owned()));
-    };
-    let written = read_as(user, |_| {
-        let mut options = OpenOptions::new();
-        options.write(true).create_new(true).mode(0o600).custom_flags(libc::O_NOFOLLOW);
-        options.open(&path)?.write_all(&content(config, aulario))
-    });
-    let answer =
-        written.map(|_| ask(script, &aulario.id, Some(&format!("{}={id}", config.session.name))));
-    let removed = read_as(user, |_| fs::remove_file(&path));
+fn read_types(
+    plan: &Plan,
+    folder: &SessionFolder,
+    (centro, aulario): &Aulario,
+) -> Result<(), String> {
     let failed = |error: io::Error| format!("{}: {error}", folder.folder.display());
-    let answer = answer.map_err(failed)?;
-    removed.map_err(failed)?;
-    match answer {
-        Answer::Comedor(body) if body.starts_with("{\"success\":true") => Ok(None),
-        Answer::Comedor(body) | Answer::Other(body) | Answer::Nothing(body) => Err(format!(
-            "a login could not read the aulario {}: {}",
-            aulario.id,
-            printable(&body.chars().take(300).collect::<String>())
-        )),
+    let mut random = [0; 16];
+    File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut random)).map_err(failed)?;
+    let id: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+    let path = SessionId::new(id.clone()).and_then(|id| session::path(folder, &id));
+    let path = path.ok_or_else(|| failed(ErrorKind::InvalidInput.into()))?;
+    let said = read_as(&plan.php.user, |out| {
+        // If set-up is killed, this process goes on, and removes the file.
+        set_parent_process_death_signal(None)?;
+        let mut file = File::options().write(true).create_new(true).mode(0o600).open(&path)?;
+        let written = file.write_all(content(&plan.config, centro).as_bytes());
+        let cookie = format!("{}={id}", plan.config.session.name);
+        let answer = request(plan.script, None, aulario.as_str(), &cookie);
+        fs::remove_file(&path)?;
+        written?;
+        out.write_all(answer.unwrap_or_else(|problem| problem).as_bytes())
+    });
+    if said.is_err() {
+        _ = read_as(&plan.php.user, |_| fs::remove_file(&path));
     }
+    let said = said.map_err(failed)?;
+    if said.starts_with("{\"success\":true") {
+        return Ok(());
+    }
+    let said = printable(&said.chars().take(300).collect::<String>());
+    Err(format!("a login could not read the aulario {}: {said}", aulario.as_str()))
 }
 
 /// The session of a teacher.
-fn content(config: &Config, aulario: &Aulario) -> Vec<u8> {
+fn content(config: &Config, centro: &Id) -> String {
     let string = |text: &str| format!("s:{}:\"{text}\";", text.len());
     let service = config.service.as_str();
     let data = format!(
-        "a:2:{{{}a:1:{{i:0;{}}}{}a:1:{{{}{}}}}}",
-        string("permissions"),
+        "a:2:{{s:11:\"permissions\";a:1:{{i:0;{}}}{}a:1:{{s:6:\"centro\";{}}}}}",
         string(&format!("{service}:docente")),
         string(service),
-        string("centro"),
-        string(&aulario.centro)
+        string(centro.as_str())
     );
-    let content = match config.session.format {
-        session::Format::Php => format!("auth_ok|b:1;auth_data|{data}"),
-        session::Format::PhpSerialize => {
-            format!("a:2:{{{}b:1;{}{data}}}", string("auth_ok"), string("auth_data"))
-        }
-        session::Format::PhpBinary => format!("\u{7}auth_okb:1;\u{9}auth_data{data}"),
-    };
-    content.into_bytes()
+    match config.session.format {
+        Format::Php => format!("auth_ok|b:1;auth_data|{data}"),
+        Format::PhpSerialize => format!("a:2:{{s:7:\"auth_ok\";b:1;s:9:\"auth_data\";{data}}}"),
+        Format::PhpBinary => format!("\u{7}auth_okb:1;\u{9}auth_data{data}"),
+    }
 }

@@ -17,11 +17,11 @@ use std::time::{Duration, Instant};
 
 use rustix::process::geteuid;
 
-use crate::check::{self, Subject};
+use crate::check;
 use crate::ffi;
 use crate::log::log;
 use crate::site::command::run as command;
-use crate::site::{self, Answer, Script, ask};
+use crate::site::{self, Answer, ask};
 use plan::Plan;
 
 /// The options of the command.
@@ -42,116 +42,109 @@ pub enum Choice {
     FastCgi,
 }
 
-/// Nothing was changed, or everything was put back.
-const FAILED: u8 = 1;
-/// The administrator has to add a line to nginx's configuration.
-const BY_HAND: u8 = 3;
+/// After a reload, a process with the old configuration may answer once more.
+const RELOAD: Duration = Duration::from_secs(5);
 
-/// Runs `comedor setup`; returns the exit status.
+/// Runs `comedor setup`; returns the exit status: 0 done, 1 put back or refused, 3 a line must be added to
+/// nginx's configuration.
 pub fn run(options: &Options) -> u8 {
-    let terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
-    if !geteuid().is_root() {
-        return refused("only root can set it up: sudo comedor setup");
-    }
-    if !(terminal || options.yes || options.dry_run) {
-        return refused("without a terminal it needs --yes or --dry-run");
+    as_root(|| set_up(options))
+}
+
+/// Runs `comedor setup --undo`; returns the exit status.
+pub fn undo() -> u8 {
+    as_root(|| {
+        ffi::ignore_interruptions();
+        files::undo()?;
+        say("Nothing of comedor setup is in force.");
+        Ok(0)
+    })
+}
+
+fn as_root(run: impl FnOnce() -> Result<u8, String>) -> u8 {
+    let refused = || Err("only root can do this: sudo comedor setup".to_owned());
+    let done = if geteuid().is_root() { run() } else { refused() };
+    done.unwrap_or_else(|problem| {
+        problem.lines().for_each(log);
+        1
+    })
+}
+
+fn set_up(options: &Options) -> Result<u8, String> {
+    let is_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
+    if !(is_terminal || options.yes || options.dry_run) {
+        return Err("without a terminal it needs --yes or --dry-run".to_owned());
     }
     let machine = site::find();
-    let plan = match Plan::new(&machine, options) {
-        Ok(plan) => plan,
-        Err(problem) => {
-            machine.notes.iter().for_each(|note| log(&format!("not understood: {note}")));
-            return refused(&problem);
-        }
-    };
+    let plan = Plan::new(&machine, options).inspect_err(|_| {
+        machine.notes.iter().for_each(|note| log(&format!("not understood: {note}")));
+    })?;
     say(&plan.shown());
-    if options.dry_run || plan.is_done() {
-        return 0;
+    if options.dry_run || plan.is_done {
+        return Ok(0);
     }
-    if !options.yes && !confirmed() {
-        return refused("nothing was changed");
+    if !options.yes && !is_confirmed() {
+        return Err("nothing was changed".to_owned());
     }
     // A half of it would be worse than the wait.
     ffi::ignore_interruptions();
     if let Err(problem) = apply(&plan) {
         say(&format!("\nFailed: {problem}"));
-        return match files::undo() {
-            Ok(_) => refused("everything was put back; the PHP script answers"),
-            Err(error) => refused(&format!("{error}; then run: sudo comedor setup --undo")),
-        };
+        files::undo().map_err(|error| format!("{error}\nthen run: sudo comedor setup --undo"))?;
+        return Err("everything was put back; the PHP script answers".to_owned());
     }
-    if plan.needs_include() {
+    if plan.needs_include {
         say(&plan.include());
-        return BY_HAND;
+        return Ok(3);
     }
     say(&format!("comedor answers {}. To undo: sudo comedor setup --undo", plan.script.url()));
-    0
-}
-
-/// Runs `comedor setup --undo`; returns the exit status.
-pub fn undo() -> u8 {
-    if !geteuid().is_root() {
-        return refused("only root can undo it: sudo comedor setup --undo");
-    }
-    ffi::ignore_interruptions();
-    match files::undo() {
-        Ok(done) if done.is_empty() => say("Nothing to undo."),
-        Ok(done) => say(&done.join("\n")),
-        Err(error) => return refused(&error),
-    }
-    0
+    Ok(0)
 }
 
 fn apply(plan: &Plan) -> Result<(), String> {
-    files::write(&plan.contents())?;
-    for step in plan.commands() {
-        say(&format!("… {}", step.join(" ")));
-        command(step[0], &step[1..])?;
+    plan.contents.iter().try_for_each(|(path, content)| files::write(path, content))?;
+    // With the new settings: what PHP's user cannot use has nothing to do with comedor.
+    let known = check::errors_of(&plan.php.user);
+    for step in &plan.steps {
+        say(&format!("… {step}"));
+        let words: Vec<&str> = step.split(' ').collect();
+        command(words[0], &words[1..])?;
     }
-    if plan.needs_include() { Ok(()) } else { try_it(plan) }
+    if plan.needs_include {
+        return Ok(());
+    }
+    try_it(plan)?;
+    let mut errors = check::errors();
+    errors.retain(|error| !known.contains(error));
+    if !errors.is_empty() {
+        return Err(format!("comedor check finds errors:\n{}", errors.concat()));
+    }
+    if !known.is_empty() {
+        say("… there are errors that PHP has too; to see them: sudo comedor check");
+    }
+    Ok(())
 }
 
-/// Tries what was enabled: a request without a login, one with a login, the check.
+/// Tries what was enabled: a request without a login, and one with a login.
 fn try_it(plan: &Plan) -> Result<(), String> {
-    if Path::new("/usr/bin/curl").exists() {
-        let script = answering(plan)?;
-        let not_tried = match plan.aularios.first() {
-            Some(aulario) => login::read_types(script, &plan.config, &plan.php.user, aulario)?,
-            None => Some("no aulario was found".to_owned()),
-        };
-        say(&match not_tried {
-            Some(why) => format!("… a login was not tried: {why}"),
-            None => "… a login reads the menu types".to_owned(),
-        });
-    } else {
+    if !Path::new("/usr/bin/curl").exists() {
         say("… not tried through the web server: curl is not installed");
+        return Ok(());
     }
-    match check::run(Subject::Everything { socket: None }, false) {
-        (findings, 2) => Err(format!("comedor check finds errors:\n{findings}")),
-        _ => Ok(()),
-    }
-}
-
-/// The script in the site in which comedor answers. The others may redirect to it.
-fn answering(plan: &Plan) -> Result<&Script, String> {
-    let mut answers = Vec::new();
-    let end = Instant::now() + TIMEOUT;
-    // After a reload, a process with the old configuration may answer once more.
-    while answers.is_empty() || Instant::now() < end {
-        sleep(if answers.is_empty() { Duration::ZERO } else { Duration::from_millis(200) });
-        answers = plan.scripts().map(|script| (script, ask(script, "x", None))).collect();
-        let is_comedor = |(_, answer): &&(&Script, Answer)| matches!(answer, Answer::Comedor(_));
-        if let Some((script, _)) = answers.iter().find(is_comedor) {
-            return Ok(script);
+    let end = Instant::now() + RELOAD;
+    while let answer = ask(plan.script)
+        && !matches!(answer, Answer::Comedor)
+    {
+        if Instant::now() > end {
+            return Err(format!("comedor does not answer {}: {answer}", plan.script.url()));
         }
+        sleep(Duration::from_millis(200));
     }
-    let answers = answers.iter().map(|(script, answer)| format!("{}: {answer}", script.url()));
-    Err(format!("comedor does not answer: {}", answers.collect::<Vec<_>>().join("; ")))
+    say(&format!("… {}", login::try_it(plan)?));
+    Ok(())
 }
 
-const TIMEOUT: Duration = Duration::from_secs(5);
-
-fn confirmed() -> bool {
+fn is_confirmed() -> bool {
     let mut line = String::new();
     _ = write!(io::stdout(), "Continue? [y/N] ").and_then(|()| io::stdout().flush());
     _ = io::stdin().read_line(&mut line);
@@ -161,10 +154,4 @@ fn confirmed() -> bool {
 /// What comes from the application or from PHP must be [`printable`](crate::log::printable).
 fn say(text: &str) {
     _ = writeln!(io::stdout(), "{text}").and_then(|()| io::stdout().flush());
-}
-
-/// Says why nothing was changed, or that everything was put back.
-fn refused(problem: &str) -> u8 {
-    problem.lines().for_each(log);
-    FAILED
 }

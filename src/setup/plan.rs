@@ -1,164 +1,185 @@
 //! What set-up is going to do, decided before anything is changed.
 
 use std::collections::BTreeSet;
+use std::fs;
+use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 
-use super::content::{self, MARK, PROGRAM, apache, nginx, with_lines};
-use super::files::{APACHE, NGINX, SERVICE, SETTINGS, SOCKET};
-use super::login::{self, Aulario};
+use super::content::{self, MARK};
+use super::files::{self, APACHE, NGINX, SERVICE, SETTINGS, SOCKET, UPSTREAM};
 use super::{Choice, Options};
-use crate::accounts;
 use crate::check::{Wanted, counted, equals, wanted};
 use crate::config::{Config, Settings};
 use crate::log::printable;
-use crate::session::SavePath;
-use crate::site::{Machine, Php, Script, Server, Value, command, is_plain};
+use crate::model::Id;
+use crate::shared_file::entries;
+use crate::site::{Machine, Php, Script, Server, is_plain, read_as};
+use crate::store::layout;
 
+const PROGRAM: &str = "/usr/lib/cgi-bin/comedor";
 /// The guides, as the package installs them
 const GUIDES: &str = "/usr/share/doc/comedor/docs";
 
-pub struct Plan {
-    pub script: Script,
-    /// The same script in other virtual hosts, such as that of http beside that of https
-    others: Vec<Script>,
-    choice: Choice,
-    pub php: Php,
+/// The centre and the id of an aulario
+pub type Aulario = (Id, Id);
+
+pub struct Plan<'m> {
+    pub script: &'m Script,
+    pub php: &'m Php,
     pub aularios: Vec<Aulario>,
     /// The configuration with the new settings
     pub config: Config,
-    /// Each new setting as `NAME=value`, and its source
-    lines: Vec<(String, String)>,
-    /// The new content of [`SETTINGS`]
-    settings: Option<String>,
-    /// Modules of Apache that must be enabled
-    modules: Vec<&'static str>,
-    /// What the units need beside what the package ships; `None` if set-up need not enable the socket
-    units: Option<[String; 2]>,
+    /// The new settings with their sources, as they are shown
+    lines: String,
+    /// The files to write
+    pub contents: Vec<(&'static str, String)>,
+    /// What is run after that; the last one puts it in force.
+    pub steps: Vec<&'static str>,
+    /// Whether comedor answers already, and set-up has nothing to try
+    pub is_done: bool,
+    /// Whether the administrator has to add a line to nginx's configuration first
+    pub needs_include: bool,
 }
 
-impl Plan {
+impl<'m> Plan<'m> {
     /// The error says why set-up changes nothing.
-    pub fn new(machine: &Machine, options: &Options) -> Result<Plan, String> {
+    pub fn new(machine: &'m Machine, options: &Options) -> Result<Plan<'m>, String> {
         if std::env::current_exe().is_ok_and(|exe| exe != Path::new(PROGRAM)) {
             return Err(format!(
-                "set-up works only with the Debian package, whose program is {PROGRAM}; follow docs/install.md"
+                "it is for {PROGRAM} of the Debian package; follow docs/install.md"
             ));
         }
-        let (script, others) = choose(machine, options)?;
+        let script = choose(machine, options)?;
         let place = printable(&script.file.display().to_string());
-        let guide = |why: &str| Err(format!("{place}: {why}; follow {GUIDES}/install.md"));
+        let guide = |why: String| format!("{place}: {why}; follow {GUIDES}/install.md");
         if let Some(place) = &script.database {
+            let why = "comedor works on files, and would show old menus";
+            return Err(guide(format!("the script uses a database ({place}); {why}")));
+        }
+        if let Some(why) = script.not_understood().into_iter().next() {
+            return Err(guide(why));
+        }
+        let Some(php) = &script.php else { return Err(guide("its PHP is not understood".into())) };
+        let (server, user, path) = (script.site.server, &script.site.user, &script.path);
+        let can_be_cgi = server == Server::Apache && php.user == *user;
+        let default = if can_be_cgi { Choice::Cgi } else { Choice::FastCgi };
+        let choice = options.choice.unwrap_or(default);
+        if choice == Choice::Cgi && !can_be_cgi {
+            let php = &php.user;
             return Err(format!(
-                "{place}: the script uses a database; comedor works on files, and would show old menus"
+                "CGI cannot be used: under {server:?} it runs as {user}, PHP's pages as {php}"
             ));
         }
-        let Some(data_dir) = &script.data_dir else {
-            return guide(
-                "names no folder before /Centros, so it is not known where it keeps its data",
-            );
-        };
-        if script.service.is_none() {
-            return guide("names no permission <service>:docente");
+
+        let (lines, settings, config) = settings(script)?;
+        let texts = [path, &script.site.name, user, &php.user, &php.group, &config.session.name];
+        if let Some(text) = texts.into_iter().find(|text| !is_plain(text)) {
+            return Err(guide(format!("{text:?} has other characters than [A-Za-z0-9._/-]")));
         }
-        let Some(php) = script.php.clone() else { return guide("its PHP is not understood") };
-        if let Some(Value { text, place }) = script.unclear.first() {
-            return guide(&format!(
-                "the code sets {text} to a value that is not understood ({place})"
-            ));
+        let aularios = aularios(&config, &php.user);
+        let aularios = aularios.map_err(|error| guide(error.to_string()))?;
+
+        let (mut contents, mut steps) = (Vec::new(), Vec::new());
+        if choice == Choice::FastCgi {
+            contents.push((SERVICE, content::service(php, &config).map_err(guide)?));
+            contents.push((SOCKET, format!("{MARK}[Socket]\nSocketUser={user}\n")));
+            steps.extend([
+                "systemctl daemon-reload",
+                "systemctl stop comedor.socket comedor.service",
+                "systemctl enable --quiet --now comedor.socket",
+            ]);
         }
-        let choice = choice(&script, &php, options)?;
-        let (lines, settings, config) = settings(&script)?;
-        let plain = [
-            script.path.as_str(),
-            script.site.name.as_str(),
-            php.user.as_str(),
-            php.group.as_str(),
-        ];
-        if let Some(text) = plain.into_iter().find(|text| !is_plain(text)) {
-            return guide(&format!("{text:?} has other characters than [A-Za-z0-9._/-]"));
+        let is_included = server == Server::Nginx && files::is_included();
+        match server {
+            Server::Apache => {
+                let folder = Path::new("/etc/apache2/mods-enabled");
+                let is_enabled = |name: &str| folder.join(name).with_extension("load").exists();
+                let (example, mut modules) = match choice {
+                    Choice::FastCgi => (content::APACHE_FASTCGI, vec!["proxy", "proxy_fcgi"]),
+                    Choice::Cgi if is_enabled("mpm_prefork") => (content::APACHE_CGI, vec!["cgi"]),
+                    Choice::Cgi => (content::APACHE_CGI, vec!["cgid"]),
+                };
+                modules.retain(|name| !is_enabled(name));
+                contents.push((APACHE, content::example(example, path, &modules)));
+                steps.extend(["a2enconf --quiet comedor-setup", "apache2ctl configtest"]);
+                let restart = ["systemctl restart apache2", "systemctl reload apache2"];
+                steps.push(restart[usize::from(modules.is_empty())]);
+            }
+            Server::Nginx => {
+                contents.push((UPSTREAM, content::example(content::UPSTREAM, path, &[])));
+                contents.push((NGINX, content::example(content::NGINX, path, &[])));
+                let reload = ["nginx -t", "systemctl reload nginx"];
+                steps.extend(reload.into_iter().filter(|_| is_included));
+            }
         }
-        let aularios = login::aularios(&config, &php.user)
-            .map_err(|error| format!("{}: {error}", data_dir.text))?;
-        let units = if choice == Choice::FastCgi { units(&script, &php, &config)? } else { None };
-        let modules = match (script.site.server, choice) {
-            (Server::Nginx, _) => vec![],
-            (_, Choice::FastCgi) => vec!["proxy", "proxy_fcgi"],
-            _ if is_enabled("mpm_prefork") => vec!["cgi"],
-            _ => vec!["cgid"],
-        };
-        let modules = modules.into_iter().filter(|module| !is_enabled(module)).collect();
-        Ok(Plan { script, others, choice, php, aularios, config, lines, settings, modules, units })
+        contents.extend(settings.map(|settings| (SETTINGS, settings)));
+        let is_done = script.comedor.is_some() && !is_included;
+        let needs_include = server == Server::Nginx && !is_included;
+        Ok(Plan { script, php, aularios, config, lines, contents, steps, is_done, needs_include })
     }
 }
 
-fn is_enabled(module: &str) -> bool {
-    Path::new("/etc/apache2/mods-enabled").join(module).with_extension("load").exists()
+/// The aularios, as PHP's user sees them.
+fn aularios(config: &Config, user: &str) -> io::Result<Vec<Aulario>> {
+    let centres = layout::centres(&config.data_dir);
+    let said = read_as(user, |out| {
+        fs::read_dir(&centres)?;
+        let folders = entries(&centres).into_iter().map(|centre| layout::aularios(&centre));
+        let mut files = folders.flat_map(|folder| entries(&folder));
+        files.try_for_each(|file| writeln!(out, "{}", file.display()))
+    })?;
+    let parse = |path: &str| {
+        let mut names = Path::new(path).iter().rev().map(|name| name.to_str());
+        let id = Id::parse(layout::configured(names.next()??)?).ok()?;
+        Some((Id::parse(names.nth(1)??).ok()?, id))
+    };
+    Ok(said.lines().filter_map(parse).collect())
 }
 
-/// The script, and the same one in other virtual hosts.
-fn choose(machine: &Machine, options: &Options) -> Result<(Script, Vec<Script>), String> {
-    let is_wanted =
-        |script: &&Script| options.path.as_ref().is_none_or(|path| *path == script.path);
-    let mut found: Vec<Script> = machine.scripts.iter().filter(is_wanted).cloned().collect();
-    // https first: http may only redirect to it.
-    found.sort_by_key(|script| !script.site.is_tls);
+/// The script to replace.
+fn choose<'m>(machine: &'m Machine, options: &Options) -> Result<&'m Script, String> {
     if !machine.runs {
         return Err("no web server is running; start it, and run this again".to_owned());
     }
-    if found.is_empty() {
+    let is_wanted = |path: &str| options.path.as_ref().is_none_or(|wanted| wanted == path);
+    let found = || machine.scripts.iter().filter(|script| is_wanted(&script.path));
+    // http may only redirect to https.
+    let Some(script) = found().find(|script| script.site.is_tls).or(found().next()) else {
         return Err(format!(
-            "no …/api/comedor.php was found in a site of Apache or nginx that is understood; follow {GUIDES}/install.md"
+            "found no …/api/comedor.php in a site of Apache or nginx that is understood; follow {GUIDES}/install.md"
         ));
-    }
-    let script = found.remove(0);
-    let shown =
-        |script: &Script| printable(&format!("{} ({})", script.path, script.file.display()));
-    if found.iter().any(|other| other.path != script.path) {
+    };
+    let shown = |script: &Script| {
+        printable(&format!("{} ({}, {})", script.path, script.file.display(), script.site.name))
+    };
+    if found().any(|other| other.path != script.path) {
         // What is printed may be pasted into a shell.
-        let all = [&script].into_iter().chain(&found).filter(|script| is_plain(&script.path));
-        let all = all.map(|script| format!("\n--path {}", shown(script)));
-        return Err(format!("there are several scripts; choose one:{}", all.collect::<String>()));
+        let all = found().filter(|script| is_plain(&script.path));
+        let all: String = all.map(|script| format!("\n--path {}", shown(script))).collect();
+        return Err(format!("there are several scripts; choose one:{all}"));
     }
-    if let Some(other) = found.iter().find(|other| other.file != script.file) {
+    if let Some(other) = found().find(|other| other.file != script.file) {
         return Err(format!(
-            "{} has {}, and {} has {}: set-up enables comedor for all sites; write the lines of apache.conf.example \
-             into the <VirtualHost> of one ({GUIDES}/install.md)",
-            script.site.name,
-            shown(&script),
-            other.site.name,
+            "two sites have a script of their own: {}, and {}; set-up enables comedor for all sites: write the lines \
+             of apache.conf.example into the <VirtualHost> of one ({GUIDES}/install.md)",
+            shown(script),
             shown(other)
         ));
     }
-    let used =
-        machine.scripts.iter().find(|other| other.comedor.is_some() && other.path != script.path);
-    if let Some(other) = used {
-        return Err(format!(
+    let is_used = |other: &&Script| other.comedor.is_some() && other.path != script.path;
+    match machine.scripts.iter().find(is_used) {
+        Some(other) => Err(format!(
             "comedor is in use for {}, and one installation serves one application",
             other.path
-        ));
-    }
-    Ok((script, found))
-}
-
-fn choice(script: &Script, php: &Php, options: &Options) -> Result<Choice, String> {
-    let can_be_cgi = script.site.server == Server::Apache && php.user == script.site.user;
-    match options.choice {
-        Some(Choice::Cgi) if !can_be_cgi => Err(format!(
-            "CGI cannot be used: it runs as {}, PHP's pages as {}, under {:?}",
-            script.site.user, php.user, script.site.server
         )),
-        Some(choice) => Ok(choice),
-        None if can_be_cgi => Ok(Choice::Cgi),
-        None => Ok(Choice::FastCgi),
+        None => Ok(script),
     }
 }
 
-/// What has to be added to the settings: the lines with their sources, the new file, and the configuration.
-type Changes = (Vec<(String, String)>, Option<String>, Config);
-
-fn settings(script: &Script) -> Result<Changes, String> {
-    let old = match std::fs::read_to_string(SETTINGS) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+/// What has to be added to the settings, with the sources, the new file, and the configuration.
+fn settings(script: &Script) -> Result<(String, Option<String>, Config), String> {
+    let old = match fs::read_to_string(SETTINGS) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
             return Err(format!("{SETTINGS}: {error}"));
         }
         old => old.unwrap_or_default(),
@@ -168,168 +189,65 @@ fn settings(script: &Script) -> Result<Changes, String> {
         let config = settings.and_then(|settings| Config::from_settings(&settings));
         config.map_err(|error| format!("{error}; fix this first"))
     };
-    let (mut config, mut new, mut lines) = (parse(&old)?, None, Vec::new());
+    let (mut shown, mut new, mut config) = (String::new(), None, parse(&old)?);
+    let mut lines = Vec::new();
     for Wanted { setting, value, source, .. } in wanted(script) {
         // The service determines the default of the data folder.
         if equals(&config, setting, value) {
             continue;
         }
-        let name = setting.name;
+        let line = format!("{}={value}", setting.name);
         if !is_plain(value) {
             return Err(format!(
-                "set {name} in {SETTINGS} to the value at {source}, then run this again; set-up writes only [A-Za-z0-9._/-]"
+                "add {line:?} ({source}) to {SETTINGS}, then run this again; set-up writes only [A-Za-z0-9._/-]"
             ));
         }
-        lines.push((format!("{name}={value}"), source));
-        let text = with_lines(&old, lines.iter().map(|(line, _)| line.as_str()));
+        shown += &format!("      {line:34} ({source})\n");
+        lines.push(line);
+        let text = content::settings(&old, &lines);
         config = parse(&text)?;
         new = Some(text);
     }
-    Ok((lines, new, config))
+    Ok((shown, new, config))
 }
 
-impl Plan {
-    /// Whether comedor answers already, and set-up has nothing to try.
-    pub fn is_done(&self) -> bool {
-        self.script.comedor.is_some()
-            && !(self.script.site.server == Server::Nginx && Path::new(NGINX).exists())
-    }
-
-    /// Whether the administrator has to add a line to nginx's configuration first.
-    pub fn needs_include(&self) -> bool {
-        self.script.site.server == Server::Nginx && self.script.comedor.is_none()
-    }
-
-    /// The files to write.
-    pub fn contents(&self) -> Vec<(&'static str, String)> {
-        let path = &self.script.path;
-        let mut contents = Vec::new();
-        match self.script.site.server {
-            Server::Apache => contents.push((APACHE, apache(path, self.choice, &self.modules))),
-            Server::Nginx if self.needs_include() => contents.push((NGINX, nginx(path))),
-            Server::Nginx => {}
-        }
-        if let Some([service, socket]) = &self.units {
-            contents.extend((!service.is_empty()).then(|| (SERVICE, service.clone())));
-            contents.push((SOCKET, socket.clone()));
-        }
-        contents.extend(self.settings.clone().map(|settings| (SETTINGS, settings)));
-        contents
-    }
-
-    /// The script in each of its virtual hosts.
-    pub fn scripts(&self) -> impl Iterator<Item = &Script> {
-        [&self.script].into_iter().chain(&self.others)
-    }
-
-    /// What is run after the files are written; the last one puts it in force.
-    pub fn commands(&self) -> Vec<Vec<&str>> {
-        let mut commands = Vec::new();
-        if self.units.is_some() {
-            commands.push(vec!["systemctl", "daemon-reload"]);
-            commands.push(vec!["systemctl", "stop", "comedor.socket", "comedor.service"]);
-            commands.push(vec!["systemctl", "enable", "--quiet", "--now", "comedor.socket"]);
-        }
-        match self.script.site.server {
-            Server::Nginx if self.needs_include() => {}
-            Server::Nginx => {
-                commands.push(vec!["nginx", "-t"]);
-                commands.push(vec!["systemctl", "reload", "nginx"]);
-            }
-            Server::Apache => {
-                let restart = if self.modules.is_empty() { "reload" } else { "restart" };
-                if !self.modules.is_empty() {
-                    commands.push([&["a2enmod", "--quiet"], &self.modules[..]].concat());
-                }
-                commands.push(vec!["a2enconf", "--quiet", "comedor-setup"]);
-                commands.push(vec!["apache2ctl", "configtest"]);
-                commands.push(vec!["systemctl", restart, "apache2"]);
-            }
-        }
-        commands
-    }
-
+impl Plan<'_> {
     /// What was found and what is going to be done.
     pub fn shown(&self) -> String {
-        let Plan { script, php, config, .. } = self;
-        let centres: BTreeSet<&str> =
-            self.aularios.iter().map(|aulario| aulario.centro.as_str()).collect();
-        let (centres, aularios) =
-            (counted(centres.len(), "centre"), counted(self.aularios.len(), "aulario"));
+        let Plan { script, php, config, aularios, .. } = self;
+        let centres: BTreeSet<_> = aularios.iter().map(|(centro, _)| centro).collect();
         let mut text = format!(
-            "Script      {}, at {} ({:?})\nPHP         {} as {}\nData        {}: {centres}, {aularios}\n",
+            "Script      {}, at {} ({:?})\nPHP         {} as {}\nData        {}: {}, {}\n",
             printable(&script.file.display().to_string()),
             script.url(),
             script.site.server,
             php.name,
             php.user,
-            config.data_dir.display()
+            config.data_dir.display(),
+            counted(centres.len(), "centre"),
+            counted(aularios.len(), "aulario")
         );
-        if self.is_done() {
+        if self.is_done {
             return text
                 + "\ncomedor is enabled for this path already. To look for problems: sudo comedor check";
         }
         text += "\nWill write\n";
-        for (path, content) in self.contents() {
+        for (path, content) in &self.contents {
             text += &format!("  {path}\n");
-            let lines = content.lines().filter(|line| path != SETTINGS && !line.starts_with('#'));
-            lines.for_each(|line| text += &format!("      {line}\n"));
-            if path == SETTINGS {
-                self.lines
-                    .iter()
-                    .for_each(|(line, source)| text += &format!("      {line:34} ({source})\n"));
-            }
+            let lines = content.lines().filter(|line| !line.starts_with('#') && *path != SETTINGS);
+            text.extend(lines.map(|line| format!("      {line}\n")));
         }
+        text += &self.lines;
         text += "Will run\n";
-        self.commands().iter().for_each(|command| text += &format!("  {}\n", command.join(" ")));
+        text.extend(self.steps.iter().map(|step| format!("  {step}\n")));
         text
     }
 
     /// What the administrator has to do under nginx.
     pub fn include(&self) -> String {
         format!(
-            "\nAdd this line to the server {{ … }} that starts at {}:\n\n    include {};\n\nThen run sudo comedor setup again, which tries it.",
-            self.script.site.place, NGINX
+            "\nAdd this line to the server {{ … }} that starts at {}:\n\n    include {NGINX};\n\nThen run sudo comedor setup again, which tries it.",
+            self.script.site.place
         )
     }
-}
-
-/// Drop-ins of `comedor.service` and `comedor.socket`. `None` if the administrator has enabled the socket.
-fn units(script: &Script, php: &Php, config: &Config) -> Result<Option<[String; 2]>, String> {
-    let is_enabled = command::run("systemctl", &["is-enabled", "comedor.socket"]).is_ok();
-    if is_enabled && !Path::new(SOCKET).exists() {
-        return Ok(None);
-    }
-    let mut folders = vec![config.data_dir.clone(), config.data_dir.join("Centros")];
-    let mut lines = Vec::new();
-    match &config.session.save_path {
-        SavePath::Files(sessions) => folders.push(sessions.folder.clone()),
-        SavePath::Redis(server) => lines.extend(content::network(&server.address)),
-    }
-    if php.user != "www-data" {
-        lines.extend([format!("User={}", php.user), format!("Group={}", php.group)]);
-    }
-    for folder in folders {
-        let path =
-            folder.canonicalize().map_err(|error| format!("{}: {error}", folder.display()))?;
-        let text = path.to_str().filter(|text| is_plain(text)).ok_or_else(|| {
-            format!(
-                "{path:?} has other characters than [A-Za-z0-9._/-]; follow {GUIDES}/install-special.md"
-            )
-        })?;
-        lines.extend(content::access(text));
-    }
-    let mut known = BTreeSet::new();
-    lines.retain(|line| known.insert(line.clone()));
-    let service = if lines.is_empty() {
-        String::new()
-    } else {
-        format!("{MARK}\n[Service]\n{}\n", lines.join("\n"))
-    };
-    let mut socket = format!("{MARK}\n[Socket]\n");
-    let (server, group) = (accounts::find(&script.site.user), accounts::find("www-data"));
-    if !server.zip(group).is_some_and(|(server, group)| server.is_member(group.gid)) {
-        socket += &format!("SocketUser={}\n", script.site.user);
-    }
-    Ok(Some([service, socket]))
 }

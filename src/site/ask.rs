@@ -6,11 +6,11 @@ use super::{Script, command};
 use crate::accounts;
 use crate::error::Error;
 use crate::log::printable;
+use crate::store::access::Credentials;
 
 /// What answers.
 pub enum Answer {
-    /// comedor, with this body
-    Comedor(String),
+    Comedor,
     /// Another program, with this status
     Other(String),
     /// Why there is no answer
@@ -20,7 +20,7 @@ pub enum Answer {
 impl fmt::Display for Answer {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
-            Answer::Comedor(_) => f.write_str("comedor answers"),
+            Answer::Comedor => f.write_str("comedor answers"),
             Answer::Other(status) => {
                 write!(f, "another program answers: {}", printable(status.trim()))
             }
@@ -29,42 +29,41 @@ impl fmt::Display for Answer {
     }
 }
 
-/// Asks for the menu types of `aulario`. The options of curl, with the cookie, are on its standard input: its
-/// arguments are visible to all users. It has the rights of the web server's user, since PHP answers what it
-/// likes.
-pub fn ask(script: &Script, aulario: &str, cookie: Option<&str>) -> Answer {
-    let site = &script.site;
-    let user = accounts::find(&site.user);
-    if user.is_none() || !is_plain(&site.name) || !is_plain(&script.path) {
-        return Answer::Nothing(
-            "the name of the site or of the path has other characters than [A-Za-z0-9._/-]"
-                .to_owned(),
-        );
+/// Asks without a login, with the rights of the web server's user, since PHP answers what it likes.
+pub fn ask(script: &Script) -> Answer {
+    let Some(user) = accounts::find(&script.site.user) else {
+        return Answer::Nothing(format!("unknown user {}", script.site.user));
+    };
+    let said = match request(script, Some(&user), "x", "") {
+        Err(error) => return Answer::Nothing(error),
+        Ok(said) => said,
+    };
+    let of_comedor = [Error::not_logged_in(), Error::internal("")];
+    if of_comedor.iter().any(|error| said.contains(&*error.sentence)) {
+        return Answer::Comedor;
     }
-    let mut options = format!(
-        "silent\nshow-error\ninsecure\nmax-time = 10\nurl = {}?action=get_menu_types&aulario={aulario}\n\
-         resolve = {}:{}:{}\nwrite-out = \"\\n%{{http_code}} %{{redirect_url}}\"\n",
-        script.url(),
-        site.name,
-        site.port,
-        site.address
+    Answer::Other(said.lines().next_back().unwrap_or_default().to_owned())
+}
+
+/// What the script's path answers to a request for the menu types of `aulario`, then a line with the status
+/// and the redirection. curl has the rights of `user`, else of this process, and gets its options, with the
+/// cookie, by its standard input: its arguments are visible to all users.
+pub fn request(
+    script: &Script,
+    user: Option<&Credentials>,
+    aulario: &str,
+    cookie: &str,
+) -> Result<String, String> {
+    let (url, site) = (script.url(), &script.site);
+    if !is_plain(&site.name) || !is_plain(&script.path) {
+        return Err(format!("{url:?} has other characters than [A-Za-z0-9._/-]"));
+    }
+    let options = format!(
+        "silent\nshow-error\ninsecure\nmax-time = 10\nurl = {url}?action=get_menu_types&aulario={aulario}\n\
+         resolve = {}:{}:{}\ncookie = \"{cookie}\"\nwrite-out = \"\\n%{{http_code}} %{{redirect_url}}\"\n",
+        site.name, site.port, site.address
     );
-    if let Some(cookie) = cookie {
-        options += &format!("cookie = \"{cookie}\"\n");
-    }
-    match command::run_as(user.as_ref(), "curl", &["--disable", "--config", "-"], &options) {
-        Err(error) => Answer::Nothing(error),
-        Ok(said) => {
-            let (body, status) = said.rsplit_once('\n').unwrap_or_default();
-            let of_comedor = [Error::not_logged_in(), Error::internal("")];
-            let is_comedor = of_comedor.iter().any(|error| body.contains(&*error.sentence));
-            if is_comedor || cookie.is_some() {
-                Answer::Comedor(body.to_owned())
-            } else {
-                Answer::Other(status.to_owned())
-            }
-        }
-    }
+    command::run_as(user, "curl", &["--disable", "--config", "-"], &options)
 }
 
 /// Whether a text needs no quotes in any configuration, and no other characters in a URL.

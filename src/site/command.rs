@@ -40,3 +40,9 @@ pub fn run_as(
         said.map_err(|error: Error| format!("{program} {}: {error}", arguments.join(" ")))?;
     Ok(String::from_utf8_lossy(&said).into_owned())
 }
+
+/// A property of a unit of systemd.
+pub fn property(unit: &str, name: &str) -> Result<String, String> {
+    let said = run("systemctl", &["show", "--value", "--property", name, unit])?;
+    Ok(said.trim().to_owned())
+}

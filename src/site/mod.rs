@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 use crate::log::printable;
 use crate::store::access::Credentials;
 
-pub use ask::{Answer, ask, is_plain};
+pub use ask::{Answer, ask, is_plain, request};
 pub use find::{find, read_as};
 
 /// What was found
@@ -187,6 +187,20 @@ impl Script {
         format!("{scheme}://{}{port}{}", self.site.name, self.path)
     }
 
+    /// What comedor has to know and is not understood.
+    pub fn not_understood(&self) -> Vec<String> {
+        let known = [
+            ("folder before /Centros", self.data_dir.is_some()),
+            ("permission <service>:docente", self.service.is_some()),
+        ];
+        let unknown = known.into_iter().filter(|(_, is_known)| !is_known);
+        let unknown = unknown.map(|(what, _)| format!("its {what} is not understood"));
+        let unclear = self.unclear.iter().map(|Value { text, place }| {
+            format!("the code sets {text} to a value that is not understood ({place})")
+        });
+        unknown.chain(unclear).collect()
+    }
+
     /// The value that is in force of a setting of PHP, if it is set.
     pub fn setting(&self, name: &str) -> Option<&Value> {
         self.settings.iter().find(|(known, _)| *known == name).map(|(_, value)| value)
@@ -217,9 +231,7 @@ struct Handlers {
 
 /// The user of the unit `comedor.service`.
 pub fn unit_user() -> Option<String> {
-    let arguments = ["show", "--property=User", "--value", "comedor.service"];
-    let user = command::run("systemctl", &arguments).ok()?.trim().to_owned();
-    (!user.is_empty()).then_some(user)
+    command::property("comedor.service", "User").ok().filter(|user| !user.is_empty())
 }
 
 /// Whether `path`, of a program or a socket, is comedor's: of its name, or in a folder of its name.

@@ -8,7 +8,7 @@ set_up() {
     log_in
     script_answers
     install_package
-    comedor setup --yes "$@" > /tmp/setup || [ $web-$? = nginx-3 ]
+    comedor setup --yes "$@" &> /tmp/setup || [ $web-$? = nginx-3 ] || { cat /tmp/setup && return 1; }
     if [ $web = nginx ]; then
         # It prints the line for the site.
         script_answers
@@ -25,6 +25,13 @@ set_up() {
     comedor setup --undo
     script_reads_the_menu
     comedor setup --undo
+    if [ $web = nginx ]; then
+        # The line is still in the site.
+        comedor setup --yes "$@"
+        comedor_answers
+        comedor setup --undo
+        script_reads_the_menu
+    fi
 }
 
 lay_out
@@ -56,4 +63,22 @@ set_up
 lay_out web=nginx php=fpm
 set_up
 lay_out web=nginx php=pool user=maestra data_at=/srv/disk/school
+set_up
+
+redis-server --port 6379 --save '' --daemonize yes > /dev/null
+redis=tcp://127.0.0.1:6379
+lay_out php=fpm ini=$'session.save_handler = redis\nsession.save_path = '$redis
+install_package
+comedor setup --yes --fastcgi &> /tmp/setup && exit 1
+expect COMEDOR_SESSION_DIR=$redis < /tmp/setup
+printf '%s\n' '# Our school' COMEDOR_SESSION_DIR=$redis ' COMEDOR_SERVICE =aulas' | tee /tmp/old > /etc/comedor/comedor.conf
+set_up --fastcgi
+diff /tmp/old /etc/comedor/comedor.conf
+
+# Without curl, but for this test.
+PATH=$PATH:/opt/curl
+install -D /usr/bin/curl /opt/curl/curl
+rm /usr/bin/curl
+hash -r
+lay_out
 set_up

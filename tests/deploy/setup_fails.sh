@@ -33,6 +33,8 @@ apache_unit() {
     systemctl daemon-reload
 }
 link=/etc/apache2/conf-enabled/comedor-setup.conf
+# The session files of a teacher; the application's login is one of an administrator.
+sessions_of_set_up() { grep -l docente /var/lib/php/sessions/* | xargs -r grep -L sysadmin; }
 
 installed
 refuses 'terminal'
@@ -89,6 +91,22 @@ mkdir -p /var/www/other
 cp -r /var/www/html/entreaulas /var/www/other/
 refuses 'other.example' --yes --path /entreaulas/api/comedor.php
 rm -r /var/www/other
+
+# Damaged files, which the PHP script cannot use either.
+installed
+aularios=$data/Centros/colegio/Aularios
+mkdir -p $aularios/{aula0,aula1/Comedor/2024-03/01}
+echo '{}' > $aularios/aula0.json
+echo '[' | tee $aularios/aula0/Comedor-MenuTypes.json > $aularios/aula1/Comedor/2024-03/01/_datos.json
+chown -R www-data: $aularios
+set_up 0 'PHP has too' --yes
+comedor_answers
+# Settings that were added since are kept.
+echo COMEDOR_TRUSTED_ORIGINS=https://other.example >> /etc/comedor/comedor.conf
+set_up 0 'comedor.conf.before-setup' --undo
+log_in
+script_answers
+grep other.example /etc/comedor/comedor.conf
 
 # A configuration that was broken before.
 installed
@@ -148,3 +166,28 @@ while [ $status = 137 ]; do
     script_answers
 done
 echo "killed $((step - 1)) times"
+[ -z "$(sessions_of_set_up)" ]
+
+# A kill during the login.
+mv /usr/bin/curl /usr/bin/curl.real
+cat > /usr/bin/curl << 'CURL'
+#!/bin/sh
+[ "$1" = --disable ] || exec curl.real "$@"
+options=$(cat)
+case $options in *PHPSESSID=*) echo > /run/tried && read -r _ < /run/killed ;; esac
+printf '%s\n' "$options" | exec curl.real "$@"
+CURL
+chmod +x /usr/bin/curl
+mkfifo -m 666 /run/tried /run/killed
+comedor setup --yes &> /tmp/output &
+read -r _ < /run/tried
+sessions_of_set_up | grep .
+child=$(pgrep -x -u www-data comedor)
+kill -KILL $!
+wait $! || true
+timeout 10 sh -c 'echo > /run/killed'
+tail -f --pid="$child" /dev/null
+[ -z "$(sessions_of_set_up)" ]
+comedor setup --undo
+log_in
+script_answers
