@@ -136,7 +136,7 @@ impl Settings {
         setting: &'static Setting,
         parse: impl FnOnce(&str) -> Result<T, &'static str>,
     ) -> Result<T, Error> {
-        let text = str::from_utf8(self.value(setting)).or(Err("valid UTF-8"));
+        let text = str::from_utf8(self.value(setting)).map_err(|_| "valid UTF-8");
         text.and_then(parse).map_err(|expected| invalid(setting, format!("must be {expected}")))
     }
 }
