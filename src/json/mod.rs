@@ -14,6 +14,7 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_json::ser::{CompactFormatter, Formatter};
 
 pub use map::{Key, Map};
 use php::PhpFormatter;
@@ -51,18 +52,17 @@ impl Value {
 
     /// The bytes that PHP would write.
     pub fn to_php(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(1024);
-        let mut serializer =
-            serde_json::Serializer::with_formatter(&mut bytes, PhpFormatter::new());
-        self.serialize(&mut serializer)
-            .expect("every value has a JSON form and memory takes every write");
-        bytes
+        self.written(PhpFormatter::new())
     }
 
     /// The value without white space, for a response.
     pub fn to_compact(&self) -> Vec<u8> {
+        self.written(CompactFormatter)
+    }
+
+    fn written(&self, formatter: impl Formatter) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(1024);
-        serde_json::to_writer(&mut bytes, self)
+        self.serialize(&mut serde_json::Serializer::with_formatter(&mut bytes, formatter))
             .expect("every value has a JSON form and memory takes every write");
         bytes
     }
