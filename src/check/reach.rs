@@ -73,7 +73,8 @@ pub fn limited<T: Send + 'static>(
     step: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
     let (sender, receiver) = mpsc::channel();
-    thread::spawn(move || sender.send(step()));
+    let thread = thread::Builder::new().spawn(move || sender.send(step()));
+    thread.map_err(|error| io::Error::other(format!("cannot start a thread: {error}")))?;
     let no_answer = |_| Err(io::Error::other("the file system does not answer"));
     receiver.recv_timeout(timeout).unwrap_or_else(no_answer)
 }

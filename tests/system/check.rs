@@ -286,6 +286,14 @@ fn invalid_setting_is_one_finding_with_its_value_and_place() {
 }
 
 #[test]
+fn a_limit_on_processes_is_named() {
+    let wrapper = [AS_NOBODY, &["prlimit", "--nproc=1"]].concat();
+    let (status, findings) = check(&School::new(), &wrapper, &[], "");
+    assert_eq!(status, 2);
+    found(&findings, "error", "/", "cannot start a thread: Resource temporarily unavailable");
+}
+
+#[test]
 fn a_program_with_a_set_user_id_bit_does_not_run() {
     let folder = tempfile::tempdir().unwrap();
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
