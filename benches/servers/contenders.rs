@@ -21,8 +21,9 @@ pub const COMEDOR_NOT_EARLY: &str = "comedor, LEAVE_EARLY=off";
 pub const FASTCGI: &str = "comedor, FastCGI";
 pub const PHP_CGI: &str = "php-cgi";
 pub const PHP_FPM: &str = "PHP-FPM + opcache";
-/// Under nginx, with a connection for each request, as under the other servers; with kept connections.
+/// With a connection for each request, where the shipped configuration keeps them.
 pub const FASTCGI_NEW: &str = "comedor, FastCGI, not kept";
+/// Under nginx, with kept connections.
 pub const PHP_FPM_KEPT: &str = "PHP-FPM, kept + opcache";
 pub const MOD_PHP: &str = "mod_php + opcache";
 
@@ -79,6 +80,7 @@ fn apache(mpm: &str, php: Php, cgi: &str) -> Server {
     );
     more += &fastcgi_example(&site, "examples/apache-fastcgi.conf.example");
     more += &apache_location(&site, "floor-fastcgi", "floor-fastcgi.sock");
+    more += &apache_location(&site, "fastcgi-new", "comedor.sock");
     match php_cgi() {
         Ok(program) => {
             more += &format!(
@@ -115,6 +117,7 @@ fn apache(mpm: &str, php: Php, cgi: &str) -> Server {
         (COMEDOR, PAGE),
         (COMEDOR_NOT_EARLY, "not-early"),
         (FASTCGI, "fastcgi"),
+        (FASTCGI_NEW, "fastcgi-new"),
         (PHP_CGI, "php-cgi/comedor.php"),
         (PHP_FPM, "php-fpm/comedor.php"),
     ];

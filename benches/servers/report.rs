@@ -36,7 +36,7 @@ contender is measured in every round. Medians and p99 are those of the requests 
 - **floor, FastCGI**: the same answer by libfcgi (`benches/floor-fastcgi.c`). It is the cost of the server and of FastCGI.
 - **php-cgi**, **PHP-FPM**, **mod_php**: a script that does the same work (`benches/comedor.php`), with Debian's settings. php-cgi is started for each request, and Apache waits for it too. PHP-FPM and mod_php
   stay in memory and use opcache, which does not check the script's time of change (`opcache.validate_timestamps=0`). PHP logged nothing: a message per request would make it slower.
-- **Connections** to PHP-FPM, comedor and the floor are on a Unix socket, anew for each request. Only under nginx comedor's are kept, as shipped; **not kept** is comedor without that, **kept** PHP-FPM with it.
+- **Connections** to PHP-FPM, comedor and the floor are on a Unix socket, anew for each request. Only under Apache and nginx comedor's are kept, as shipped; **not kept** is comedor without that, **kept** PHP-FPM with it.
 - **Limits**: PHP-FPM has 8 processes (`pm = static`; under nginx 40, because each kept connection occupies one), the FastCGI floor 8 too, Apache with mod_php at least 16. comedor has one process and starts a thread when a request finds none idle, so with 8 clients
   it runs at most 8 requests at once; its own limit is 64. No contender makes a client wait for a process or thread.
 - **Reads** are `get_menu` of a saved menu. Before the measurement, every contender except the floor gave the same JSON.

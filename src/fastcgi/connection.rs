@@ -21,13 +21,18 @@ const MAX_UNSENT_REPLIES: usize = 64 * 1024;
 /// give way before those that hold places with the beginning of a request.
 const SILENCE: Duration = Duration::from_secs(1);
 
-/// At a stop, a kept connection is closed once it has been idle for this time: on one that was used just
-/// now, the web server may be sending its next request.
-const LINGER: Duration = Duration::from_millis(20);
+/// At a stop, a kept connection is closed once it has been idle for this time: one that was used just now
+/// may be used again, and a request that the web server sends while it is closed fails.
+const LINGER: Duration = Duration::from_millis(250);
 
-/// After this time of a stop, a kept connection is closed as soon as it is idle: those of busy clients are
-/// never idle for long, and new connections wait for the next process.
-const GENTLE: Duration = Duration::from_millis(250);
+/// It is closed earlier if the write of its answer began less than this time ago. A web server cannot have
+/// received that, passed it on and begun to send another request; it can, if another process had this
+/// processor in between.
+const AT_ONCE: Duration = Duration::from_micros(15);
+
+/// After this time of a stop, a kept connection is closed as soon as it is idle: new connections wait for
+/// the next process.
+const GENTLE: Duration = Duration::from_secs(1);
 
 /// What a connection waits for. The first in this order gives way to a new one.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -52,7 +57,7 @@ pub struct Connection<'l> {
     protocol: Protocol<'l>,
     out: Vec<u8>,
     sent: usize,
-    /// The phase to which `deadline` applies
+    /// The phase to which `deadline` applies; `None` if it is the one after sending, at `since`
     phase: Option<Phase>,
     /// When that phase began
     since: Instant,
@@ -107,7 +112,7 @@ impl<'l> Connection<'l> {
         while self.send()? {
             if let Some(request) = self.protocol.take_request() {
                 let records = answer(&request, &self.stream);
-                (self.phase, self.is_kept) = (None, true);
+                (self.phase, self.is_kept) = (Some(Phase::Receiving), true);
                 self.protocol.go_on(&request, request.keep && records.is_some());
                 self.out = records.unwrap_or_default();
                 continue;
@@ -127,11 +132,13 @@ impl<'l> Connection<'l> {
     /// Sends as much of `out` as the peer accepts. Returns whether everything was sent.
     fn send(&mut self) -> io::Result<bool> {
         while self.sent < self.out.len() {
+            // The write wakes the peer, which may run before this thread does again.
+            let now = Instant::now();
             match self.stream.write(&self.out[self.sent..]) {
                 Ok(length) => {
                     self.sent += length;
                     // Progress: the send timeout starts again.
-                    self.phase = None;
+                    (self.phase, self.since) = (None, now);
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -157,8 +164,8 @@ impl<'l> Connection<'l> {
     /// Sets the deadline of the current phase; `stop` is when the server began to stop.
     pub fn set_deadline(&mut self, limits: &Limits, stop: Option<Instant>) {
         let phase = self.phase_now();
-        if self.phase != Some(phase) {
-            (self.phase, self.since) = (Some(phase), Instant::now());
+        if self.phase.replace(phase).is_some_and(|before| before != phase) {
+            self.since = Instant::now();
         }
         let timeout = match (phase, stop) {
             (Phase::Idle, Some(stop)) if self.is_kept && stop.elapsed() < GENTLE => LINGER,
@@ -210,9 +217,17 @@ impl<'l> Connection<'l> {
         self.phase_now() == Phase::Idle && ioctl_fionread(&self.stream) == Ok(0)
     }
 
-    /// Whether it may be closed at its deadline. `false` if a request has just arrived on an idle
-    /// connection.
-    pub fn may_be_closed(&self) -> bool {
-        self.phase_now() != Phase::Idle || self.is_idle()
+    /// Whether it is to be closed now: its deadline has passed, or the server is stopping and its answer
+    /// was sent just now. `false` if a request has just arrived on an idle connection.
+    pub fn is_due(&self, is_stopping: bool) -> bool {
+        let is_late = self.deadline <= Instant::now();
+        match self.phase_now() {
+            Phase::Idle if is_late => self.is_idle(),
+            // The time is looked at last.
+            Phase::Idle if is_stopping && self.is_kept => {
+                self.is_idle() && self.since.elapsed() < AT_ONCE
+            }
+            _ => is_late,
+        }
     }
 }

@@ -219,7 +219,7 @@ impl<'s, H: Handler> Server<'s, H> {
     /// Arms a connection for its next event.
     fn wait(&self, state: &mut State<'s>, token: u64, mut connection: Connection<'s>) {
         connection.set_deadline(self.limits, state.stop);
-        if state.stop.is_some() && self.has_expired(&connection, state.stop) {
+        if state.stop.is_some() && self.is_due(&connection, state.stop) {
             drop(connection);
             return self.close(state, token);
         }
@@ -261,8 +261,8 @@ impl<'s, H: Handler> Server<'s, H> {
     fn close_expired(&self, state: &mut State) {
         let (now, stop) = (Instant::now(), state.stop);
         state.timer_at = None;
-        let has_expired = |waiting: &Connection| self.has_expired(waiting, stop);
-        state.connections.open.retain(|_, open| !open.as_ref().is_some_and(has_expired));
+        let is_due = |waiting: &Connection| self.is_due(waiting, stop);
+        state.connections.open.retain(|_, open| !open.as_ref().is_some_and(is_due));
         self.closed(state);
         let deadlines = state.connections.open.values().flatten().map(|waiting| waiting.deadline);
         if let Some(next) = deadlines.filter(|&at| at > now).min() {
@@ -272,10 +272,9 @@ impl<'s, H: Handler> Server<'s, H> {
 
     /// Whether a waiting connection is to be closed. If a request has just arrived on an idle one, its
     /// event is already queued.
-    fn has_expired(&self, waiting: &Connection, stop: Option<Instant>) -> bool {
-        let now = Instant::now();
-        let is_over = stop.is_some_and(|stop| stop + self.limits.stop <= now);
-        waiting.deadline <= now && (is_over || waiting.may_be_closed())
+    fn is_due(&self, waiting: &Connection, stop: Option<Instant>) -> bool {
+        let is_over = stop.is_some_and(|stop| stop.elapsed() >= self.limits.stop);
+        is_over || waiting.is_due(stop.is_some())
     }
 
     /// Accepts the connections in the queue of the listener, then no more. Kept connections are closed

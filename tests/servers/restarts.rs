@@ -1,4 +1,5 @@
-//! Restarts of the program beside clients that never pause, with the shipped configurations.
+//! Restarts of the program beside clients that never pause, with the shipped configurations that keep
+//! connections to it.
 
 use std::fs;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -33,16 +34,20 @@ fn day(client: usize) -> String {
 fn client(site: &Site, number: usize, answered: &AtomicUsize, is_done: &AtomicBool) -> Seen {
     let agent: Agent = Agent::config_builder().http_status_as_error(false).build().into();
     let (cookie, mut seen) = (format!("PHPSESSID={number}"), Seen::default());
+    // A new connection comes to another process of the server, whose connection may have been idle.
+    let connection = if number > 4 { "close" } else { "keep-alive" };
     while !is_done.load(Ordering::SeqCst) && seen.failed.len() < 100 {
         let started = Instant::now();
         let result = if number.is_multiple_of(2) {
             let url = site.api("action=get_menu_types&aulario=aula1");
-            agent.get(url).header("Cookie", &cookie).call()
+            let request = agent.get(url).header("Connection", connection);
+            request.header("Cookie", &cookie).call()
         } else {
             let plates = json!({"primero": {"name": name(seen.answered)}});
             let body = json!({"date": day(number), "menu_type": "basal", "plates": plates});
             let request = agent.post(site.api("action=save_menu&aulario=aula1"));
-            let request = request.header("Cookie", &cookie).content_type("application/json");
+            let request = request.header("Connection", connection).header("Cookie", &cookie);
+            let request = request.content_type("application/json");
             request.send(body.to_string())
         };
         seen.longest = seen.longest.max(started.elapsed());
@@ -98,14 +103,17 @@ fn exercise(site: &Site) {
     }
 }
 
-/// nginx keeps its connections to the program.
 #[test]
 fn nginx_fails_no_request_in_restarts() {
     exercise(&nginx_with_fastcgi());
 }
 
-/// Apache opens one for each request.
 #[test]
-fn apache_fails_no_request_in_restarts() {
+fn apache_event_fails_no_request_in_restarts() {
     exercise(&apache_with_fastcgi("event", Php::Fpm));
+}
+
+#[test]
+fn apache_prefork_fails_no_request_in_restarts() {
+    exercise(&apache_with_fastcgi("prefork", Php::Module));
 }

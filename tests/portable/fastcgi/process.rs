@@ -45,7 +45,7 @@ fn stopping_answers_on_kept_connections_that_are_in_use() {
     kept[0].send(request(true, WAIT, b"waited"));
     service.handler.wait_for(301);
     service.begin_stop();
-    // The idle ones are closed at once.
+    // The idle ones are closed.
     for client in &mut kept[1..] {
         client.is_at_end();
     }
