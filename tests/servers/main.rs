@@ -11,6 +11,7 @@ use std::thread;
 use std::time::{Duration, SystemTime};
 
 mod browser;
+mod kept;
 mod restarts;
 mod routing;
 #[path = "../support/mod.rs"]

@@ -1,0 +1,72 @@
+//! Connections that web servers keep to the program.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::support::site::{Php, Site, apache_with_fastcgi, nginx_with_fastcgi, wait_until};
+
+/// Sends a request on each of `count` connections at the same time. They stay open, so that each occupies
+/// a process of Apache.
+fn clients(site: &Site, count: usize) -> Vec<TcpStream> {
+    let host = format!("127.0.0.1:{}", site.port);
+    let path = "/api/comedor.php?action=get_menu_types&aulario=aula1";
+    let request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n");
+    let connect = |_| TcpStream::connect(&host).unwrap();
+    let mut clients: Vec<TcpStream> = (0..count).map(connect).collect();
+    for client in &mut clients {
+        client.write_all(request.as_bytes()).unwrap();
+    }
+    for client in &mut clients {
+        let mut answer = [0; 12];
+        client.read_exact(&mut answer).unwrap();
+        assert_eq!(&answer, b"HTTP/1.1 400", "without a session");
+    }
+    clients
+}
+
+fn answers(site: &Site) {
+    let (status, answer) = site.curl(&[&site.api("action=get_menu_types&aulario=aula1")]);
+    assert!(status == 400 && answer.contains("INVALID_SESSION"), "{status} {answer}");
+}
+
+/// Restarts the server with this file of its configuration changed.
+fn restart(site: &Site, file: &str, change: impl Fn(String) -> String) {
+    let path = site.path().join(file);
+    fs::write(&path, change(fs::read_to_string(&path).unwrap())).unwrap();
+    let server = Pid::from_raw(site.server_process() as i32).unwrap();
+    kill_process(server, Signal::HUP).unwrap();
+}
+
+#[test]
+fn each_process_of_apache_keeps_a_connection_until_it_ends() {
+    let site = apache_with_fastcgi("prefork", Php::Fpm);
+    let before = site.descriptors();
+    answers(&site);
+    let more = "StartServers 256\nMinSpareServers 256\nMaxSpareServers 256\nKeepAliveTimeout 60\n";
+    restart(&site, "example.conf", |example| example + more);
+    let held = clients(&site, 250);
+    wait_until("the kept connections", || site.descriptors() >= before + 250);
+    answers(&site);
+    drop(held);
+    restart(&site, "example.conf", |example| example.replace(more, ""));
+    wait_until("their end", || site.descriptors() == before);
+    answers(&site);
+}
+
+#[test]
+fn processes_of_nginx_keep_16_connections_each_until_a_reload() {
+    let site = nginx_with_fastcgi();
+    let before = site.descriptors();
+    restart(&site, "nginx.conf", |conf| conf.replace("processes auto", "processes 4"));
+    for _ in 0..5 {
+        clients(&site, 200);
+        let kept = || (1..=4 * 16).contains(&(site.descriptors() - before));
+        wait_until("the end of all but 16 connections of each process", kept);
+    }
+    restart(&site, "nginx.conf", |conf| conf);
+    wait_until("their end", || site.descriptors() == before);
+    answers(&site);
+}
