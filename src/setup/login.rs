@@ -23,7 +23,11 @@ pub fn try_it(plan: &Plan) -> Result<&'static str, String> {
     let Some(first) = tries.next() else {
         return Ok("a login was not tried: no aulario was found");
     };
-    first.or_else(|problem| tries.any(|other| other.is_ok()).then_some(()).ok_or(problem))?;
+    if let Err(problem) = first
+        && !tries.any(|other| other.is_ok())
+    {
+        return Err(problem);
+    }
     Ok("a login reads the menu types")
 }
 

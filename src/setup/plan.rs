@@ -102,8 +102,8 @@ impl<'m> Plan<'m> {
                 modules.retain(|name| !is_enabled(name));
                 contents.push((APACHE, content::example(example, path, &modules)));
                 steps.extend(["a2enconf --quiet comedor-setup", "apache2ctl configtest"]);
-                let restart = ["systemctl restart apache2", "systemctl reload apache2"];
-                steps.push(restart[usize::from(modules.is_empty())]);
+                let [reload, restart] = ["systemctl reload apache2", "systemctl restart apache2"];
+                steps.push(if modules.is_empty() { reload } else { restart });
             }
             Server::Nginx => {
                 contents.push((UPSTREAM, content::example(content::UPSTREAM, path, &[])));
@@ -196,12 +196,14 @@ fn settings(script: &Script) -> Result<(String, Option<String>, Config), String>
         if equals(&config, setting, value) {
             continue;
         }
-        let line = format!("{}={value}", setting.name);
+        let name = setting.name;
         if !is_plain(value) {
+            // It may have a password.
             return Err(format!(
-                "add {line:?} ({source}) to {SETTINGS}, then run this again; set-up writes only [A-Za-z0-9._/-]"
+                "set {name} in {SETTINGS} to the value at {source}, then run this again; set-up writes only [A-Za-z0-9._/-]"
             ));
         }
+        let line = format!("{name}={value}");
         shown += &format!("      {line:34} ({source})\n");
         lines.push(line);
         let text = content::settings(&old, &lines);

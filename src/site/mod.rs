@@ -194,7 +194,7 @@ impl Script {
             ("permission <service>:docente", self.service.is_some()),
         ];
         let unknown = known.into_iter().filter(|(_, is_known)| !is_known);
-        let unknown = unknown.map(|(what, _)| format!("its {what} is not understood"));
+        let unknown = unknown.map(|(what, _)| format!("it names no {what}"));
         let unclear = self.unclear.iter().map(|Value { text, place }| {
             format!("the code sets {text} to a value that is not understood ({place})")
         });

@@ -65,13 +65,16 @@ set_up
 lay_out web=nginx php=pool user=maestra data_at=/srv/disk/school
 set_up
 
-redis-server --port 6379 --save '' --daemonize yes > /dev/null
-redis=tcp://127.0.0.1:6379
-lay_out php=fpm ini=$'session.save_handler = redis\nsession.save_path = '$redis
+redis-server --port 6379 --requirepass secret --save '' --daemonize yes > /dev/null
+redis=tcp://127.0.0.1:6379?auth=secret
+lay_out php=fpm ini=$'session.save_handler = redis\nsession.save_path = "'$redis'"'
 install_package
 comedor setup --yes --fastcgi &> /tmp/setup && exit 1
-expect COMEDOR_SESSION_DIR=$redis < /tmp/setup
+expect COMEDOR_SESSION_DIR < /tmp/setup
+grep secret /tmp/setup && exit 1
 printf '%s\n' '# Our school' COMEDOR_SESSION_DIR=$redis ' COMEDOR_SERVICE =aulas' | tee /tmp/old > /etc/comedor/comedor.conf
+chmod 640 /etc/comedor/comedor.conf
+chgrp www-data /etc/comedor/comedor.conf
 set_up --fastcgi
 diff /tmp/old /etc/comedor/comedor.conf
 
