@@ -93,10 +93,10 @@ fn instructions_and_system_calls_stay_within_budget() {
     let redis = redis_with_a_teacher();
     let by_redis = get_menu(&school).set("COMEDOR_SESSION_DIR", redis.socket(""));
     for (name, request, most_instructions, most_calls) in [
-        ("get_menu", get_menu(&school), 110_000, 36),
-        ("get_menu, session in Redis", by_redis, 125_000, 36),
-        ("get_menu_types", get_menu_types(&school), 80_000, 32),
-        ("save_menu", save_menu(&school), 170_000, 90),
+        ("get_menu", get_menu(&school), 106_000, 36),
+        ("get_menu, session in Redis", by_redis, 119_000, 36),
+        ("get_menu_types", get_menu_types(&school), 77_000, 32),
+        ("save_menu", save_menu(&school), 167_000, 90),
     ] {
         let (instructions, calls) = (instructions(&request), system_calls(&request));
         println!("{name}: {instructions} instructions, {calls} system calls");
@@ -247,23 +247,23 @@ fn a_fastcgi_request_stays_within_its_budget() {
 
     let out = format!("--callgrind-out-file={path}");
     let callgrind = ["/usr/bin/valgrind", "-q", "--tool=callgrind", &out];
-    // The calls on the connection belong to the protocol.
-    let connection =
-        "trace=!epoll_wait,epoll_pwait,epoll_ctl,accept4,recvfrom,sendto,shutdown,timerfd_settime";
+    // The calls on the connection belong to the protocol. Threads wait for each other's under strace.
+    let connection = "trace=!epoll_wait,epoll_pwait,epoll_ctl,accept4,recvfrom,sendto,shutdown,\
+                      timerfd_settime,futex";
     let strace = ["/usr/bin/strace", "-f", "-o", path, "-e", connection];
     let lines = || {
         let trace = fs::read_to_string(path).unwrap();
         trace.lines().filter(|line| line.contains('(')).count() as u64
     };
     let redis = redis_with_a_teacher();
-    for (name, save_path, most_instructions) in
-        [("get_menu", None, 92_000), ("session in Redis", Some(redis.socket("")), 110_000)]
+    for (name, save_path, most_instructions, most_calls) in
+        [("get_menu", None, 92_000, 24), ("session in Redis", Some(redis.socket("")), 110_000, 21)]
     {
         let instructions = in_memory(&callgrind, save_path.as_deref(), || total(file.path()));
         let calls = in_memory(&strace, save_path.as_deref(), lines);
         println!("{name} by FastCGI: {instructions} instructions, {calls} system calls");
         assert!(instructions <= most_instructions, "{name}: {instructions}");
-        assert!(calls <= 27, "{name}: {calls}");
+        assert!(calls <= most_calls, "{name}: {calls}");
     }
 }
 
