@@ -3,7 +3,6 @@
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::Path;
-use std::process::Command;
 
 use crate::attributes::open_school;
 use crate::support::*;
