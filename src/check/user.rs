@@ -73,7 +73,7 @@ impl Command {
         if !users.is_empty() {
             return None;
         }
-        let path = path.to_str().filter(|path| path.bytes().all(is_plain))?;
+        let path = path.to_str().filter(|path| is_plain(path))?;
         let line = line(&if path.contains(' ') { format!("'{path}'") } else { path.to_owned() });
         Some(Command { user, line })
     }
@@ -91,7 +91,7 @@ impl Command {
         let known = ["rm ", "mv -T --backup=numbered ", "chmod u+"];
         let rest = known.iter().find_map(|start| line.strip_prefix(start));
         let is_known = rest.is_some_and(|rest| !rest.starts_with('-') && !rest.contains(" -"));
-        let is_plain = line.bytes().all(|byte| is_plain(byte) || b"'=+".contains(&byte));
+        let is_plain = is_plain(&line.replace(['\'', '=', '+'], ""));
         let is_whole = line.matches('\'').count().is_multiple_of(2);
         (is_known && is_plain && is_whole).then(|| Command { user, line: line.to_owned() })
     }
@@ -110,8 +110,11 @@ impl Command {
     }
 }
 
-fn is_plain(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b" ._/-".contains(&byte)
+/// Whether no shell takes a character of `text` for more than itself. Several spaces could push the rest out of
+/// sight.
+fn is_plain(text: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b" ._/-".contains(&byte);
+    text.bytes().all(is_plain) && !text.contains("  ")
 }
 
 /// The users that can put something else in the place of `entry` in `folder`; `None` if that is not known.
@@ -150,8 +153,8 @@ mod tests {
         for line in [
             "", "rm", "-u root rm /x", "A=b rm /x", "sudo rm /x", "bash -c x", "rm /x; id",
             "rm /x && id", "rm $(id)", "rm `id`", "rm /x > /y", "rm /x\nid", "rm '/x", "rm \"/x\"",
-            "rm /x\u{202e}", "rm ~root", "rm /*", "rm -rf /x", "rm /x -r", "chmod o+w /x",
-            "chmod u+r -R /x", "mv /x /y",
+            "rm /x\u{202e}", "rm '/x  y'", "rm ~root", "rm /*", "rm -rf /x", "rm /x -r",
+            "chmod o+w /x", "chmod u+r -R /x", "mv /x /y",
         ] {
             assert!(Command::of_other(33, line).is_none(), "{line}");
         }
