@@ -19,6 +19,9 @@ pub enum Level {
     Error,
 }
 
+/// The number of findings that are shown of another process, so that it cannot push all others out of sight
+const MAX_FINDINGS: usize = 1000;
+
 const LEVELS: [Level; 4] = [Level::Ok, Level::Hint, Level::Warning, Level::Error];
 
 impl Level {
@@ -93,7 +96,13 @@ impl Report {
         let Some(Value::List(findings)) = document.get("findings") else {
             return Err("findings are missing".to_owned());
         };
-        for finding in findings {
+        if findings.len() > MAX_FINDINGS {
+            let text = format!(
+                "another process has more than {MAX_FINDINGS} findings; the rest is not shown"
+            );
+            self.add(Level::Warning, "findings", text);
+        }
+        for finding in findings.iter().take(MAX_FINDINGS) {
             let field = |name| finding.as_map()?.get(name)?.as_str();
             let level = LEVELS.into_iter().find(|level| field("level") == Some(level.shown().0));
             let fix = user.zip(field("fix")).and_then(|(user, line)| Command::of_other(user, line));

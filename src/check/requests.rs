@@ -13,8 +13,8 @@ use crate::child::{Child, PATIENCE};
 use crate::config::{Config, Settings};
 use crate::site::{self, Way};
 
-/// The maximum size of the findings of a child, in bytes
-const MAX_FINDINGS: usize = 16 * 1024 * 1024;
+/// The maximum size of what a child finds, in bytes
+const MAX_SIZE: usize = 16 * 1024 * 1024;
 
 /// Checks `subject`, of which `session` is the session.
 pub fn check(
@@ -70,7 +70,7 @@ pub fn check(
 pub fn look_as(users: &BTreeSet<String>, session: Option<&str>, report: &mut Report) {
     for name in users {
         let user = accounts::find(name);
-        let child = Child { user: user.as_ref(), time: PATIENCE, size: MAX_FINDINGS };
+        let child = Child { user: user.as_ref(), time: PATIENCE, size: MAX_SIZE };
         let document = match &user {
             Some(_) => child.ask(|output| output.write_all(&findings(session))),
             None => Err(std::io::Error::other("unknown user")),

@@ -55,9 +55,12 @@ pub fn ask(mut stream: UnixStream, time: Duration) -> io::Result<Option<Vec<u8>>
             return Err(ErrorKind::TimedOut.into());
         }
         stream.set_read_timeout(Some(rest))?;
-        match stream.read(&mut buffer)? {
-            0 => return Err(ErrorKind::UnexpectedEof.into()),
-            length => unread.extend_from_slice(&buffer[..length]),
+        match stream.read(&mut buffer) {
+            Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+            Ok(length) => unread.extend_from_slice(&buffer[..length]),
+            // The timeout of the socket
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error),
         }
     }
 }

@@ -243,6 +243,12 @@ fn an_answer_from_the_socket_is_data() {
         (document(current, &finding("rm -r /DATA")), "error", "x\\u{1b}[2J", "two\\nlines"),
         (document("9.9", ""), "error", "/socket", "another version answers (this is version "),
         (document(current, "{}"), "error", "/socket", "a finding is incomplete"),
+        (
+            document(current, &vec![finding(""); 1001].join(",")),
+            "warning",
+            "findings",
+            "another process has more than 1000 findings; the rest is not shown",
+        ),
         (document(current, "["), "error", "/socket", "restart it"),
         (record(END, &[0, 0, 0, 0, 3, 0, 0, 0]), "error", "/socket", "restart it"),
         (b"HTTP/1.1 200 OK".to_vec(), "error", "/socket", "the answer is not FastCGI"),
