@@ -34,12 +34,13 @@ pub fn check(
             ),
         }
     }
-    let mut is_enabled = !(users.is_empty() && sockets.is_empty());
     let standard = Path::new(fastcgi::SOCKET);
+    let by_fastcgi = !sockets.is_empty() || standard.exists();
+    let mut is_enabled = by_fastcgi || !users.is_empty();
     let is_standard = sockets.contains_key(standard);
     match subject {
         Subject::Session => {
-            users.extend(if sockets.is_empty() { None } else { site::unit_user() });
+            users.extend(if by_fastcgi { site::unit_user() } else { None });
             if is_enabled && users.is_empty() {
                 let text = "the user of the FastCGI process is unknown: run this as that user";
                 report.add(Level::Error, "user", text);
