@@ -7,7 +7,7 @@ use std::str::Lines;
 use super::command;
 use super::directive::{Directive, is_below, last, named, quoted};
 use super::php::Handler;
-use super::{Enabled, Fact, Handlers, Place, Root, Server, Site, Way, is_comedor};
+use super::{Enabled, Fact, Handlers, Host, Place, Root, Server, Site, Way, is_comedor};
 
 /// mod_info is in Apache's own package, and need not be enabled.
 const DUMP: &[&str] = &[
@@ -65,7 +65,7 @@ fn words(line: &str) -> Vec<String> {
 }
 
 /// The virtual hosts, else the server itself.
-pub fn sites(config: &[Directive]) -> Vec<Site> {
+pub fn hosts(config: &[Directive]) -> Vec<Host<'_>> {
     let listen = last(config, "listen").map_or("80", |listen| listen.word(0));
     let site = |host: &Directive| {
         let value = |name| last(&host.inside, name).or(last(config, name));
@@ -81,23 +81,20 @@ pub fn sites(config: &[Directive]) -> Vec<Site> {
         let is_tls = word("sslengine").eq_ignore_ascii_case("on");
         Site::new(Server::Apache, user, name, &listen, is_tls, &host.place)
     };
-    let hosts: Vec<_> = named(config, "virtualhost").map(site).collect();
-    if hosts.is_empty() { vec![site(&Directive::default())] } else { hosts }
-}
-
-/// The directives of the site itself; the server's are its defaults.
-fn own<'c>(config: &'c [Directive], site: &Site) -> &'c [Directive] {
-    let host = named(config, "virtualhost").find(|host| host.place == site.place);
-    host.map_or(&[], |host| &host.inside)
+    let own = |host| Host { site: site(host), config, own: &host.inside };
+    let hosts: Vec<_> = named(config, "virtualhost").map(own).collect();
+    match hosts.is_empty() {
+        true => vec![Host { site: site(&Directive::default()), config, own: &[] }],
+        false => hosts,
+    }
 }
 
 /// The folders whose files the site serves, with their paths.
-pub fn roots(config: &[Directive], site: &Site) -> Vec<Root> {
-    let own = own(config, site);
-    let root = last(own, "documentroot").or(last(config, "documentroot"));
+pub fn roots(Host { config, own, .. }: &Host) -> Vec<Root> {
+    let root = last(*own, "documentroot").or(last(*config, "documentroot"));
     let root = root.map(|root| Root { path: String::new(), folder: root.word(0).into() });
-    let aliases =
-        own.iter().chain(config).filter(|alias| alias.is("alias") && alias.words.len() == 2);
+    let aliases = own.iter().chain(*config);
+    let aliases = aliases.filter(|alias| alias.is("alias") && alias.words.len() == 2);
     let aliases = aliases.map(|alias| Root {
         path: alias.word(0).trim_end_matches('/').to_owned(),
         folder: alias.word(1).into(),
@@ -108,15 +105,10 @@ pub fn roots(config: &[Directive], site: &Site) -> Vec<Root> {
 /// The directives for `file` at `path`, in the order of their effect: those without a section, of the
 /// server and of the site, of a `<Directory>`, of `<Files>`, of a `<Location>`
 /// (<https://httpd.apache.org/docs/2.4/sections.html#merging>).
-fn applying<'c>(
-    config: &'c [Directive],
-    site: &Site,
-    path: &str,
-    file: &Path,
-) -> Vec<&'c Directive> {
+fn applying<'c>(host: &Host<'c>, path: &str, file: &Path) -> Vec<&'c Directive> {
     let mut found = Vec::new();
-    collect(config, Rank::Server, path, file, &mut found);
-    collect(own(config, site), Rank::Server, path, file, &mut found);
+    collect(host.config, Rank::Server, path, file, &mut found);
+    collect(host.own, Rank::Server, path, file, &mut found);
     found.sort_by_key(|(rank, _)| *rank);
     found.into_iter().map(|(_, directive)| directive).collect()
 }
@@ -172,9 +164,9 @@ fn socket(handler: &str) -> Option<&str> {
 }
 
 /// Each path of the site that leads to comedor.
-pub fn enabled(config: &[Directive], site: &Site) -> Vec<Enabled> {
+pub fn enabled(host: &Host) -> Vec<Enabled> {
     let mut enabled = Vec::new();
-    for directive in own(config, site).iter().chain(config) {
+    for directive in host.own.iter().chain(host.config) {
         let lines = match directive.name.as_str() {
             "location" => &directive.inside,
             "scriptalias" if directive.words.len() == 2 => std::slice::from_ref(directive),
@@ -182,19 +174,19 @@ pub fn enabled(config: &[Directive], site: &Site) -> Vec<Enabled> {
         };
         enabled.extend(lines.iter().filter_map(|line| {
             let (path, place) = (directive.word(0).to_owned(), line.place.clone());
-            Some(Enabled { site: site.clone(), path, way: way(line)?, place })
+            Some(Enabled { site: host.site.clone(), path, way: way(line)?, place })
         }));
     }
     enabled
 }
 
 /// What answers `path`, which is that of `file`.
-pub fn handlers(config: &[Directive], site: &Site, path: &str, file: &Path) -> Handlers {
-    let lines = applying(config, site, path, file);
+pub fn handlers(host: &Host, path: &str, file: &Path) -> Handlers {
+    let lines = applying(host, path, file);
     let lines = || lines.iter().copied();
     // mod_alias looks at the one of a <Location> first, then at the site's, then at the server's.
     let of_location = lines().rfind(|alias| alias.is("scriptalias") && alias.words.len() == 1);
-    let mut aliases = own(config, site).iter().chain(config).filter(|alias| {
+    let mut aliases = host.own.iter().chain(host.config).filter(|alias| {
         ["alias", "scriptalias"].contains(&&*alias.name) && is_below(path, alias.word(0))
     });
     let alias = || of_location.or_else(|| aliases.next()).and_then(way);

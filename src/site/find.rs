@@ -9,7 +9,7 @@ use super::code::{DATA, DATABASE, SERVICE, UNCLEAR};
 use super::directive::{Directive, all};
 use super::php::{self, Handler, SETTINGS, in_force};
 use super::{
-    Enabled, Fact, Handlers, Machine, Place, Root, Script, Server, Site, Value, apache, command,
+    Enabled, Fact, Handlers, Host, Machine, Place, Root, Script, Server, Value, apache, command,
     nginx,
 };
 use crate::accounts;
@@ -19,18 +19,18 @@ use crate::child::{Child, PATIENCE};
 struct WebServer {
     server: Server,
     configuration: fn() -> Result<Vec<Directive>, String>,
-    sites: fn(&[Directive]) -> Vec<Site>,
-    roots: fn(&[Directive], &Site) -> Vec<Root>,
-    enabled: fn(&[Directive], &Site) -> Vec<Enabled>,
+    hosts: for<'c> fn(&'c [Directive]) -> Vec<Host<'c>>,
+    roots: fn(&Host) -> Vec<Root>,
+    enabled: fn(&Host) -> Vec<Enabled>,
     /// What answers the path of a file
-    handlers: fn(&[Directive], &Site, &str, &Path) -> Handlers,
+    handlers: fn(&Host, &str, &Path) -> Handlers,
 }
 
 const SERVERS: [WebServer; 2] = [
     WebServer {
         server: Server::Apache,
         configuration: apache::configuration,
-        sites: apache::sites,
+        hosts: apache::hosts,
         roots: apache::roots,
         enabled: apache::enabled,
         handlers: apache::handlers,
@@ -38,7 +38,7 @@ const SERVERS: [WebServer; 2] = [
     WebServer {
         server: Server::Nginx,
         configuration: nginx::configuration,
-        sites: nginx::sites,
+        hosts: nginx::hosts,
         roots: nginx::roots,
         enabled: nginx::enabled,
         handlers: nginx::handlers,
@@ -68,7 +68,7 @@ pub fn find() -> Machine {
             continue;
         };
         match (server.configuration)() {
-            Ok(config) => View { server, config: &config, machine: &mut machine }.look(),
+            Ok(config) => View { server, machine: &mut machine }.look(&config),
             Err(error) => machine.notes.push(error),
         }
     }
@@ -77,26 +77,26 @@ pub fn find() -> Machine {
 
 struct View<'m> {
     server: &'m WebServer,
-    config: &'m [Directive],
     machine: &'m mut Machine,
 }
 
 impl View<'_> {
-    fn look(&mut self) {
-        for line in all(self.config).into_iter().filter(|line| line.may_match()) {
+    fn look(&mut self, config: &[Directive]) {
+        for line in all(config).into_iter().filter(|line| line.may_match()) {
             self.machine.notes.push(format!("{} {} ({})", line.name, line.word(0), line.place));
         }
-        for site in (self.server.sites)(self.config) {
-            self.machine.enabled.extend((self.server.enabled)(self.config, &site));
-            for root in (self.server.roots)(self.config, &site) {
-                self.look_below(&site, &root);
+        for host in (self.server.hosts)(config) {
+            self.machine.enabled.extend((self.server.enabled)(&host));
+            for root in (self.server.roots)(&host) {
+                self.look_below(&host, &root);
             }
         }
     }
 
-    fn look_below(&mut self, site: &Site, root: &Root) {
+    fn look_below(&mut self, host: &Host, root: &Root) {
+        let site = &host.site;
         // Its pages may be closed to the web server's user.
-        let handler = (self.server.handlers)(self.config, site, &root.path, &root.folder).php;
+        let handler = (self.server.handlers)(host, &root.path, &root.folder).php;
         let php = handler.and_then(|handler| php::find(&handler, &site.user).ok());
         let scripts = read_as(php.as_ref().map_or(&site.user, |(php, _)| &php.user), |out| {
             let mut scripts = application::scripts(&root.folder).into_iter();
@@ -109,17 +109,18 @@ impl View<'_> {
                 let text = format!("more than {MAX_SCRIPTS} files api/comedor.php");
                 return self.machine.notes.push(format!("{}: {text}", root.folder.display()));
             }
-            self.add(site, root, file, format!("{}/{}", root.path, rest.display()));
+            self.add(host, root, file, format!("{}/{}", root.path, rest.display()));
         }
     }
 
-    fn add(&mut self, site: &Site, root: &Root, file: &Path, path: String) {
+    fn add(&mut self, host: &Host, root: &Root, file: &Path, path: String) {
+        let site = &host.site;
         // An alias hides what is at its path in the document root.
         let scripts = &self.machine.scripts;
         if scripts.iter().any(|known| known.site.place == site.place && known.path == path) {
             return;
         }
-        let handlers = (self.server.handlers)(self.config, site, &path, file);
+        let handlers = (self.server.handlers)(host, &path, file);
         let unknown = || "its PHP is not understood".to_owned();
         let php = handlers.php.as_ref().ok_or_else(unknown);
         let php = php.and_then(|handler| php::find(handler, &site.user));

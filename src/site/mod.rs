@@ -26,6 +26,7 @@ use std::path::{Path, PathBuf};
 
 use crate::log::printable;
 use crate::store::access::Credentials;
+use directive::Directive;
 
 pub use ask::{Answer, ask, is_plain, request};
 pub use find::{find, read_as};
@@ -205,6 +206,13 @@ impl Script {
     pub fn setting(&self, name: &str) -> Option<&Value> {
         self.settings.iter().find(|(known, _)| *known == name).map(|(_, value)| value)
     }
+}
+
+/// A site, with the directives of the whole server, and its own, which take precedence.
+struct Host<'c> {
+    site: Site,
+    config: &'c [Directive],
+    own: &'c [Directive],
 }
 
 /// A folder of a site, and the path of the folder, without a slash at its end.

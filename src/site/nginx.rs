@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 
 use super::directive::{Directive, all, last, named, quoted};
 use super::php::{self, Handler};
-use super::{Enabled, Fact, Handlers, Place, Root, Server, Site, Value, Way, command, is_comedor};
+use super::{
+    Enabled, Fact, Handlers, Host, Place, Root, Server, Site, Value, Way, command, is_comedor,
+};
 
 pub fn configuration() -> Result<Vec<Directive>, String> {
     command::run("nginx", &["-T", "-q"]).map(|dump| parse(&dump))
@@ -103,37 +105,32 @@ fn http(config: &[Directive]) -> impl Iterator<Item = &Directive> {
     named(config, "http").flat_map(|http| &http.inside)
 }
 
-fn own<'c>(config: &'c [Directive], site: &Site) -> &'c [Directive] {
-    let server = named(http(config), "server").find(|server| server.place == site.place);
-    server.map_or(&[], |server| &server.inside)
-}
-
-pub fn sites(config: &[Directive]) -> Vec<Site> {
+pub fn hosts(config: &[Directive]) -> Vec<Host<'_>> {
     let user = last(config, "user").map_or("nobody", |user| user.word(0));
-    let site = |server: &Directive| {
+    let host = |server| {
+        let Directive { inside: own, place, .. }: &Directive = server;
         let is_tls = |listen: &&Directive| listen.words.iter().any(|word| word == "ssl");
-        let listens = || named(&server.inside, "listen");
+        let listens = || named(own, "listen");
         let listen = listens().find(is_tls).or_else(|| listens().next());
-        let mut names = named(&server.inside, "server_name").flat_map(|names| &names.words);
+        let mut names = named(own, "server_name").flat_map(|names| &names.words);
         let name = names.find(|name| name.starts_with(|c: char| c.is_ascii_alphanumeric()));
         let (name, is_tls) = (name.map(String::as_str), listen.as_ref().is_some_and(is_tls));
         let listen = listen.map_or("80", |listen| listen.word(0));
-        Site::new(Server::Nginx, user, name, listen, is_tls, &server.place)
+        Host { site: Site::new(Server::Nginx, user, name, listen, is_tls, place), config, own }
     };
-    named(http(config), "server").map(site).collect()
+    named(http(config), "server").map(host).collect()
 }
 
-pub fn roots(config: &[Directive], site: &Site) -> Vec<Root> {
-    let own = own(config, site);
+pub fn roots(Host { config, own, .. }: &Host) -> Vec<Root> {
     let mut roots = Vec::new();
-    for location in named(own, "location") {
+    for location in named(*own, "location") {
         let path = location.words.last().map_or("", |path| path.trim_end_matches('/'));
         let root = last(&location.inside, "root")
             .map(|root| Path::new(root.word(0)).join(path.trim_start_matches('/')));
         let folder = last(&location.inside, "alias").map(|alias| alias.word(0).into()).or(root);
         roots.extend(folder.map(|folder| Root { path: path.to_owned(), folder }));
     }
-    let root = last(own, "root").or(last(http(config), "root"));
+    let root = last(*own, "root").or(last(http(config), "root"));
     roots.extend(root.map(|root| Root { path: String::new(), folder: root.word(0).into() }));
     roots
 }
@@ -184,8 +181,8 @@ fn way(config: &[Directive], location: &Directive) -> Option<Way> {
     is_comedor(socket).then(|| Way::FastCgi(socket.into()))
 }
 
-pub fn enabled(config: &[Directive], site: &Site) -> Vec<Enabled> {
-    let enabled = named(all(own(config, site)), "location").filter_map(|location| {
+pub fn enabled(Host { site, config, own }: &Host) -> Vec<Enabled> {
+    let enabled = named(all(own), "location").filter_map(|location| {
         let (path, place) = (location.words.last()?.clone(), location.place.clone());
         Some(Enabled { site: site.clone(), path, way: way(config, location)?, place })
     });
@@ -193,8 +190,7 @@ pub fn enabled(config: &[Directive], site: &Site) -> Vec<Enabled> {
 }
 
 /// What answers `path`.
-pub fn handlers(config: &[Directive], site: &Site, path: &str, _: &Path) -> Handlers {
-    let own = own(config, site);
+pub fn handlers(Host { config, own, .. }: &Host, path: &str, _: &Path) -> Handlers {
     let comedor = location(own, path, &|_| true).and_then(|location| way(config, location));
     let of_php = location(own, path, &|location| way(config, location).is_none());
     let inside = of_php.map_or(&[][..], |location| &location.inside);

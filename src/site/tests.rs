@@ -1,9 +1,9 @@
 use std::path::Path;
 
 use super::code::Code;
-use super::directive::{Directive, all};
+use super::directive::all;
 use super::php::Handler;
-use super::{Fact, Place, Root, Site, Way, apache, application, nginx, php};
+use super::{Fact, Host, Place, Root, Site, Way, apache, application, nginx, php};
 
 const PATH: &str = "/aulas/api/comedor.php";
 const CGI: &str = "ScriptAlias \"/usr/lib/cgi-bin/comedor\"";
@@ -13,11 +13,9 @@ fn fact(name: &str, text: &str, file: &str, line: usize, is_admin: bool) -> Fact
 }
 
 /// The last site of a configuration of Apache.
-fn of_apache(dump: &str) -> (Vec<Directive>, Site) {
-    let config =
-        apache::parse(&format!("# In file: /a\n#   1:\nUser web\nDocumentRoot /var/www\n{dump}"));
-    let site = apache::sites(&config).pop().unwrap();
-    (config, site)
+fn of_apache(dump: &str) -> Host<'static> {
+    let dump = format!("# In file: /a\n#   1:\nUser web\nDocumentRoot /var/www\n{dump}");
+    apache::hosts(Vec::leak(apache::parse(&dump))).pop().unwrap()
 }
 
 /// The URL of a site, its address and user, and each path with its folder.
@@ -30,7 +28,7 @@ fn shown(site: &Site, roots: &[Root]) -> String {
 
 #[test]
 fn sites_of_apache_have_a_name_an_address_and_folders() {
-    for (host, expected) in [
+    for (dump, expected) in [
         (
             "#  2:\n<VirtualHost *:80>\nServerName a.example\nDocumentRoot \"/srv/a b\"\n</VirtualHost>",
             "http://a.example:80 127.0.0.1 web, =/srv/a b",
@@ -44,8 +42,8 @@ fn sites_of_apache_have_a_name_an_address_and_folders() {
             "https://localhost:443 192.0.2.1 web, /x=/srv/x, /y=/srv/\"y, =/var/www",
         ),
     ] {
-        let (config, site) = of_apache(host);
-        assert_eq!(shown(&site, &apache::roots(&config, &site)), expected);
+        let host = of_apache(dump);
+        assert_eq!(shown(&host.site, &apache::roots(&host)), expected);
     }
 }
 
@@ -72,10 +70,9 @@ fn a_line_of_apache_that_takes_precedence_hides_comedor() {
         (host(&location(PATH, socket)), by_socket),
         ("ScriptAlias /cgi-bin/ /usr/lib/cgi-bin/".to_owned(), None),
     ] {
-        let (config, site) = of_apache(&lines);
+        let host = of_apache(&lines);
         assert_eq!(
-            apache::handlers(&config, &site, PATH, Path::new("/var/www/aulas/api/comedor.php"))
-                .comedor,
+            apache::handlers(&host, PATH, Path::new("/var/www/aulas/api/comedor.php")).comedor,
             way,
             "{lines}"
         );
@@ -114,17 +111,17 @@ fn php_of_apache_is_found_with_its_settings() {
             None,
         ),
     ] {
-        let (config, site) = of_apache(&lines);
-        assert_eq!(apache::handlers(&config, &site, PATH, file).php, handler, "{lines}");
+        let host = of_apache(&lines);
+        assert_eq!(apache::handlers(&host, PATH, file).php, handler, "{lines}");
     }
-    let (config, site) = of_apache(
+    let host = of_apache(
         "#   7:\n<Directory \"/srv\">\n #  8:\n php_admin_value session.save_path \"/srv/s\"\n</Directory>\nphp_value session.name X\nphp_value memory_limit 1G",
     );
     let expected = [
         fact("session.name", "X", "/a", 8, false),
         fact("session.save_path", "/srv/s", "/a", 8, true),
     ];
-    assert_eq!(apache::handlers(&config, &site, PATH, file).settings, expected);
+    assert_eq!(apache::handlers(&host, PATH, file).settings, expected);
     assert_eq!(
         apache::htaccess(Path::new("/h"), "# x\nphp_value \"session.name\" 'X Y'\nphp_flag a on"),
         [fact("session.name", "X Y", "/h", 2, false)]
@@ -168,17 +165,16 @@ location ^~ /aulas/api/comedor.php { fastcgi_pass unix:/run/comedor/comedor.sock
 #[test]
 fn nginx_is_understood_with_the_files_that_it_includes() {
     let config = nginx::parse(NGINX);
-    let sites = nginx::sites(&config);
-    let [site] = sites.as_slice() else { panic!("{sites:?}") };
+    let [host] = &nginx::hosts(&config)[..] else { panic!() };
     let expected = "https://a.example:8443 192.0.2.1 web, /x=/srv/x, =/srv/a";
-    assert_eq!(shown(site, &nginx::roots(&config, site)), expected);
+    assert_eq!(shown(&host.site, &nginx::roots(host)), expected);
     let way = Way::FastCgi("/run/comedor/comedor.sock".into());
     let file = Path::new("/srv/a/aulas/api/comedor.php");
-    assert_eq!(nginx::handlers(&config, site, "/api/comedor.php", file).comedor, None);
-    let handlers = nginx::handlers(&config, site, PATH, file);
+    assert_eq!(nginx::handlers(host, "/api/comedor.php", file).comedor, None);
+    let handlers = nginx::handlers(host, PATH, file);
     assert_eq!(handlers.comedor, Some(way));
     assert_eq!(handlers.php, Some(Handler::Fpm("/run/p.sock".to_owned())));
-    let [enabled] = &nginx::enabled(&config, site)[..] else { panic!() };
+    let [enabled] = &nginx::enabled(host)[..] else { panic!() };
     let place = Place { file: "/etc/nginx/snippets/comedor.conf".into(), line: 1 };
     assert_eq!((enabled.path.as_str(), &enabled.place), (PATH, &place));
     let snippet = "/etc/nginx/snippets/php.conf";
