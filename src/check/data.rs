@@ -76,7 +76,8 @@ impl Survey<'_> {
         let (folders, files): (Vec<_>, Vec<_>) = entries.partition(|path| path.is_dir());
         let aularios = self.configured(&centro, &files);
         for folder in folders.iter().filter(|folder| !aularios.contains_key(&*name(folder))) {
-            let text = "is not used: the configuration file of that name is missing";
+            let text =
+                "is not used: its configuration file, of the same name with .json, is missing";
             self.add(Level::Hint, folder, text);
         }
         self.sharing(&aularios);
@@ -123,7 +124,7 @@ impl Survey<'_> {
             let Some(aulario) = aulario else { continue };
             let Some(source) = aulario.shared_comedor_from() else { continue };
             let problem = if !aulario.is_shared() {
-                "is not another aulario; the aulario shows its own menus"
+                "is not another aulario of this centre; the aulario shows its own menus"
             } else if source_of(source).is_some_and(|next| next != source) {
                 "has shared_comedor_from too; that setting is ignored here"
             } else {
@@ -154,7 +155,7 @@ impl Survey<'_> {
         let useless: Vec<_> = useless.map(|(number, _): (usize, _)| number.to_string()).collect();
         if !useless.is_empty() {
             let text = format!(
-                "entries that no request can use, without a usable id or with that of an earlier one: {}",
+                "entries with an invalid or duplicate id, which no request can use: {}",
                 useless.join(", ")
             );
             self.add(Level::Warning, &types, text);
@@ -201,8 +202,7 @@ impl Survey<'_> {
             self.needs(path, may_access(path, Access::READ_OK | Access::WRITE_OK).is_ok());
             return;
         }
-        let text =
-            "is not a regular file, so menus cannot be saved; the next save creates it again";
+        let text = "is not a regular file, so menus cannot be saved; move it away, and the next save creates it";
         let fix = move_away(path);
         self.report.add_with_fix(Level::Error, path.display(), text, fix);
     }
@@ -222,7 +222,7 @@ impl Survey<'_> {
         let closed = std::mem::take(&mut self.closed);
         let Some(first) = closed.first() else { return };
         let text = format!(
-            "{} may not change {} here, so menus cannot be saved; the first is {}{}",
+            "{} cannot write to {} here, so menus cannot be saved; the first is {}{}",
             self.user.name,
             counted(closed.len(), "path"),
             first.display(),
@@ -235,7 +235,7 @@ impl Survey<'_> {
     /// Checks the folder of a day and reads its menus.
     fn day(&mut self, month: &str, folder: &Path) -> Option<Day> {
         if layout::date(month, &name(folder)).is_none() {
-            self.add(Level::Hint, folder, "is not a day; expected YYYY-MM/DD");
+            self.add(Level::Hint, folder, "is not the folder of a day; expected YYYY-MM/DD");
             return None;
         }
         self.days += 1;
@@ -278,7 +278,7 @@ impl Survey<'_> {
             return true;
         }
         let text = format!(
-            "{} cannot open what is in this folder ({error}), so requests fail{}",
+            "{} cannot enter this folder ({error}), so requests fail{}",
             self.user.name,
             owner_of(folder)
         );
@@ -310,7 +310,7 @@ impl Survey<'_> {
             // A writer creates no folders under such names.
             let is_temporary = layout::is_temporary(&name(path)) && !path.is_dir();
             if is_temporary && !is_new(path) {
-                let text = "was left by a process that was killed, and can be removed";
+                let text = "is left over from a killed process, and can be removed";
                 let fix = Command::on(path, |path| format!("rm {path}"));
                 self.report.add_with_fix(Level::Warning, path.display(), text, fix);
             }

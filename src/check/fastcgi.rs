@@ -116,7 +116,7 @@ fn findings(path: &Path, report: &mut Report) {
             let text = format!("no FastCGI process answers ({error}); every request fails");
             return report.add(Level::Error, path.display(), text);
         }
-        Ok((None, _)) if is_root => "it does not know how to check itself".to_owned(),
+        Ok((None, _)) if is_root => "it cannot run the check".to_owned(),
         Ok((findings, listener)) => {
             report.add(Level::Ok, path.display(), "a FastCGI process answers");
             let Some(findings) = findings else { return };

@@ -56,7 +56,7 @@ pub fn check_data(config: &Config, user: &User, report: &mut Report) -> bool {
             "does not exist; COMEDOR_DATA_DIR must name the folder that contains Centros"
                 .to_owned();
         for folder in near(&config.data_dir) {
-            text += &format!("; {} does", folder.display());
+            text += &format!("; {} contains it", folder.display());
         }
         report.add(Level::Error, obstacle.path.display(), text);
     } else if obstacle.error.kind() == ErrorKind::PermissionDenied
@@ -81,7 +81,7 @@ fn without_capabilities(centros: &Path, user: &User, report: &mut Report) {
     if !missing.is_empty() && owner != 0 {
         let (missing, owner) = (missing.join(", "), user_name(owner));
         let text = format!(
-            "root without the capabilities {missing} cannot save files of {owner} (cap_add)"
+            "root lacks the capabilities {missing} (cap_add), so it cannot save files of {owner}"
         );
         report.add(Level::Error, centros.display(), text);
     }

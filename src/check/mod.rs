@@ -74,7 +74,7 @@ fn check(subject: Subject, report: &mut Report) {
     }
     look(session, report);
     if !is_in_container() {
-        let text = format!("this is what {} sees; root sees more: sudo comedor check", user.name);
+        let text = format!("checked as {}; root can check more: sudo comedor check", user.name);
         report.add(Level::Hint, "user", text);
     }
 }

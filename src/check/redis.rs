@@ -32,7 +32,7 @@ pub fn check(
     let Source::Line { path, .. } = settings.source(&SESSION_DIR) else { return };
     if server.login.is_some() && fs::metadata(path).is_ok_and(|file| file.mode() & 0o004 != 0) {
         let text = "every user of this machine can read the password of Redis in this file; give it mode 640 \
-                    and a group of the web server (docs/redis.md#set-up)";
+                    and PHP's group (docs/redis.md#set-up)";
         report.add(Level::Warning, path.display(), text);
     }
 }

@@ -76,7 +76,7 @@ impl Report {
         if let Some(Command { user, .. }) = fix
             && is_in_container()
         {
-            text += &format!("; as the user {user} in PHP's container:");
+            text += &format!("; run as the user {user} in PHP's container:");
         }
         if self.known.insert((about.clone(), text.clone())) {
             self.findings.push(Finding { level, about, text, fix });

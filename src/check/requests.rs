@@ -79,7 +79,7 @@ pub fn look_as(users: &BTreeSet<String>, session: Option<&str>, report: &mut Rep
         let uid = user.map(|user| user.uid);
         let merged = document.map_err(|error| error.to_string());
         if let Err(error) = merged.and_then(|document| report.merge(&document, uid)) {
-            report.add(Level::Error, name, format!("cannot look as this user: {error}"));
+            report.add(Level::Error, name, format!("cannot check as this user: {error}"));
         }
     }
 }
@@ -94,9 +94,9 @@ fn look_as_root(session: Option<String>, report: &mut Report) {
     });
     match looked {
         Ok(findings) => report.extend(findings),
-        Err(error) => report.add(Level::Error, "user", format!("cannot look as root: {error}")),
+        Err(error) => report.add(Level::Error, "user", format!("cannot check as root: {error}")),
     }
-    let text = "root can access everything; when comedor is enabled in Apache or nginx, this check \
-                looks from where requests run";
+    let text = "checked as root, which can access everything; once comedor is enabled in Apache or \
+                nginx, the check runs as the user of the requests";
     report.add(Level::Hint, "user", text);
 }

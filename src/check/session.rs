@@ -65,7 +65,7 @@ pub fn check(line: &str, config: &Config, settings: &Settings, report: &mut Repo
     if !folder.is_dir() {
         let folder = folder.display();
         let text =
-            format!("there is no folder {folder} for the centre, so the user has no aularios");
+            format!("the centre's folder {folder} does not exist, so the user has no aularios");
         add(Level::Error, &text);
     }
     match caller.aulas().as_deref() {
@@ -103,10 +103,12 @@ pub fn read_line() -> io::Result<String> {
 fn no_centre(subject: &str, config: &Config, services: &[String]) -> String {
     let service = config.service.as_str();
     let instead = match services {
-        [] => "and under no other service".to_owned(),
-        others => format!("but under `{}`: set COMEDOR_SERVICE accordingly", others.join("`, `")),
+        [] => ", nor under another service".to_owned(),
+        others => {
+            format!("; found under `{}`: set COMEDOR_SERVICE accordingly", others.join("`, `"))
+        }
     };
-    format!("{subject} centre under `{service}` (COMEDOR_SERVICE), {instead}")
+    format!("{subject} centre under `{service}` (COMEDOR_SERVICE){instead}")
 }
 
 /// Reports if the user cannot use any of the session files. Warns if they have centres, and none under

@@ -33,7 +33,7 @@ pub fn check(config: &Config, settings: &Settings, report: &mut Report) {
     for setting in SETTINGS.iter().filter(|setting| settings.get(setting).is_some()) {
         report.add(Level::Ok, ABOUT, shown(settings, setting));
     }
-    report.add(Level::Ok, ABOUT, "any other setting has its default");
+    report.add(Level::Ok, ABOUT, "the other settings have their defaults");
     match clock::today(config.zone.as_deref()) {
         Ok(today) => report.add(Level::Ok, ABOUT, format!("today is {}", today.as_str())),
         Err(error) => {
@@ -72,7 +72,7 @@ pub struct Wanted<'s> {
 pub fn wanted(script: &Script) -> Vec<Wanted<'_>> {
     let of_script = [
         (&SERVICE, "the script's service", &script.service),
-        (&DATA_DIR, "the script's folder of Centros", &script.data_dir),
+        (&DATA_DIR, "the script's data folder", &script.data_dir),
     ];
     let of_script = of_script.into_iter().filter_map(|(setting, what, value)| {
         let Value { text, place } = value.as_ref()?;
@@ -123,7 +123,8 @@ pub fn equals(config: &Config, setting: &Setting, value: &str) -> bool {
 pub fn compare(config: &Config, report: &mut Report) {
     let servers = php::servers();
     if servers.is_empty() {
-        let text = "PHP's settings are not in /etc/php; compare with phpinfo()";
+        let text = "PHP's settings are not in /etc/php; compare with those that a page of the \
+                    application has (docs/install-special.md#shared-hosting-with-htaccess)";
         return report.add(Level::Hint, ABOUT, text);
     }
     for (setting, of_php, default) in &OF_PHP {
@@ -143,7 +144,8 @@ pub fn compare(config: &Config, report: &mut Report) {
             continue;
         }
         let (name, value) = (setting.name, without_password(value));
-        let advice = format!("set {name} to it, unless the application sets another in its code");
+        let advice =
+            format!("set {name} to this value, unless the application's code sets another");
         report.add(Level::Warning, name, format!("PHP's {of_php} is {value} ({place}); {advice}"));
     }
 }

@@ -10,13 +10,13 @@ use crate::site::{Answer, Machine, Script, Way, ask, unit_user};
 /// Compares what root has found in the machine.
 pub fn check(machine: &Machine, config: &Config, settings: &Settings, report: &mut Report) {
     for note in &machine.notes {
-        report.add(Level::Hint, "web server", format!("not understood: {note}"));
+        report.add(Level::Hint, "web server", format!("not checked: {note}"));
     }
     if machine.scripts.is_empty() {
         let text = if machine.runs {
-            "found no …/api/comedor.php in the folders of a site"
+            "no …/api/comedor.php found in the folders of any site"
         } else {
-            "none was found running"
+            "none is running"
         };
         report.add(Level::Hint, "web server", text);
         super::settings::compare(config, report);
@@ -84,12 +84,12 @@ fn users(script: &Script, way: &Way, config: &Config, report: &mut Report) {
     let (level, effect) = match config.session.save_path {
         SavePath::Files(_) => (
             Level::Error,
-            "which alone can read its sessions: every request of a logged-in user fails",
+            "so comedor cannot read PHP's sessions, and every request of a logged-in user fails",
         ),
-        SavePath::Redis(_) => (Level::Warning, "so each needs access to the files of the other"),
+        SavePath::Redis(_) => (Level::Warning, "so each needs access to the other's files"),
     };
     let text = format!(
-        "by {how} requests run as {user}, and PHP's pages as {} ({}), {effect}; use FastCGI with User={} (docs/install-special.md)",
+        "with {how}, requests run as {user} and PHP's pages as {} ({}), {effect}; use FastCGI with User={} (docs/install-special.md)",
         php.user, php.name, php.user
     );
     report.add(level, script.url(), text);
@@ -111,7 +111,7 @@ fn compare(script: &Script, config: &Config, settings: &Settings, report: &mut R
         .filter(|handler| !["files", "redis"].contains(&&*handler.text))
     {
         let text = format!(
-            "the session.save_handler of PHP's pages is {} ({}); comedor reads only files and Redis",
+            "the session.save_handler of PHP's pages is {} ({}); comedor supports only files and redis",
             handler.text, handler.place
         );
         report.add(Level::Error, about, text);
@@ -123,7 +123,7 @@ fn compare(script: &Script, config: &Config, settings: &Settings, report: &mut R
                 _ => Level::Error,
             };
             let (value, shown) = (without_password(value), shown(settings, setting));
-            let text = format!("{what} is {value} ({source}); here {shown}");
+            let text = format!("{what} is {value} ({source}), but {shown}");
             report.add(level, setting.name, text);
         }
     }
@@ -139,7 +139,9 @@ fn asked(script: &Script, report: &mut Report) {
         Answer::Other(status) => {
             (Level::Error, format!("comedor does not answer, although it is enabled: {status}"))
         }
-        Answer::Nothing(cause) => (Level::Hint, format!("not asked: {cause}")),
+        Answer::Nothing(cause) => {
+            (Level::Hint, format!("not requested through the web server: {cause}"))
+        }
     };
     report.add(level, script.url(), text);
 }

@@ -55,7 +55,7 @@ pub fn service(php: &Php, config: &Config) -> Result<String, String> {
     for folder in folders {
         let real = folder.canonicalize().map_err(|error| format!("{folder:?}: {error}"))?;
         let Some(path) = real.to_str().filter(|path| is_plain(path)) else {
-            return Err(format!("{real:?} has other characters than [A-Za-z0-9._/-]"));
+            return Err(format!("{real:?} has characters other than [A-Za-z0-9._/-]"));
         };
         text += &format!("ReadWritePaths=-{path}\n");
         let is_in = |places: &[&str]| places.iter().any(|place| real.starts_with(place));

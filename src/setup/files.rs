@@ -122,6 +122,6 @@ fn undo_settings() -> Result<(), String> {
     }
     // Does nothing if they are the same file (rename(2)).
     fs::rename(BEFORE, SETTINGS).map_err(|error| format!("{SETTINGS}: {error}"))?;
-    say(&format!("Put the old {SETTINGS} back."));
+    say(&format!("Restored the old {SETTINGS}."));
     remove(BEFORE)
 }

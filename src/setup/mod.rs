@@ -62,7 +62,7 @@ pub fn undo() -> u8 {
 }
 
 fn as_root(run: impl FnOnce() -> Result<u8, String>) -> u8 {
-    let refused = || Err("only root can do this: sudo comedor setup".to_owned());
+    let refused = || Err("set-up needs root: sudo comedor setup".to_owned());
     let done = if geteuid().is_root() { run() } else { refused() };
     done.unwrap_or_else(|problem| {
         problem.lines().for_each(log);
@@ -73,11 +73,11 @@ fn as_root(run: impl FnOnce() -> Result<u8, String>) -> u8 {
 fn set_up(options: &Options) -> Result<u8, String> {
     let is_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
     if !(is_terminal || options.yes || options.dry_run) {
-        return Err("without a terminal it needs --yes or --dry-run".to_owned());
+        return Err("no terminal to ask: use --yes or --dry-run".to_owned());
     }
     let machine = site::find();
     let plan = Plan::new(&machine, options).inspect_err(|_| {
-        machine.notes.iter().for_each(|note| log(&format!("not understood: {note}")));
+        machine.notes.iter().for_each(|note| log(&format!("not checked: {note}")));
     })?;
     say(&plan.shown());
     if options.dry_run || plan.is_done {

@@ -59,7 +59,9 @@ impl<'m> Plan<'m> {
         if let Some(why) = script.not_understood().into_iter().next() {
             return Err(guide(why));
         }
-        let Some(php) = &script.php else { return Err(guide("its PHP is not understood".into())) };
+        let Some(php) = &script.php else {
+            return Err(guide("cannot determine which PHP runs it".into()));
+        };
         let (server, user, path) = (script.site.server, &script.site.user, &script.path);
         let can_be_cgi = server == Server::Apache && php.user == *user;
         let default = if can_be_cgi { Choice::Cgi } else { Choice::FastCgi };
@@ -74,7 +76,7 @@ impl<'m> Plan<'m> {
         let (lines, settings, config) = settings(script)?;
         let texts = [path, &script.site.name, user, &php.user, &php.group, &config.session.name];
         if let Some(text) = texts.into_iter().find(|text| !is_plain(text)) {
-            return Err(guide(format!("{text:?} has other characters than [A-Za-z0-9._/-]")));
+            return Err(guide(format!("{text:?} has characters other than [A-Za-z0-9._/-]")));
         }
         let aularios = aularios(&config, &php.user);
         let aularios = aularios.map_err(|error| guide(error.to_string()))?;
@@ -139,7 +141,7 @@ fn aularios(config: &Config, user: &str) -> io::Result<Vec<Aulario>> {
 /// The script to replace.
 fn choose<'m>(machine: &'m Machine, options: &Options) -> Result<&'m Script, String> {
     if !machine.runs {
-        return Err("no web server is running; start it, and run this again".to_owned());
+        return Err("no web server is running; start it, and run this command again".to_owned());
     }
     let is_wanted = |path: &str| options.path.as_ref().is_none_or(|wanted| wanted == path);
     let found = || machine.scripts.iter().filter(|script| is_wanted(&script.path));
@@ -169,7 +171,7 @@ fn choose<'m>(machine: &'m Machine, options: &Options) -> Result<&'m Script, Str
     let is_used = |other: &&Script| other.comedor.is_some() && other.path != script.path;
     match machine.scripts.iter().find(is_used) {
         Some(other) => Err(format!(
-            "comedor is in use for {}, and one installation serves one application",
+            "comedor already answers for {}; one installation serves only one application",
             other.path
         )),
         None => Ok(script),
@@ -200,7 +202,7 @@ fn settings(script: &Script) -> Result<(String, Option<String>, Config), String>
         if !is_plain(value) {
             // It may have a password.
             return Err(format!(
-                "set {name} in {SETTINGS} to the value at {source}, then run this again; set-up writes only [A-Za-z0-9._/-]"
+                "set {name} in {SETTINGS} to the value at {source}, then run this command again; set-up writes only [A-Za-z0-9._/-]"
             ));
         }
         let line = format!("{name}={value}");
@@ -231,7 +233,7 @@ impl Plan<'_> {
         );
         if self.is_done {
             return text
-                + "\ncomedor is enabled for this path already. To look for problems: sudo comedor check";
+                + "\ncomedor is already enabled for this path. To look for problems: sudo comedor check";
         }
         text += "\nWill write\n";
         for (path, content) in &self.contents {
@@ -248,7 +250,7 @@ impl Plan<'_> {
     /// What the administrator has to do under nginx.
     pub fn include(&self) -> String {
         format!(
-            "\nAdd this line to the server {{ … }} that starts at {}:\n\n    include {NGINX};\n\nThen run sudo comedor setup again, which tries it.",
+            "\nAdd this line to the server {{ … }} that starts at {}:\n\n    include {NGINX};\n\nThen run sudo comedor setup again, to try it.",
             self.script.site.place
         )
     }

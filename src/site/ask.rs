@@ -56,7 +56,7 @@ pub fn request(
 ) -> Result<String, String> {
     let (url, site) = (script.url(), &script.site);
     if !is_plain(&site.name) || !is_plain(&script.path) {
-        return Err(format!("{url:?} has other characters than [A-Za-z0-9._/-]"));
+        return Err(format!("{url:?} has characters other than [A-Za-z0-9._/-]"));
     }
     let options = format!(
         "silent\nshow-error\ninsecure\nmax-time = 10\nurl = {url}?action=get_menu_types&aulario={aulario}\n\

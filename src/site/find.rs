@@ -63,7 +63,7 @@ pub fn find() -> Machine {
     for (unit, process) in running.into_iter().filter(|(_, process)| *process != "0") {
         machine.runs = true;
         let Some(server) = SERVERS.iter().find(|server| server.server.unit() == unit) else {
-            machine.notes.push(format!("{unit} runs; its configuration is not understood"));
+            machine.notes.push(format!("{unit} is running; comedor cannot read its configuration"));
             machine.others.extend(accounts::of_process(process).map(|user| (unit.into(), user)));
             continue;
         };
@@ -121,7 +121,7 @@ impl View<'_> {
             return;
         }
         let handlers = (self.server.handlers)(host, &path, file);
-        let unknown = || "its PHP is not understood".to_owned();
+        let unknown = || "cannot determine which PHP runs it".to_owned();
         let php = handlers.php.as_ref().ok_or_else(unknown);
         let php = php.and_then(|handler| php::find(handler, &site.user));
         let php = php.map_err(io::Error::other).map(|(php, settings)| (Some(php), settings));

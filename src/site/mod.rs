@@ -197,7 +197,7 @@ impl Script {
         let unknown = known.into_iter().filter(|(_, is_known)| !is_known);
         let unknown = unknown.map(|(what, _)| format!("it names no {what}"));
         let unclear = self.unclear.iter().map(|Value { text, place }| {
-            format!("the code sets {text} to a value that is not understood ({place})")
+            format!("cannot determine the value to which the code sets {text} ({place})")
         });
         unknown.chain(unclear).collect()
     }

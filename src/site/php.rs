@@ -60,7 +60,7 @@ pub fn find(handler: &Handler, user: &str) -> Result<(Php, Vec<Fact>), String> {
             let name =
                 |path: &PathBuf| Some(path.file_stem()?.to_str()?.strip_prefix("php")?.to_owned());
             let Some(version) = modules.iter().find_map(name) else {
-                return Err("mod_php is not enabled as Debian does".to_owned());
+                return Err("mod_php is not in /etc/apache2/mods-enabled".to_owned());
             };
             let folder = Path::new("/etc/php").join(&version).join("apache2");
             let php = Php {

@@ -96,11 +96,11 @@ fn correct_installation_has_only_hints() {
         &findings,
         "hint",
         "user",
-        "when comedor is enabled in Apache or nginx, this check looks from",
+        "once comedor is enabled in Apache or nginx, the check runs as the user",
     );
     let data_dir = format!("COMEDOR_DATA_DIR={} (the environment)", school.data().display());
     found(&findings, "ok", "settings", &data_dir);
-    found(&findings, "ok", "settings", "any other setting has its default");
+    found(&findings, "ok", "settings", "the other settings have their defaults");
     found(&findings, "ok", "settings", "today is 20");
     found(&findings, "ok", "/Centros", "3 aularios and 1 saved day checked");
     assert_eq!(school.files(), files, "the check changes nothing");
@@ -150,12 +150,12 @@ fn problems_in_the_data_are_found_with_file_and_position() {
         ),
         ("warning", "two words.json", "not a valid id"),
         ("error", "broken.json", "is damaged (invalid JSON: EOF"),
-        ("hint", "orphan", "the configuration file of that name is missing"),
+        ("hint", "orphan", "its configuration file, of the same name with .json, is missing"),
         ("warning", ".Comedor-MenuTypes.json.tmp", "killed"),
         (
             "warning",
             "Comedor-MenuTypes.json",
-            "without a usable id or with that of an earlier one: 2, 3, 4",
+            "entries with an invalid or duplicate id, which no request can use: 2, 3, 4",
         ),
         ("error", "21/_datos.json", "menus.a.plates.primero is not a map"),
         ("error", "22/_datos.json", "EOF"),
@@ -166,7 +166,7 @@ fn problems_in_the_data_are_found_with_file_and_position() {
             "the three default types apply, and menus of other types",
         ),
         ("warning", "23/_datos.json", "is empty"),
-        ("hint", "11/31", "is not a day"),
+        ("hint", "11/31", "is not the folder of a day"),
         ("hint", "aula1", "1 menu of type basal, which was deleted"),
     ] {
         found(&findings, level, about, text);
@@ -213,9 +213,9 @@ fn wrong_data_folder_is_reported_with_the_right_one() {
     let school = School::new();
     let data = school.data();
     for (setting, text) in [
-        (data.join("Centros"), "/data does"),
-        (data.parent().unwrap().to_owned(), "/data does"),
-        (data.with_file_name("missing"), "/data does"),
+        (data.join("Centros"), "/data contains it"),
+        (data.parent().unwrap().to_owned(), "/data contains it"),
+        (data.with_file_name("missing"), "/data contains it"),
         (data.join("x/y"), "must name the folder that contains Centros"),
     ] {
         let setting = format!("COMEDOR_DATA_DIR={}", setting.display());
@@ -227,7 +227,7 @@ fn wrong_data_folder_is_reported_with_the_right_one() {
     let setting = format!("COMEDOR_DATA_DIR={}", data.with_file_name("missing").display());
     let (_, findings) = check(&school, &["env", &setting], &[], "");
     let second = data.with_file_name("second");
-    let each = format!("; {} does; {} does", data.display(), second.display());
+    let each = format!("; {} contains it; {} contains it", data.display(), second.display());
     found(&findings, "error", "/missing", &each);
 }
 

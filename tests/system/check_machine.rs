@@ -67,7 +67,7 @@ fn settings_that_differ_from_those_of_phps_pages_are_found() {
     }
     let files = [("php/8.2/fpm/php.ini", other.as_str()), ("php/8.2/cli/php.ini", &same)];
     let findings = check_with(&school, &[], &files, "true");
-    let text = "PHP's session.name is SID (/etc/php/8.2/fpm/php.ini line 4); set COMEDOR_SESSION_NAME to it, unless";
+    let text = "PHP's session.name is SID (/etc/php/8.2/fpm/php.ini line 4); set COMEDOR_SESSION_NAME to this value, unless";
     found(&findings, "warning", "COMEDOR_SESSION_NAME", text);
     found(&findings, "warning", "COMEDOR_SESSION_FORMAT", "is php_serialize (");
     found(&findings, "warning", "TZ", "PHP's date.timezone is Europe/Madrid (");
@@ -310,7 +310,7 @@ fn the_container_image_says_who_can_connect() {
         let (_, findings) = check(&school, &in_container, &["--socket", path], "");
         let text = format!("{who} can connect, no other: the web server must run as one of them");
         found(&findings, "hint", path, &text);
-        let finding = found(&findings, "error", TYPES, "as the user 0 in PHP's container:");
+        let finding = found(&findings, "error", TYPES, "run as the user 0 in PHP's container:");
         assert!(finding["fix"].as_str().unwrap().starts_with("mv -T "), "{finding}");
     }
     process.stop();

@@ -28,28 +28,23 @@ fn missing_permissions_are_found_and_their_owner_gets_a_command() {
     let (status, findings) = check(&school, AS_NOBODY, &[], "");
     assert_eq!(status, 2);
     found(&findings, "ok", "user", "nobody");
-    found(
-        &findings,
-        "hint",
-        "user",
-        "this is what nobody sees; root sees more: sudo comedor check",
-    );
+    found(&findings, "hint", "user", "checked as nobody; root can check more: sudo comedor check");
     found(&findings, "error", "/Aularios", "nobody cannot write here (Permission denied");
     found(&findings, "error", "/Aularios", "it belongs to root, mode 0755");
-    found(&findings, "error", "/aula1", "nobody may not change 6 paths here");
+    found(&findings, "error", "/aula1", "nobody cannot write to 6 paths here");
     assert!(findings.iter().all(|finding| finding["fix"] == Value::Null), "{findings:#?}");
 
     of_nobody(&school);
     let (status, findings) = check(&school, AS_NOBODY, &[], "");
     assert_eq!(status, 1, "{findings:#?}");
     for (path, mode, about, text) in [
-        (LOCK, 0o400, "/aula1", "may not change 1 path here"),
+        (LOCK, 0o400, "/aula1", "cannot write to 1 path here"),
         ("aula1/Comedor", 0o500, "/aula1", "aula1/Comedor;"),
-        ("aula1/Comedor/2026-11", 0o500, "/aula1", "may not change 1 path here"),
+        ("aula1/Comedor/2026-11", 0o500, "/aula1", "cannot write to 1 path here"),
         ("aula1.json", 0, "aula1.json", "Permission denied"),
         ("", 0o500, "/Aularios", "fails for aularios without a folder: aula2"),
         ("", 0o300, "/Aularios", "cannot list this folder"),
-        ("", 0o600, "/Aularios", "cannot open what is in this folder"),
+        ("", 0o600, "/Aularios", "cannot enter this folder"),
         ("../..", 0, "/Centros", "nobody needs execute permission"),
     ] {
         open(school.path(path), mode);
@@ -79,7 +74,7 @@ fn each_folder_is_checked_by_itself() {
     fs::set_permissions(&closed, Permissions::from_mode(0o700)).unwrap();
     school.write("aula2.json", "{");
     let (_, findings) = check(&school, AS_NOBODY, &[], "");
-    let finding = found(&findings, "error", "/Centros/ceip1", "nobody cannot open what is in this");
+    let finding = found(&findings, "error", "/Centros/ceip1", "nobody cannot enter this");
     assert!(finding["text"].as_str().unwrap().ends_with("; it belongs to root, mode 0700"));
     found(&findings, "error", "aula2.json", "is damaged");
     assert!(!format!("{findings:?}").contains("ceip1/Aularios"), "{findings:#?}");
@@ -101,7 +96,7 @@ fn a_command_runs_as_the_user_who_can_change_what_is_there() {
     };
     let command = |wrapper: &[&str]| {
         let (_, findings) = check(&school, wrapper, &[], "");
-        found(&findings, "warning", ".x y.tmp", "was left by a process")["fix"].clone()
+        found(&findings, "warning", ".x y.tmp", "is left over from a killed process")["fix"].clone()
     };
     let rm = format!("rm '{}'", fs::canonicalize(&leftover).unwrap().display());
     own(65534, 65534);
@@ -172,8 +167,8 @@ fn no_command_follows_a_symbolic_link_out_of_the_data() {
     fs::write(parent.join("unwritable/aula3.json"), "{}").unwrap();
     let (_, findings) = check(&school, AS_NOBODY, &[], "");
     for (level, about, text) in [
-        ("error", "/aula1", "may not change"),
-        ("error", "/aula2/Comedor", "cannot open what is in this folder"),
+        ("error", "/aula1", "cannot write to"),
+        ("error", "/aula2/Comedor", "cannot enter this folder"),
         ("error", "/centro2/Aularios", "cannot write here"),
     ] {
         assert_eq!(found(&findings, level, about, text)["fix"], Value::Null, "{about}");
@@ -233,10 +228,9 @@ fn folder_that_no_request_can_use_is_an_error() {
     let school = School::new();
     let parent = school.data().parent().unwrap().to_owned();
     fs::set_permissions(parent, Permissions::from_mode(0o755)).unwrap();
-    for (mode, level, text) in [
-        (0o700, "error", "cannot open what is in this folder"),
-        (0o711, "warning", "so it is not checked"),
-    ] {
+    for (mode, level, text) in
+        [(0o700, "error", "cannot enter this folder"), (0o711, "warning", "so it is not checked")]
+    {
         fs::set_permissions(school.aularios(), Permissions::from_mode(mode)).unwrap();
         let (_, findings) = check(&school, AS_NOBODY, &[], "");
         found(&findings, level, "/Aularios", text);
@@ -247,7 +241,8 @@ fn folder_that_no_request_can_use_is_an_error() {
 fn root_that_lacks_capabilities_cannot_save_files_of_others() {
     let school = School::new();
     let without = ["setpriv", "--bounding-set=-chown,-lease"];
-    let text = "root without the capabilities CHOWN, LEASE cannot save files of www-data";
+    let text =
+        "root lacks the capabilities CHOWN, LEASE (cap_add), so it cannot save files of www-data";
     let (_, findings) = check(&school, &without, &[], "");
     assert!(!format!("{findings:?}").contains("capabilities"), "{findings:#?}");
     chown(school.data().join("Centros"), Some(33), Some(33)).unwrap();

@@ -32,7 +32,7 @@ fn check_of_a_session_shows_only_centre_aularios_and_permissions() {
     school.log_in("two", format!("auth_ok|b:1;auth_data|a:2:{{i:7;{unit}s:5:\"aulas\";{unit}}}"));
     school.log_in("none", "auth_ok|b:1;auth_data|a:1:{s:1:\"x\";a:0:{}}");
     for (wrapper, input, text) in [
-        (&[][..], "elsewhere", "Centros/centro9 for the centre"),
+        (&[][..], "elsewhere", "Centros/centro9 does not exist"),
         (
             &[],
             "named",
@@ -43,12 +43,12 @@ fn check_of_a_session_shows_only_centre_aularios_and_permissions() {
         (&[], "", "expected the value of the cookie PHPSESSID"),
         (&[], "garbage", "byte 1"),
         (&[], "out", "not logged in"),
-        (&[], "none", "under no other service"),
-        (&[], "two", "but under `7`, `aulas`: set COMEDOR_SERVICE accordingly"),
+        (&[], "none", "nor under another service"),
+        (&[], "two", "found under `7`, `aulas`: set COMEDOR_SERVICE accordingly"),
         (
             &["env", "COMEDOR_SERVICE=menus"],
             "secret",
-            "but under `service`: set COMEDOR_SERVICE accordingly",
+            "found under `service`: set COMEDOR_SERVICE accordingly",
         ),
         (&["env", "COMEDOR_SESSION_NAME=SID"], "PHPSESSID=secret", "value of the cookie SID"),
     ] {
@@ -105,7 +105,7 @@ fn service_that_no_session_has_is_a_warning() {
     let sessions = school.sessions();
     let about = sessions.to_str().unwrap();
     let (_, findings) = check(&school, &["env", "COMEDOR_SERVICE=aulas"], &[], "");
-    let text = "no session has a centre under `aulas` (COMEDOR_SERVICE), but under `service`: set \
+    let text = "no session has a centre under `aulas` (COMEDOR_SERVICE); found under `service`: set \
                 COMEDOR_SERVICE accordingly";
     found(&findings, "warning", about, text);
     let of_service =
