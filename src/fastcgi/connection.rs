@@ -32,7 +32,7 @@ const AT_ONCE: Duration = Duration::from_micros(15);
 
 /// After this time of a stop, a kept connection is closed as soon as it is idle: new connections wait for
 /// the next process.
-const GENTLE: Duration = Duration::from_secs(1);
+const GENTLE: Duration = Duration::from_millis(500);
 
 /// What a connection waits for. The first in this order gives way to a new one.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
