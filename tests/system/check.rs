@@ -295,7 +295,8 @@ fn a_limit_on_processes_is_named() {
 
 #[test]
 fn a_program_with_a_set_user_id_bit_does_not_run() {
-    let folder = tempfile::tempdir().unwrap();
+    // Debian 13 mounts /tmp with nosuid, where the bit has no effect.
+    let folder = tempfile::tempdir_in("/var/tmp").unwrap();
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let program = program_in(folder.path(), "");
     let run = |mode, gateway: &[(&str, &str)]| {
