@@ -32,12 +32,17 @@ fn answers(site: &Site) {
     assert!(status == 400 && answer.contains("INVALID_SESSION"), "{status} {answer}");
 }
 
-/// Restarts the server with this file of its configuration changed.
+/// Restarts the server with this file of its configuration changed, and waits until its old processes have
+/// ended, which would end the connections that they accept.
 fn restart(site: &Site, file: &str, change: impl Fn(String) -> String) {
     let path = site.path().join(file);
     fs::write(&path, change(fs::read_to_string(&path).unwrap())).unwrap();
-    let server = Pid::from_raw(site.server_process() as i32).unwrap();
-    kill_process(server, Signal::HUP).unwrap();
+    let server = site.server_process();
+    let children = || fs::read_to_string(format!("/proc/{server}/task/{server}/children")).unwrap();
+    let before = children();
+    kill_process(Pid::from_raw(server as i32).unwrap(), Signal::HUP).unwrap();
+    let has_ended = |child: &str| !children().split(' ').any(|other| other == child);
+    wait_until("the end of the old processes", || before.split_whitespace().all(has_ended));
 }
 
 #[test]
