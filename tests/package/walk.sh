@@ -156,9 +156,9 @@ systemctl start nginx
 sed -i 's#^\tserver_name _;#&\n\tinclude snippets/comedor.conf;#' /etc/nginx/sites-available/default
 run 'nginx.2'
 answers /api/comedor.php '"success":true'
-systemctl stop nginx
 inline 'sudo systemctl disable --now comedor.socket comedor.service'
-finds 'does not exist, and /etc/nginx/snippets/comedor.conf names it, so every request fails'
+finds 'does not exist, and a web server is configured for it, so every request fails'
+systemctl stop nginx
 cp /usr/share/doc/comedor/examples/nginx-fcgiwrap.conf.example /etc/nginx/snippets/comedor.conf
 systemctl start nginx fcgiwrap.socket
 again 'nginx.2'
