@@ -46,7 +46,8 @@ pub fn patient<T>(wait: impl FnOnce(Duration) -> T) -> T {
 pub struct Child<'c> {
     /// The user that it runs as, not root, with all groups; `None` for the user of this process.
     pub user: Option<&'c Credentials>,
-    /// The maximum time until it has ended; that of another user gets no more than is left of [`PATIENCE`].
+    /// The maximum time until it has ended; that of another user gets no more than is left of [`PATIENCE`], or a
+    /// second.
     pub time: Duration,
     /// The maximum number of bytes that it says.
     pub size: usize,
@@ -58,7 +59,8 @@ impl Child<'_> {
     /// this call, together with its process group. An error of `say` is the error of the call.
     pub fn ask(&self, say: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<Vec<u8>> {
         match self.user {
-            Some(_) => patient(|rest| self.ask_within(self.time.min(rest), say)),
+            // The last one may have to remove a file.
+            Some(_) => patient(|rest| self.ask_within(self.time.min(rest.max(END)), say)),
             None => self.ask_within(self.time, say),
         }
     }
