@@ -157,9 +157,13 @@ fn location<'c>(
         return nested.or(prefix);
     }
     // No expressions are evaluated; this is that of PHP's files.
-    let expression = locations()
-        .find(|location| location.word(0).starts_with('~') && location.word(1).contains("php"));
-    expression.or(prefix)
+    locations().find(is_expression).or(prefix)
+}
+
+/// Whether this is a `location` with an expression that passes PHP's files on.
+fn is_expression(location: &&Directive) -> bool {
+    let is_of_php = location.word(0).starts_with('~') && location.word(1).contains("php");
+    is_of_php && last(&location.inside, "fastcgi_pass").is_some()
 }
 
 /// The address that a location passes requests to: that of the upstream, if it names one.
@@ -192,7 +196,14 @@ pub fn enabled(Host { site, config, own }: &Host) -> Vec<Enabled> {
 /// What answers `path`.
 pub fn handlers(Host { config, own, .. }: &Host, path: &str, _: &Path) -> Handlers {
     let comedor = location(own, path, &|_| true).and_then(|location| way(config, location));
-    let of_php = location(own, path, &|location| way(config, location).is_none());
+    let is_of_php = |location: &Directive| way(config, location).is_none();
+    let address_of = |location: &Directive| address(config, &location.inside).map(str::to_owned);
+    let mut others = named(*own, "location").filter(is_expression).filter(|other| is_of_php(other));
+    let of_php = location(own, path, &is_of_php);
+    // Which of several expressions is that of the path is unknown.
+    let of_php = of_php.filter(|first| {
+        !is_expression(first) || others.all(|other| address_of(other) == address_of(first))
+    });
     let inside = of_php.map_or(&[][..], |location| &location.inside);
     let php = address(config, inside).map(|address| {
         let path = address.strip_prefix("unix:").unwrap_or(address);

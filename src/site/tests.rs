@@ -186,6 +186,20 @@ fn nginx_is_understood_with_the_files_that_it_includes() {
 }
 
 #[test]
+fn the_php_of_nginx_is_unknown_if_several_expressions_can_be_that_of_the_path() {
+    let expression = "location ~ \"\\.php$\"";
+    let php = |before: &str| {
+        let text = NGINX.replace(expression, &format!("{before} {expression}"));
+        let config = nginx::parse(&text);
+        nginx::handlers(&nginx::hosts(&config)[0], PATH, Path::new("/")).php
+    };
+    let known = Some(Handler::Fpm("/run/p.sock".to_owned()));
+    assert_eq!(php("location ~ ^/uploads/.*\\.php$ { deny all; }"), known);
+    assert_eq!(php("location ~ ^/a/.*\\.php$ { fastcgi_pass unix:/run/p.sock; }"), known);
+    assert_eq!(php("location ~ ^/b/.*\\.php$ { fastcgi_pass unix:/run/q.sock; }"), None);
+}
+
+#[test]
 fn pools_and_ini_files_are_parsed_like_php() {
     let file = Path::new("/p");
     let text = "[global]\nuser = no\n[a]\n;user = x\nuser = maestra\nlisten = /run/$pool.sock ; c\nphp_admin_value[session.save_path] = \"/srv;s\"\nphp_value[date.timezone]=UTC";
