@@ -63,17 +63,20 @@ impl Command {
     /// The command that `line` makes of a path. `None` if its name has characters with which it could be
     /// another command in some shell, or if several users can change what is there.
     pub fn on(path: &Path, line: impl FnOnce(&str) -> String) -> Option<Command> {
-        let path = fs::canonicalize(path.parent()?).ok()?.join(path.file_name()?);
+        let real = fs::canonicalize(path.parent()?).ok()?.join(path.file_name()?);
         let mut users = BTreeSet::new();
-        for (entry, folder) in path.ancestors().zip(path.ancestors().skip(1)) {
-            users.extend(writers(folder, entry)?);
+        // Who can change a folder of the path could have put a link there.
+        for path in [path, &real] {
+            for (entry, folder) in path.ancestors().zip(path.ancestors().skip(1)) {
+                users.extend(writers(folder, entry)?);
+            }
         }
         users.remove(&0);
         let user = users.pop_first().unwrap_or(0);
         if !users.is_empty() {
             return None;
         }
-        let path = path.to_str().filter(|path| is_plain(path))?;
+        let path = real.to_str().filter(|path| is_plain(path))?;
         let line = line(&if path.contains(' ') { format!("'{path}'") } else { path.to_owned() });
         Some(Command { user, line })
     }

@@ -123,6 +123,18 @@ fn a_command_runs_as_the_user_who_can_change_what_is_there() {
     output(Command::new("setfacl").arg("-b").arg(school.path("aula1")), "acl");
     own_all("root:root");
     assert_eq!(command(&[]), format!("sudo {rm}"));
+
+    // The folder belongs to root, and a link to it to nobody, who could have made it.
+    let (centres, aside) = (school.data().join("Centros"), school.data().join("aside"));
+    fs::rename(&centres, &aside).unwrap();
+    fs::create_dir(&centres).unwrap();
+    chown(&centres, Some(65534), Some(65534)).unwrap();
+    symlink(aside.join("centro1"), centres.join("centro1")).unwrap();
+    let real = aside.join(leftover.strip_prefix(&centres).unwrap());
+    let rm_of_link = format!("rm '{}'", fs::canonicalize(real).unwrap().display());
+    assert_eq!(command(&[]), format!("sudo -u nobody {rm_of_link}"));
+    fs::remove_dir_all(&centres).unwrap();
+    fs::rename(&aside, &centres).unwrap();
     fix(&[], &json!({"fix": command(&[])}));
     assert!(!leftover.exists());
 }
