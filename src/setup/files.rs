@@ -11,12 +11,13 @@ use crate::site::command::{property, run};
 pub const APACHE: &str = "/etc/apache2/conf-available/comedor-setup.conf";
 const LINK: &str = "/etc/apache2/conf-enabled/comedor-setup.conf";
 pub const NGINX: &str = "/etc/nginx/snippets/comedor-setup.conf";
-/// In force with the next start of nginx, but of no effect without [`NGINX`]
+/// In force with the next start of nginx; without [`NGINX`] no request uses it
 pub const UPSTREAM: &str = "/etc/nginx/conf.d/comedor-setup.conf";
 pub const SERVICE: &str = "/etc/systemd/system/comedor.service.d/comedor-setup.conf";
 pub const SOCKET: &str = "/etc/systemd/system/comedor.socket.d/comedor-setup.conf";
 pub const SETTINGS: &str = "/etc/comedor/comedor.conf";
-/// The settings before set-up, with their owner, group and mode
+/// The settings before the first set-up, with their owner, group and mode; changed directly after the last one
+/// wrote [`SETTINGS`]
 const BEFORE: &str = "/etc/comedor/comedor.conf.before-setup";
 
 /// Replaces `path` atomically, with the attributes of the old file if there is one.
@@ -36,8 +37,11 @@ pub fn write(path: &str, content: &str) -> Result<(), String> {
         file.write_all(content.as_bytes())?;
         file.sync_all()?;
         if path == SETTINGS && Path::new(path).exists() {
-            _ = fs::remove_file(BEFORE);
-            fs::hard_link(path, BEFORE)?;
+            // Both set its time of change.
+            match fs::metadata(BEFORE) {
+                Ok(before) => fs::set_permissions(BEFORE, before.permissions())?,
+                Err(_) => fs::hard_link(path, BEFORE)?,
+            }
         }
         fs::rename(&new, path)
     };
@@ -89,15 +93,17 @@ pub fn is_included() -> bool {
 }
 
 fn undo_nginx() -> Result<(), String> {
-    if !is_included() {
-        remove(NGINX)?;
-        return remove(UPSTREAM);
+    if is_included() {
+        // Without the file, nginx would not start.
+        let emptied = File::options().write(true).truncate(true).open(NGINX);
+        emptied.map_err(|error| format!("{NGINX}: {error}"))?;
     }
-    // Without the file, nginx would not start.
-    let emptied = File::options().write(true).truncate(true).open(NGINX);
-    emptied.map_err(|error| format!("{NGINX}: {error}"))?;
-    say(&format!("Emptied {NGINX}; remove its include line, then delete it."));
     remove(UPSTREAM)?;
+    // The upstream may have been what broke the configuration.
+    if !is_included() {
+        return remove(NGINX);
+    }
+    say(&format!("Emptied {NGINX}; remove its include line, then delete it."));
     reload("nginx")
 }
 
@@ -116,7 +122,14 @@ fn undo_units() -> Result<(), String> {
 fn undo_settings() -> Result<(), String> {
     let Ok(before) = fs::read_to_string(BEFORE) else { return Ok(()) };
     let now = fs::read_to_string(SETTINGS).unwrap_or_default();
-    if now != before && now != content::settings(&before, &content::added(&now)) {
+    let is_later = match (fs::metadata(SETTINGS), fs::metadata(BEFORE)) {
+        (Ok(now), Ok(before)) => {
+            (now.mtime(), now.mtime_nsec()) > (before.ctime(), before.ctime_nsec())
+        }
+        _ => false,
+    };
+    let is_ours = !is_later && now == content::settings(&before, &content::added(&now));
+    if now != before && !is_ours {
         say(&format!("Kept {SETTINGS}, which has been edited since; the old one is {BEFORE}."));
         return Ok(());
     }

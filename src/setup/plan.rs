@@ -110,8 +110,9 @@ impl<'m> Plan<'m> {
             Server::Nginx => {
                 contents.push((UPSTREAM, content::example(content::UPSTREAM, path, &[])));
                 contents.push((NGINX, content::example(content::NGINX, path, &[])));
-                let reload = ["nginx -t", "systemctl reload nginx"];
-                steps.extend(reload.into_iter().filter(|_| is_included));
+                // The upstream is in force with the next start of nginx, and may be there twice.
+                steps.push("nginx -t");
+                steps.extend(is_included.then_some("systemctl reload nginx"));
             }
         }
         contents.extend(settings.map(|settings| (SETTINGS, settings)));

@@ -107,6 +107,19 @@ set_up 0 'comedor.conf.before-setup' --undo
 log_in
 script_answers
 grep other.example /etc/comedor/comedor.conf
+# So are lines among those of set-up.
+installed
+comedor setup --yes
+sed -i 's/^COMEDOR_SERVICE=.*/&\nCOMEDOR_SESSION_MAX_AGE=900/' /etc/comedor/comedor.conf
+set_up 0 'comedor.conf.before-setup' --undo
+grep COMEDOR_SESSION_MAX_AGE=900 /etc/comedor/comedor.conf
+rm /etc/comedor/comedor.conf.before-setup
+
+# An upstream of the same name, with which nginx would not start again.
+installed web=nginx php=fpm
+cp /usr/share/doc/comedor/examples/nginx-upstream.conf.example /etc/nginx/conf.d/comedor.conf
+state > /tmp/before
+refuses 'duplicate upstream' --yes
 
 # A configuration that was broken before.
 installed
