@@ -347,7 +347,8 @@ fn memory_and_descriptors_do_not_leak() {
     // A thread that starts late brings its buffer and its memory pool. A leak of 50 bytes per
     // request exceeds this.
     assert!(after <= memory + 2048, "{memory} KiB, then {after} KiB");
-    assert!(after < 8 * 1024, "{after} KiB");
+    // Most of it are pages of the executable, which is larger in a debug build.
+    assert!(after < 12 * 1024, "{after} KiB");
     assert!(process.descriptors() <= descriptors + 16);
     process.stop();
 }
