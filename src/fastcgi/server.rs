@@ -149,8 +149,7 @@ impl<'s, H: Handler> Server<'s, H> {
             let builder = thread::Builder::new().stack_size(self.limits.stack);
             let Err(error) = builder.spawn_scoped(scope, || self.work(scope)) else { return };
             self.idle.fetch_sub(1, Ordering::SeqCst);
-            let mut state = self.state();
-            self.log(&mut state, || format!("cannot start another thread: {error}"));
+            self.log(self.state(), || format!("cannot start another thread: {error}"));
         }
         self.places.threads.fetch_sub(1, Ordering::SeqCst);
     }
@@ -184,10 +183,10 @@ impl<'s, H: Handler> Server<'s, H> {
                     state.connections.open.remove(&idle);
                     return self.accept_more(&mut state);
                 }
-                self.log(&mut state, || format!("cannot accept a connection: {error}"));
                 let at = Instant::now() + ACCEPT_PAUSE;
                 state.accept_at = Some(at);
                 self.set_timer(&mut state, at);
+                self.log(state, || format!("cannot accept a connection: {error}"));
             }
         }
     }
@@ -332,10 +331,12 @@ impl<'s, H: Handler> Server<'s, H> {
         Some(request.answer(&stdout, &stderr))
     }
 
-    fn log(&self, state: &mut State, line: impl FnOnce() -> String) {
+    /// Logs without the lock: the write may block.
+    fn log(&self, mut state: MutexGuard<State>, line: impl FnOnce() -> String) {
         let now = Instant::now();
         if state.logged.is_none_or(|at| now - at >= LOG_PAUSE) {
             state.logged = Some(now);
+            drop(state);
             self.handler.log(&line());
         }
     }
@@ -361,7 +362,7 @@ impl<'s, H: Handler> Server<'s, H> {
         epoll::modify(&self.epoll, source, EventData::new_u64(token), flags)
     }
 
-    /// While the lock is held, no code of the handler runs except `log`.
+    /// While the lock is held, no code of the handler runs.
     fn state(&self) -> MutexGuard<'_, State<'s>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
