@@ -51,7 +51,10 @@ fn block<'w>(
         let directive = Directive { name, words: current.collect(), place, inside };
         if directive.is("include") {
             let pattern = Path::new("/etc/nginx").join(directive.word(0));
-            for (path, words) in files.iter().filter(|(path, _)| is_named(path, &pattern)) {
+            let pattern = pattern.to_string_lossy();
+            for (path, words) in
+                files.iter().filter(|(path, _)| is_named(&path.to_string_lossy(), &pattern))
+            {
                 list.extend(block(&mut words.iter(), path, files));
             }
         } else {
@@ -61,16 +64,13 @@ fn block<'w>(
     list
 }
 
-/// Whether a pattern of an `include`, with at most one `*`, names `path`.
-fn is_named(path: &Path, pattern: &Path) -> bool {
-    let (path, pattern) = (path.to_string_lossy(), pattern.to_string_lossy());
-    match pattern.split_once('*') {
-        Some((start, end)) => {
-            let middle = path.strip_prefix(start).and_then(|rest| rest.strip_suffix(end));
-            middle.is_some_and(|middle| !middle.contains('/'))
-        }
-        None => path == pattern,
-    }
+/// Whether a pattern of an `include`, without other wildcards than `*`, names `path`.
+fn is_named(path: &str, pattern: &str) -> bool {
+    let Some((start, end)) = pattern.split_once('*') else { return path == pattern };
+    path.strip_prefix(start).is_some_and(|rest| {
+        let mut starts = rest.char_indices().map(|(at, _)| at).chain([rest.len()]);
+        starts.any(|at| !rest[..at].contains('/') && is_named(&rest[at..], end))
+    })
 }
 
 /// The words of a file, with their lines; a word in quotes starts with `"`, so that it is no separator.

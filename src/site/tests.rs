@@ -145,7 +145,7 @@ fn expressions_that_may_match_the_path_are_noticed() {
 const NGINX: &str = r#"# configuration file /etc/nginx/nginx.conf:
 user web; # a comment }
 http { upstream php { server unix:/run/p.sock; }
-    include sites-enabled/*; include /etc/nginx/none.conf; }
+    include sites-*/o*; include /etc/nginx/none.conf; }
 # configuration file /etc/nginx/sites-enabled/one:
 server { listen [::]:80; listen 192.0.2.1:8443 ssl; server_name _ a.example;
     root "/srv/a";
