@@ -46,7 +46,7 @@ pub fn patient<T>(wait: impl FnOnce(Duration) -> T) -> T {
 pub struct Child<'c> {
     /// The user that it runs as, not root, with all groups; `None` for the user of this process.
     pub user: Option<&'c Credentials>,
-    /// The maximum time until it has ended; that of another user gets no more than is left of [`PATIENCE`], or a
+    /// The maximum time until it has ended; for one of another user at most what is left of [`PATIENCE`], or a
     /// second.
     pub time: Duration,
     /// The maximum number of bytes that it says.
@@ -114,7 +114,7 @@ impl Child<'_> {
         }
     }
 
-    /// In the child: gives up the terminal, all files but `output`, and what another user has not.
+    /// In the child: gives up the terminal, all files but `output` and, for another user, the rights of root.
     fn enter(&self, output: OwnedFd) -> io::Result<File> {
         setsid()?;
         keep_only(output)?;

@@ -28,7 +28,7 @@ pub fn check(line: &str, config: &Config, settings: &Settings, report: &mut Repo
     let Some(id) = session_id(line.as_bytes(), name).or_else(|| SessionId::new(line.to_owned()))
     else {
         let text =
-            format!("standard input has no session id; expected the value of the cookie {name}");
+            format!("standard input is not a session id; expected the value of the cookie {name}");
         return add(Level::Error, &text);
     };
     let session = match session::read(&config.session, &id, Effect::Nothing) {
@@ -65,7 +65,7 @@ pub fn check(line: &str, config: &Config, settings: &Settings, report: &mut Repo
     if !folder.is_dir() {
         let folder = folder.display();
         let text =
-            format!("the centre's folder {folder} does not exist, so the user has no aularios");
+            format!("the centre's folder {folder} does not exist, so every aulario is unknown");
         add(Level::Error, &text);
     }
     match caller.aulas().as_deref() {

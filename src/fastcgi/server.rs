@@ -276,8 +276,8 @@ impl<'s, H: Handler> Server<'s, H> {
         is_over || waiting.is_due(stop.is_some())
     }
 
-    /// Accepts the connections in the queue of the listener, then no more. Kept connections are closed
-    /// when they are idle.
+    /// Accepts the connections in the queue of the listener, and stops accepting. Kept connections are
+    /// closed when they are idle.
     fn stop(&self) {
         let state = &mut *self.state();
         _ = epoll::delete(&self.epoll, &self.socket.listener);

@@ -91,7 +91,7 @@ impl Socket {
     }
 }
 
-/// Locks `folder` until it is closed. Any process that can read it can lock it too, for ever.
+/// Locks `folder` until it is closed. Any process that can read it can lock it too, forever.
 fn lock(folder: &File) -> io::Result<()> {
     let deadline = Instant::now() + LOCK_TIMEOUT;
     while let Err(error) = flock(folder, FlockOperation::NonBlockingLockExclusive) {

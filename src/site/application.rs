@@ -73,7 +73,7 @@ pub fn facts(script: &Path, root: &Path) -> Vec<Fact> {
     facts
 }
 
-/// The files below `folder`, its own first. A folder is entered once, by whatever link.
+/// The files below `folder`, its own first. A folder is entered once, even if several links lead to it.
 fn walk(folder: &Path) -> Vec<PathBuf> {
     let (mut files, mut known, mut count) = (Vec::new(), HashSet::new(), 0);
     let mut folders = VecDeque::from([(folder.to_owned(), 0)]);

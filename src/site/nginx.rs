@@ -73,7 +73,7 @@ fn is_named(path: &str, pattern: &str) -> bool {
     })
 }
 
-/// The words of a file, with their lines; a word in quotes starts with `"`, so that it is no separator.
+/// The words of a file, with their lines; a word in quotes starts with `"`, so that it is not a separator.
 fn words(text: &str) -> Words {
     let (mut words, mut line, mut rest) = (Vec::new(), 1, text);
     while let Some(first) = rest.chars().next() {
