@@ -11,6 +11,7 @@ use std::time::Duration;
 use rustix::fs::{Access, access};
 use rustix::io::Errno;
 use rustix::process::geteuid;
+use rustix::thread::gettid;
 
 use super::report::{Level, Report};
 use super::user::User;
@@ -93,12 +94,13 @@ pub fn check_mount(folder: &Path, report: &mut Report) {
 }
 
 /// Creates a file and removes it. It is named like a temporary file, so that a later check reports it if
-/// this check is killed. Root only asks: a link in the data may lead anywhere.
+/// this check is killed, with the number of this thread: a FastCGI process may run two checks. Root only asks:
+/// a link in the data may lead anywhere.
 pub fn try_to_write(folder: &Path) -> io::Result<()> {
     if geteuid().is_root() {
         return Ok(access(folder, Access::WRITE_OK)?);
     }
-    let path = layout::temporary(&folder.join(format!("comedor.check.{}", std::process::id())));
+    let path = layout::temporary(&folder.join(format!("comedor.check.{}", gettid())));
     let mut file = OpenOptions::new().write(true).create_new(true).open(&path)?;
     let written = file.write_all(b"comedor check\n").and_then(|()| file.sync_all());
     fs::remove_file(&path)?;
