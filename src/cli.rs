@@ -59,7 +59,7 @@ pub fn run(arguments: impl Iterator<Item = &'static [u8]>) -> Rest {
     let words: Vec<_> = arguments.iter().map(|word| word.to_string_lossy()).collect();
     let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
     Rest::Exit(match words.as_slice() {
-        ["--help"] | ["check", "--help"] => print(&help()),
+        ["--help"] | ["check" | "setup", "--help"] => print(&help()),
         ["--version"] => print(concat!("comedor ", env!("CARGO_PKG_VERSION"), "\n")),
         ["check", options @ ..] => check(options),
         ["setup", "--undo"] => setup::undo(),

@@ -150,5 +150,7 @@ fn wrong_command_line_prints_the_problem_and_the_usage() {
         assert!(text.contains("usage:"));
     }
     let help = |arguments: &[&str]| output(Command::new(program()).args(arguments).env_clear(), "");
-    assert_eq!(help(&["check", "--help"]), help(&["--help"]));
+    for command in ["check", "setup"] {
+        assert_eq!(help(&[command, "--help"]), help(&["--help"]));
+    }
 }
