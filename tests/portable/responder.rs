@@ -9,128 +9,60 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::net::{RecvFlags, recv};
-
-use crate::support::fastcgi::{Client, Held, Process, Reply, parameters};
+use crate::support::fastcgi::{Client, Held, Process, parameters};
 use crate::support::*;
 
 const TYPES_QUERY: &str = "action=get_menu_types&aulario=aula1";
 
-#[track_caller]
-fn read(client: &mut Client, keep: bool, session: &str) -> Reply {
-    let session = format!("PHPSESSID={session}");
-    client.ask(keep, &parameters("GET", TYPES_QUERY, &session), b"")
-}
-
-#[track_caller]
-fn assert_ok(reply: &Reply) {
-    assert!(reply.stdout.starts_with("Status: 200 OK\r\n"), "{reply:?}");
-    assert_eq!(reply.stderr, [""; 0]);
-}
-
-/// A client that has sent this request.
-fn sent(socket: &Held, request: &Cgi) -> Client {
-    let mut client = Client::connect(&socket.path);
-    client.send(request.records());
-    client
-}
-
-/// A read of `/proc/locks` may see a lock twice, or not at all, while other locks come and go.
-#[track_caller]
-fn until_waiting(goal: usize, waiting: impl Fn() -> usize) {
-    let started = Instant::now();
-    while waiting() != goal {
-        assert!(started.elapsed() < Duration::from_secs(9), "{} of {goal} wait", waiting());
-        thread::yield_now();
-    }
-}
-
+/// Readers of one session, then writers of five aularios, who wait longer: time enough for all to arrive.
 #[test]
-fn requests_that_wait_for_one_session_leave_the_places_to_others() {
+fn at_most_64_requests_wait_for_one_lock_and_256_in_all_and_others_are_answered() {
     let (school, socket) = (School::new(), Held::new());
     let process = socket.serve(&school);
-    let session = school.sessions().join("sess_teacher");
-    let page = File::open(&session).unwrap();
-    page.lock().unwrap();
-    let mut clients = Vec::new();
-    for count in [32, 64] {
-        let request = school.get("get_menu_types");
-        clients.extend((0..32).map(|_| sent(&socket, &request)));
-        until_waiting(count, || waiting(&session).len());
-    }
-    for _ in 0..100 {
-        school.get("get_menu_types").session("admin").ask(&socket.path).ok();
-    }
-    school.get("get_menu_types").ask(&socket.path).fails("BUSY");
-    until_waiting(64, || waiting(&session).len());
-    page.unlock().unwrap();
-    clients.iter_mut().for_each(|client| assert_ok(&client.reply()));
-    process.stop();
-}
-
-/// Writers, which wait longer than readers of a session: time enough for all of them to arrive.
-#[test]
-fn requests_that_wait_in_all_are_limited() {
-    let (school, socket) = (School::new(), Held::new());
-    let process = socket.serve(&school);
-    let write = |aulario: usize| {
-        let body = json!({"id": "basal", "label": "B"});
-        school.post("rename_menu_type").aulario(&format!("a{aulario}")).json(&body)
-    };
-    let locks: Vec<_> = (0..5)
-        .map(|aulario| {
-            school.write(&format!("a{aulario}.json"), "{}");
-            school.write(&format!("a{aulario}/.comedor.lock"), "");
-            let path = school.path(&format!("a{aulario}/.comedor.lock"));
-            let lock = File::open(&path).unwrap();
-            lock.lock().unwrap();
-            (lock, path)
-        })
-        .collect();
-    let all = || locks.iter().map(|(_, path)| waiting(path).len()).sum::<usize>();
-    let mut clients = Vec::new();
-    for batch in 0..8 {
-        clients.extend((0..32).map(|_| sent(&socket, &write(batch % 5))));
-        until_waiting(clients.len(), all);
-    }
-    write(0).ask(&socket.path).fails("BUSY");
-    school.get("get_menu_types").ask(&socket.path).ok();
-    until_waiting(256, all);
-    locks.iter().for_each(|(lock, _)| lock.unlock().unwrap());
-    clients.iter_mut().for_each(|client| assert_ok(&client.reply()));
-    process.stop();
-}
-
-#[test]
-fn slow_clients_do_not_shut_out_others() {
-    let (school, socket) = (School::new(), Held::new());
-    let process = socket.serve(&school);
-    let body = json!({"id": "t", "label": "T".repeat(100)});
-    let records = school.post("add_menu_type").json(&body).records();
-    let mut slow: Vec<Client> = (0..600)
-        .map(|n| {
-            let mut client = Client::connect(&socket.path);
-            client.send(&records[..[1, 20, records.len() - 20][n % 3]]);
-            client
-        })
-        .collect();
-    for _ in 0..20 {
-        school.get("get_menu_types").ask(&socket.path).ok();
-    }
-    // 88 of the first ones have given way, in about the order of their connections: a thread that has just
-    // accepted one may be late. Each that has sent its parameters gets an answer.
-    let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
-    let has_answer = |client: &&mut Client| recv(&client.0, &mut [0; 1], flags).is_ok();
-    let answered: Vec<_> = slow.iter_mut().skip(2).step_by(3).filter(has_answer).collect();
-    assert!(answered.len() > 20, "{}", answered.len());
-    for client in answered {
-        let reply = client.reply();
-        assert!(reply.stdout.starts_with("Status: 503 "), "{reply:?}");
-        client.is_at_end();
+    let aularios = (0..5).map(|n| {
+        school.write(&format!("a{n}.json"), "{}");
+        school.write(&format!("a{n}/.comedor.lock"), "");
+        school.path(&format!("a{n}/.comedor.lock"))
+    });
+    let read = school.get("get_menu_types");
+    let write = school.post("rename_menu_type").json(&json!({"id": "basal", "label": "B"}));
+    let write = |n: usize| write.clone().aulario(&format!("a{n}"));
+    for (paths, requests, one_more) in [
+        (vec![school.sessions().join("sess_teacher")], vec![read.clone(); 64], read.clone()),
+        (aularios.collect(), (0..256).map(|n| write(n / 32 % 5)).collect(), write(4)),
+    ] {
+        let locks: Vec<File> = paths.iter().map(|path| File::open(path).unwrap()).collect();
+        locks.iter().for_each(|lock| lock.lock().unwrap());
+        // A read of `/proc/locks` may see a lock twice, or not at all, while other locks come and go.
+        let all = || paths.iter().map(|path| waiting(path).len()).sum::<usize>();
+        let until_waiting = |goal| {
+            let started = Instant::now();
+            while all() != goal {
+                assert!(started.elapsed() < Duration::from_secs(9), "{} of {goal} wait", all());
+                thread::yield_now();
+            }
+        };
+        let mut clients = Vec::new();
+        for batch in requests.chunks(32) {
+            for request in batch {
+                clients.push(Client::connect(&socket.path));
+                clients.last_mut().unwrap().send(request.records());
+            }
+            until_waiting(clients.len());
+        }
+        for _ in 0..100 {
+            read.clone().session("admin").ask(&socket.path).ok();
+        }
+        one_more.ask(&socket.path).fails("BUSY");
+        until_waiting(clients.len());
+        locks.iter().for_each(|lock| lock.unlock().unwrap());
+        for client in &mut clients {
+            let reply = client.reply();
+            assert!(reply.stdout.starts_with("Status: 200 "), "{reply:?}");
+        }
     }
     process.stop();
 }
@@ -141,10 +73,9 @@ fn a_request_beyond_64_running_ones_is_busy_and_troubleshooting_md_says_so() {
     // A Redis server that does not answer.
     let path = folder.path().join("redis.sock");
     let redis = UnixListener::bind(&path).unwrap();
-    let mut command = Held::command(&[], &school);
-    command.env("COMEDOR_SESSION_DIR", format!("unix://{}", path.display()));
-    let process = socket.spawn(command);
     let request = school.get("get_menu_types");
+    let request = request.set("COMEDOR_SESSION_DIR", format!("unix://{}", path.display()));
+    let process = socket.spawn(request.responder());
     let mut running: Vec<Client> = (0..64).map(|_| Client::connect(&socket.path)).collect();
     let accepted: Vec<_> = running
         .iter_mut()
@@ -218,60 +149,6 @@ fn the_unit_and_the_container_allow_what_the_limits_need() {
     }
     let image = concat!("image: comedor:", env!("CARGO_PKG_VERSION"), "\n");
     assert!(overlay.contains(image), "{image}");
-}
-
-#[test]
-fn restarts_lose_no_acknowledged_write_if_the_socket_stays_open() {
-    const RESTARTS: usize = 8;
-    let (school, socket) = (School::new(), Held::new());
-    let done = AtomicBool::new(false);
-    let answered = AtomicUsize::new(0);
-    let acknowledged = thread::scope(|scope| {
-        let clients: Vec<_> = (0..8)
-            .map(|client| {
-                let (socket, done, answered) = (&socket, &done, &answered);
-                scope.spawn(move || {
-                    let mut ids = Vec::new();
-                    while !done.load(Ordering::Relaxed) {
-                        let id = format!("t{client}-{}", ids.len());
-                        let body = json!({"id": id, "label": "T"}).to_string();
-                        let query = "action=add_menu_type&aulario=aula1";
-                        let mut parameters = parameters("POST", query, "PHPSESSID=admin");
-                        let length = body.len().to_string();
-                        parameters.push(("CONTENT_LENGTH", &length));
-                        let mut connection = Client::connect(&socket.path);
-                        assert_ok(&connection.ask(false, &parameters, body.as_bytes()));
-                        ids.push(id);
-                        answered.fetch_add(1, Ordering::Relaxed);
-                    }
-                    ids
-                })
-            })
-            .collect();
-        for _ in 0..=RESTARTS {
-            let process = socket.serve(&school);
-            // Each process answers some requests before it is stopped.
-            let before = answered.load(Ordering::Relaxed);
-            while answered.load(Ordering::Relaxed) < before + 16 {
-                assert!(!clients.iter().any(|client| client.is_finished()), "a client failed");
-                thread::yield_now();
-            }
-            process.stop();
-        }
-        done.store(true, Ordering::Relaxed);
-        // Serves the requests that connected after the last stop.
-        let last = socket.serve(&school);
-        let ids: Vec<String> =
-            clients.into_iter().flat_map(|client| client.join().unwrap()).collect();
-        last.stop();
-        ids
-    });
-    let types = school.get("get_menu_types").run().ok();
-    let types = types["menu_types"].as_array().unwrap();
-    for id in &acknowledged {
-        assert!(types.iter().any(|menu_type| menu_type["id"] == **id), "{id} is lost");
-    }
-    println!("restarts: {RESTARTS}, acknowledged writes: {}, losses: 0", acknowledged.len());
 }
 
 #[test]
@@ -376,33 +253,14 @@ fn parameter_named_like_a_setting_has_no_effect_and_is_reported_once() {
 }
 
 #[test]
-fn invalid_setting_fails_each_request_but_not_the_start() {
-    let (school, socket) = (School::new(), Held::new());
-    let mut command = Command::new(program());
-    command.env_clear().env("COMEDOR_SESSION_FORMAT", "yaml");
-    let process = socket.spawn(command);
-    let mut lines = Vec::new();
-    for _ in 0..2 {
-        let reply = read(&mut Client::connect(&socket.path), false, "teacher");
-        assert!(reply.stdout.starts_with("Status: 500 "), "{reply:?}");
-        assert!(reply.stderr[0].contains("COMEDOR_SESSION_FORMAT must be php"), "{reply:?}");
-        lines.extend(reply.stderr);
-    }
-    // Once per request, for a web server that drops them.
-    assert_eq!(process.stop().lines().collect::<Vec<_>>(), lines);
-    drop(school);
-}
-
-#[test]
 fn command_creates_the_socket_for_its_owner_and_group() {
     let school = School::new();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("comedor.sock");
+    let read = school.get("get_menu_types");
     let start = || {
-        let mut command = Command::new(program());
-        command.env_clear().env("COMEDOR_DATA_DIR", school.data());
-        command.env("COMEDOR_SESSION_DIR", school.sessions()).arg("fastcgi").arg(&path);
-        command.stdin(Stdio::null()).stderr(Stdio::piped());
+        let mut command = read.responder();
+        command.arg("fastcgi").arg(&path).stdin(Stdio::null());
         Process(command.spawn().unwrap())
     };
     // A socket on which no process listens is replaced.
@@ -412,7 +270,7 @@ fn command_creates_the_socket_for_its_owner_and_group() {
         thread::yield_now();
     }
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o660);
-    assert_ok(&read(&mut Client::connect(&path), false, "teacher"));
+    read.ask(&path).ok();
     let is_refused = |why| {
         let mut second = start();
         let mut log = String::new();
@@ -421,7 +279,7 @@ fn command_creates_the_socket_for_its_owner_and_group() {
         assert!(log.contains(why), "{log}");
     };
     is_refused("another process listens on this socket");
-    assert_ok(&read(&mut Client::connect(&path), false, "teacher"));
+    read.ask(&path).ok();
     process.stop();
     assert!(!path.exists());
     fs::write(&path, "a file").unwrap();
@@ -436,10 +294,9 @@ fn command_creates_the_socket_for_its_owner_and_group() {
 #[test]
 fn closed_standard_streams_are_dev_null() {
     let socket = Held::new();
-    let mut command = Command::new("sh");
-    command.args(["-c", "exec \"$0\" >&- 2>&-"]).arg(program()).env_clear();
-    let process = socket.spawn(command);
-    Client::connect(&socket.path).ask(false, &[], b"");
+    let request = School::new().get("").shell("exec \"$0\" >&- 2>&-");
+    let process = socket.spawn(request.responder());
+    request.ask(&socket.path);
     for stream in [1, 2] {
         let file = fs::read_link(format!("/proc/{}/fd/{stream}", process.0.id())).unwrap();
         assert_eq!(file, Path::new("/dev/null"), "{stream}");
