@@ -12,48 +12,36 @@ use rustix::time::{ClockId, clock_gettime};
 use super::*;
 
 #[test]
-fn stopping_serves_queued_connections_and_closes_idle_ones() {
-    let mut service = Service::start(Limits::default());
-    let mut kept = service.client();
-    kept.ask(true, &[], b"");
-    let mut waiting = service.client();
-    waiting.send(request(true, WAIT, b"waited"));
-    service.handler.wait_for(2);
-    let (mut unread, mut half) = (service.client(), service.client());
-    half.send(begin(true));
-    service.begin_stop();
-    kept.is_at_end();
-    assert!(!service.path.exists(), "its socket is removed");
-    assert_eq!(unread.ask(true, &[], b"unread"), answered("unread"));
-    unread.is_at_end();
-    half.send([params(&[]), record(STDIN, b"")].concat());
-    assert_eq!(half.reply(), answered(""));
-    service.handler.open_gate();
-    assert_eq!(waiting.reply(), answered("waited"));
-    waiting.is_at_end();
-    service.finish();
-}
-
-/// A web server may send its next request before it notices the end of a connection.
-#[test]
-fn stopping_answers_on_kept_connections_that_are_in_use() {
+fn stopping_serves_what_has_arrived_and_closes_idle_connections() {
     let mut service = Service::start(Limits::default());
     let mut kept = service.clients::<300>();
     for client in &mut kept {
         client.ask(true, &[], b"");
     }
-    kept[0].send(request(true, WAIT, b"waited"));
-    service.handler.wait_for(301);
+    for client in &mut kept[..2] {
+        client.send(request(true, WAIT, b"waited"));
+    }
+    service.handler.wait_for(302);
+    let (mut unread, mut half) = (service.client(), service.client());
+    half.send(begin(true));
     service.begin_stop();
-    // The idle ones are closed.
-    for client in &mut kept[1..] {
+    for client in &mut kept[2..] {
         client.is_at_end();
     }
+    assert!(!service.path.exists(), "its socket is removed");
+    assert_eq!(unread.ask(true, &[], b"unread"), answered("unread"));
+    unread.is_at_end();
+    half.send([params(&[]), record(STDIN, b"")].concat());
+    assert_eq!(half.reply(), answered(""));
+    // A web server may send its next request before it notices the end of the connection.
     kept[0].send(request(true, &[], b"next"));
     service.handler.open_gate();
     assert_eq!(kept[0].reply(), answered("waited"));
     assert_eq!(kept[0].reply(), answered("next"));
-    kept[0].is_at_end();
+    assert_eq!(kept[1].reply(), answered("waited"));
+    for client in &mut kept[..2] {
+        client.is_at_end();
+    }
     service.finish();
 }
 
@@ -92,23 +80,13 @@ fn only_one_of_several_processes_binds_a_stale_socket() {
     }
 }
 
-/// The open file descriptors of the process.
-fn descriptors() -> usize {
-    fs::read_dir("/proc/self/fd").unwrap().count()
-}
-
-/// The threads of the process.
-pub fn threads() -> usize {
-    fs::read_dir("/proc/self/task").unwrap().count()
-}
-
 /// Runs `scenario` in a process of its own: the test `name` of this binary, again.
-pub fn alone(name: &str, scenario: impl FnOnce()) {
+fn alone(name: &str, scenario: impl FnOnce()) {
     if env::var_os("COMEDOR_TEST_ALONE").is_some() {
         return scenario();
     }
     let mut command = Command::new(env::current_exe().unwrap());
-    command.args([&format!("fastcgi::{name}"), "--exact", "--nocapture"]);
+    command.args([&format!("fastcgi::process::{name}"), "--exact", "--nocapture"]);
     let output = command.env("COMEDOR_TEST_ALONE", "1").output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && text.contains("1 passed"), "{text}");
@@ -116,7 +94,7 @@ pub fn alone(name: &str, scenario: impl FnOnce()) {
 
 #[test]
 fn running_out_of_file_descriptors_causes_no_busy_loop() {
-    alone("process::running_out_of_file_descriptors_causes_no_busy_loop", || {
+    alone("running_out_of_file_descriptors_causes_no_busy_loop", || {
         let service = Service::start(Limits::default());
         let mut held = service.client();
         held.send(begin(true));
@@ -136,6 +114,7 @@ fn running_out_of_file_descriptors_causes_no_busy_loop() {
         others.pop();
         let mut next = service.client();
         next.send(request(false, &[], b"y"));
+        let cpu_time = || Duration::try_from(clock_gettime(ClockId::ProcessCPUTime)).unwrap();
         let before = cpu_time();
         thread::sleep(Duration::from_millis(500));
         assert!(cpu_time() - before < Duration::from_millis(100), "it waits without work");
@@ -148,20 +127,27 @@ fn running_out_of_file_descriptors_causes_no_busy_loop() {
     });
 }
 
-fn cpu_time() -> Duration {
-    let now = clock_gettime(ClockId::ProcessCPUTime);
-    Duration::try_from(now).unwrap()
-}
-
 #[test]
 fn file_descriptors_and_threads_do_not_leak() {
-    alone("process::file_descriptors_and_threads_do_not_leak", || {
+    alone("file_descriptors_and_threads_do_not_leak", || {
         let service = Service::start(Limits { requests: 4, ..Limits::default() });
         let mut client = service.client();
         client.ask(false, &[], b"");
         client.is_at_end();
         drop(client);
+        let count = |what| fs::read_dir(format!("/proc/self/{what}")).unwrap().count();
+        let (threads, descriptors) = (|| count("task"), || count("fd"));
         let (most, before) = (threads() + 4, descriptors());
+        let mut waiting = service.clients::<50>();
+        for (handled, client) in (2..).zip(&mut waiting) {
+            client.send(request(true, LOCK, b"a"));
+            service.handler.wait_for(handled);
+        }
+        assert!(threads() > most);
+        service.handler.open_gate();
+        for mut client in waiting {
+            client.reply();
+        }
         for n in 0..3_000 {
             let mut client = service.client();
             match n % 6 {

@@ -9,19 +9,6 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use super::*;
 
 #[test]
-fn a_request_is_answered_and_the_connection_closed_unless_it_is_kept() {
-    let service = Service::start(Limits::default());
-    let mut client = service.client();
-    // The answer to the long one has several records.
-    let long: String = (0..40_000).map(|n| format!("{n} ")).collect();
-    for body in ["first", "", &long, "second"] {
-        assert_eq!(client.ask(true, &[], body.as_bytes()), answered(body));
-    }
-    assert_eq!(client.ask(false, &[], b"last"), answered("last"));
-    client.is_at_end();
-}
-
-#[test]
 fn each_log_line_is_sent_as_a_record() {
     let service = Service::start(Limits::default());
     for (command, body, records) in [
@@ -34,17 +21,6 @@ fn each_log_line_is_sent_as_a_record() {
             assert_eq!(client.record(), Some((kind, content.to_vec())), "{command}");
         }
         client.is_at_end();
-    }
-}
-
-/// Recorded from nginx 1.22 with `fastcgi_keep_conn on`.
-#[test]
-fn requests_of_nginx_on_a_kept_connection_are_answered() {
-    let service = Service::start(Limits::default());
-    let mut client = service.client();
-    client.send(include_bytes!("../../fixtures/fastcgi/nginx-two-kept-requests"));
-    for body in ["", r#"{"id":"basal"}"#] {
-        assert_eq!(client.reply(), answered(body));
     }
 }
 
@@ -83,14 +59,16 @@ fn waiting_partial_and_idle_requests_do_not_delay_others() {
 }
 
 #[test]
-fn a_panic_fails_only_its_own_request() {
-    let service = Service::start(Limits { requests: 1, ..Limits::default() });
+fn a_panic_fails_only_its_own_request_and_frees_its_place() {
+    let limits = Limits { requests: 1, waiting: 1, waiting_for_one: 1, ..Limits::default() };
+    let service = Service::start(limits);
+    service.handler.open_gate();
     let mut client = service.client();
-    for _ in 0..5 {
-        let reply = client.ask(true, &[("DO", "panic")], b"").stdout;
+    for command in ["panic", "lock and panic"].repeat(5) {
+        let reply = client.ask(true, &[("DO", command)], b"").stdout;
         assert!(reply.starts_with("Panicked(\"panicked at "), "{reply}");
         assert!(reply.contains("mod.rs:") && reply.contains("as asked"), "{reply}");
-        assert_eq!(client.ask(true, &[], b"next"), answered("next"), "the slot is free again");
+        assert_eq!(client.ask(true, LOCK, b"next"), answered("next"), "runs, and waits");
     }
 }
 
@@ -109,27 +87,22 @@ fn invalid_parameters_get_a_complete_error_answer() {
 #[test]
 fn a_body_over_the_limit_is_answered_before_its_end_and_then_drained() {
     let service = Service::start(Limits::default());
-    let mut client = service.client();
+    let body = stream(STDIN, &vec![b'x'; 1_100_000]);
+    let part = |keep| [begin(keep), params(EARLY), body.clone()].concat();
     // nginx stops sending at the answer and waits for the end of the connection.
-    let part = [begin(false), params(EARLY), stream(STDIN, &vec![b'x'; 1_100_000])].concat();
-    assert_eq!(client.send(&part).reply(), answered("early"));
+    let mut client = service.client();
+    assert_eq!(client.send(part(false)).reply(), answered("early"));
     client.is_at_end();
     // Other servers send the whole body before they read.
     let mut client = service.client();
     let rest = stream(STDIN, &vec![b'x'; 16 * 1024 * 1024]);
-    client.send(&part).send(rest).send(record(STDIN, b""));
+    client.send(part(false)).send(rest).send(record(STDIN, b""));
     assert_eq!(client.reply(), answered("early"));
     client.is_at_end();
-}
-
-#[test]
-fn after_an_early_answer_a_kept_connection_takes_the_next_request() {
-    let service = Service::start(Limits::default());
-    let body = stream(STDIN, &vec![b'x'; 1_100_000]);
-    let part = [begin(true), params(EARLY), body].concat();
+    // A kept connection takes the next request.
     for rest in [&[][..], &stream(STDIN, b"the rest"), &record(STDIN, b"")] {
         let mut client = service.client();
-        assert_eq!(client.send(&part).reply(), answered("early"));
+        assert_eq!(client.send(part(true)).reply(), answered("early"));
         assert_eq!(client.send(rest).ask(true, &[], b"next"), answered("next"));
     }
 }
