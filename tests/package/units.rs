@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Signal, kill_process};
 use tempfile::TempDir;
 
 use crate::support::fastcgi::{Client, request};
@@ -109,9 +109,7 @@ fn the_service_may_make_every_system_call_that_a_request_needs() {
         let reply = client.reply();
         assert!(reply.stdout.starts_with("Status: 200"), "{reply:?}");
     }
-    let children = format!("/proc/{0}/task/{0}/children", strace.id());
-    let program = fs::read_to_string(children).unwrap().trim().parse().unwrap();
-    kill_process(Pid::from_raw(program).unwrap(), Signal::TERM).unwrap();
+    kill_process(child_of(strace.id()).expect("the program"), Signal::TERM).unwrap();
     assert!(strace.wait().unwrap().success());
     let trace = fs::read_to_string(trace).unwrap();
     // `PID call(arguments) = result`, `PID <... call resumed>`, `PID +++ exited +++`

@@ -1,47 +1,38 @@
 //! A request as a web server passes it to a CGI program (RFC 3875), and the answer.
 
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{BufRead, BufReader, Lines, Write};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Stdio};
 
+use rustix::process::{Pid, Signal, kill_process};
+
 use super::fastcgi::{self, Client, Held};
-use super::{Transport, Value, output};
+use super::{Transport, Value, child_of};
 use crate::TRANSPORT;
 
 /// One request.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct Cgi {
     /// A command that runs the program: strace, setpriv …
     wrapper: Vec<OsString>,
     program: PathBuf,
-    variables: Vec<(String, Vec<u8>)>,
+    variables: BTreeMap<String, OsString>,
     query: Vec<(String, String)>,
     body: Vec<u8>,
 }
 
 impl Cgi {
-    pub fn new(program: impl Into<PathBuf>) -> Cgi {
-        Cgi {
-            wrapper: Vec::new(),
-            program: program.into(),
-            variables: Vec::new(),
-            query: Vec::new(),
-            body: Vec::new(),
-        }
-    }
-
     /// Sets an environment variable.
     pub fn set(mut self, name: &str, value: impl AsRef<OsStr>) -> Cgi {
-        self = self.unset(name);
-        self.variables.push((name.to_owned(), value.as_ref().as_bytes().to_vec()));
+        self.variables.insert(name.to_owned(), value.as_ref().to_owned());
         self
     }
 
     pub fn unset(mut self, name: &str) -> Cgi {
-        self.variables.retain(|(known, _)| known != name);
+        self.variables.remove(name);
         self
     }
 
@@ -121,29 +112,28 @@ impl Cgi {
     }
 
     fn command_with(&self, is_wanted: impl Fn(&str) -> bool) -> Command {
-        let mut words =
-            self.wrapper.iter().map(OsString::as_os_str).chain([self.program.as_os_str()]);
+        let mut words = self.wrapper.iter().map(OsString::as_os_str).chain([self.program.as_ref()]);
         let mut command = Command::new(words.next().unwrap());
         command.args(words).env_clear();
-        let wanted = self.environment().into_iter().filter(|(name, _)| is_wanted(name));
-        command.envs(wanted.map(|(name, value)| (name, OsString::from_vec(value))));
+        command.envs(self.environment().iter().filter(|(name, _)| is_wanted(name)));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
 
-    /// In which the last of a name counts.
-    fn environment(&self) -> Vec<(&str, Vec<u8>)> {
+    /// With the query, unless it was set as a variable.
+    fn environment(&self) -> BTreeMap<String, OsString> {
         let query: Vec<String> = self.query.iter().map(|(k, v)| format!("{k}={v}")).collect();
-        let query = ("QUERY_STRING", query.join("&").into_bytes());
-        let variables = self.variables.iter().map(|(name, value)| (name.as_str(), value.clone()));
-        [query].into_iter().chain(variables).collect()
+        let mut variables = self.variables.clone();
+        variables.entry("QUERY_STRING".to_owned()).or_insert(query.join("&").into());
+        variables
     }
 
     /// The FastCGI records of this request, without its settings.
     pub fn records(&self) -> Vec<u8> {
-        let mut parameters = self.environment();
-        parameters.retain(|(name, _)| !is_setting(name));
-        fastcgi::request_of_bytes(false, &parameters, &self.body)
+        let variables = self.environment();
+        let parameters = variables.iter().filter(|(name, _)| !is_setting(name));
+        let parameters = parameters.map(|(name, value)| (name.as_str(), value.to_str().unwrap()));
+        fastcgi::request(false, &parameters.collect::<Vec<_>>(), &self.body)
     }
 
     /// Starts `command`, sends the body of this request and closes standard input.
@@ -163,19 +153,12 @@ impl Cgi {
         self.send(&mut self.command())
     }
 
-    /// Sends it to the program.
+    /// Sends it to the program; as a responder, the program is stopped after the answer.
     #[track_caller]
     pub fn run(&self) -> Answer {
-        match TRANSPORT {
-            Transport::Cgi => Answer::of(self.start()),
-            Transport::FastCgi => self.run_fastcgi(),
+        if TRANSPORT == Transport::Cgi {
+            return Answer::of(self.start());
         }
-    }
-
-    /// Starts the program with a listening socket as standard input, sends it this request and
-    /// stops it.
-    #[track_caller]
-    fn run_fastcgi(&self) -> Answer {
         let socket = Held::new();
         let process = socket.spawn(self.responder());
         let mut answer = self.ask(&socket.path);
@@ -211,7 +194,8 @@ impl Cgi {
     #[track_caller]
     pub fn stopped(&self, at: &str, meanwhile: impl FnOnce(&str)) -> Answer {
         let mut traced = self.traced(&[], &[at]);
-        meanwhile(&traced.wait_for_stop());
+        traced.wait_for_stop();
+        meanwhile(&traced.pid().to_string());
         traced.resume();
         traced.answer().0
     }
@@ -255,33 +239,18 @@ impl Traced {
         }
     }
 
-    /// Waits until the program is stopped. Returns its process id.
+    /// Waits until the program is stopped.
     #[track_caller]
-    pub fn wait_for_stop(&mut self) -> String {
+    pub fn wait_for_stop(&mut self) {
         self.wait_for(&["stopped by SIGSTOP"]);
-        self.pid()
     }
 
-    fn pid(&self) -> String {
-        let children = format!("/proc/{0}/task/{0}/children", self.child.id());
-        fs::read_to_string(children).unwrap().trim().to_owned()
+    fn pid(&self) -> Pid {
+        child_of(self.child.id()).expect("the program")
     }
 
-    #[track_caller]
     pub fn resume(&self) {
-        self.signal("CONT");
-    }
-
-    #[track_caller]
-    pub fn kill(mut self) {
-        self.signal("KILL");
-        self.child.wait().unwrap();
-    }
-
-    #[track_caller]
-    fn signal(&self, name: &str) {
-        let kill = format!("kill -{name} {}", self.pid());
-        output(Command::new("sh").args(["-c", &kill]), "dash");
+        kill_process(self.pid(), Signal::CONT).unwrap();
     }
 
     /// The answer of the program, and the whole trace.

@@ -11,7 +11,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-use super::{School, program};
+use super::{School, child_of};
 
 /// Record types
 pub const BEGIN: u8 = 1;
@@ -37,17 +37,12 @@ pub fn begin(keep: bool) -> Vec<u8> {
 
 /// PARAMS, with their end.
 pub fn params(pairs: &[(&str, &str)]) -> Vec<u8> {
-    params_of_bytes(pairs)
-}
-
-/// The same with values that need not be UTF-8.
-fn params_of_bytes<V: AsRef<[u8]>>(pairs: &[(&str, V)]) -> Vec<u8> {
     let mut content = Vec::new();
     for (name, value) in pairs {
-        for part in [name.as_bytes(), value.as_ref()] {
-            content.extend((part.len() as u32 | 0x8000_0000).to_be_bytes());
+        for length in [name.len(), value.len()] {
+            content.extend((length as u32 | 0x8000_0000).to_be_bytes());
         }
-        content.extend([name.as_bytes(), value.as_ref()].concat());
+        content.extend([name.as_bytes(), value.as_bytes()].concat());
     }
     [stream(PARAMS, &content), record(PARAMS, b"")].concat()
 }
@@ -59,12 +54,7 @@ pub fn stream(kind: u8, content: &[u8]) -> Vec<u8> {
 
 /// A whole request.
 pub fn request(keep: bool, pairs: &[(&str, &str)], body: &[u8]) -> Vec<u8> {
-    request_of_bytes(keep, pairs, body)
-}
-
-/// The same with values that need not be UTF-8.
-pub fn request_of_bytes<V: AsRef<[u8]>>(keep: bool, pairs: &[(&str, V)], body: &[u8]) -> Vec<u8> {
-    [begin(keep), params_of_bytes(pairs), stream(STDIN, body), record(STDIN, b"")].concat()
+    [begin(keep), params(pairs), stream(STDIN, body), record(STDIN, b"")].concat()
 }
 
 /// The reply to a request.
@@ -159,22 +149,7 @@ impl Held {
     }
 
     pub fn serve(&self, school: &School) -> Process {
-        self.serve_under(&[], school)
-    }
-
-    /// Starts the program under `wrapper` (strace …).
-    pub fn serve_under(&self, wrapper: &[&str], school: &School) -> Process {
-        self.spawn(Held::command(wrapper, school))
-    }
-
-    /// The command of the program under `wrapper`.
-    pub fn command(wrapper: &[&str], school: &School) -> Command {
-        let program = &program();
-        let mut words = wrapper.iter().chain([program]);
-        let mut command = Command::new(words.next().unwrap());
-        command.args(words).env_clear().env("COMEDOR_DATA_DIR", school.data());
-        command.env("COMEDOR_SESSION_DIR", school.sessions());
-        command
+        self.spawn(school.get("").responder())
     }
 
     pub fn spawn(&self, mut command: Command) -> Process {
@@ -198,12 +173,9 @@ impl Process {
         log
     }
 
-    /// The process id of the program. Under strace it is a child of the process that was started.
+    /// Under strace the program is a child of the process that was started.
     fn pid(&self) -> Pid {
-        let started = self.0.id();
-        let children = format!("/proc/{started}/task/{started}/children");
-        let child = fs::read_to_string(children).unwrap_or_default();
-        Pid::from_raw(child.trim().parse().unwrap_or(started as i32)).unwrap()
+        child_of(self.0.id()).unwrap_or(Pid::from_child(&self.0))
     }
 
     /// A value in KiB of /proc/PID/status, such as the peak memory `VmHWM`.

@@ -22,6 +22,7 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 pub use cgi::*;
+use rustix::process::Pid;
 pub use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -141,17 +142,10 @@ impl School {
 
     /// Every file and folder below the aularios, sorted.
     pub fn files(&self) -> Vec<String> {
-        fn walk(folder: &Path, base: &Path, files: &mut Vec<String>) {
-            for entry in fs::read_dir(folder).unwrap() {
-                let path = entry.unwrap().path();
-                files.push(path.strip_prefix(base).unwrap().to_str().unwrap().to_owned());
-                if path.is_dir() {
-                    walk(&path, base, files);
-                }
-            }
-        }
-        let mut files = Vec::new();
-        walk(&self.aularios(), &self.aularios(), &mut files);
+        let mut find = Command::new("find");
+        find.arg(self.aularios()).args(["-mindepth", "1", "-printf", "%P\n"]);
+        let found = String::from_utf8(output(&mut find, "findutils")).unwrap();
+        let mut files: Vec<String> = found.lines().map(str::to_owned).collect();
         files.sort();
         files
     }
@@ -176,7 +170,8 @@ impl School {
     }
 
     fn request(&self, method: &str, action: &str) -> Cgi {
-        Cgi::new(program())
+        Cgi::default()
+            .program(Path::new(program()))
             .set("GATEWAY_INTERFACE", "CGI/1.1")
             .set("SERVER_PROTOCOL", "HTTP/1.1")
             .set("SERVER_NAME", "school.example")
@@ -233,6 +228,12 @@ pub fn waiting(path: &Path) -> Vec<u32> {
     let fields = locks.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
     let waiting = fields.filter(|fields| fields[1] == "->" && fields[6].ends_with(&inode));
     waiting.map(|fields| fields[5].parse().unwrap()).collect()
+}
+
+/// The process that the process `parent` has started, such as the program under strace.
+pub fn child_of(parent: u32) -> Option<Pid> {
+    let children = fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"));
+    Pid::from_raw(children.ok()?.trim().parse().ok()?)
 }
 
 /// The output of `php` for `code`, which reads its arguments from `$argv`.

@@ -222,7 +222,7 @@ fn in_memory(wrapper: &[&str], save_path: Option<&str>, count: impl Fn() -> u64)
     let school = school_with_a_menu();
     let run = |requests: usize| {
         let socket = Held::new();
-        let mut command = Held::command(wrapper, &school);
+        let mut command = school.get("").under(wrapper).responder();
         command.envs(save_path.map(|save_path| ("COMEDOR_SESSION_DIR", save_path)));
         let process = socket.spawn(command);
         let mut client = Client::connect(&socket.path);
@@ -273,7 +273,7 @@ fn stopping_a_responder_starts_no_threads() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let path = file.path().to_str().unwrap();
     let strace = ["/usr/bin/strace", "-f", "-o", path, "-e", "trace=clone,clone3"];
-    let process = socket.serve_under(&strace, &school);
+    let process = socket.spawn(school.get("").under(&strace).responder());
     let parameters = parameters("GET", "action=get_menu_types&aulario=aula1", "PHPSESSID=teacher");
     Client::connect(&socket.path).ask(false, &parameters, b"");
     process.stop();

@@ -497,7 +497,7 @@ fn no_input_leads_to_a_path_outside_of_the_data_and_session_folders() {
 fn responder_that_may_not_read_its_limit_of_open_files_assumes_the_usual_one() {
     let (school, socket) = (School::new(), Held::new());
     let refused = ["strace", "-o/dev/null", "-f", "-einject=prlimit64,getrlimit:error=EPERM"];
-    let process = socket.serve_under(&refused, &school);
+    let process = socket.spawn(school.get("").under(&refused).responder());
     school.get("get_menu").ask(&socket.path).ok();
     let log = process.stop();
     assert!(log.contains("open files is unknown") && log.contains("1024 instead of"), "{log}");
