@@ -73,7 +73,7 @@ impl<'s> Client<'s> {
     /// Checks that the data file has this name of the plate.
     #[track_caller]
     pub fn assert_saved(&self, name: &str) {
-        let plates = self.site.plates_in(&self.aulario, &self.day);
+        let plates = self.site.plates(&self.aulario, &self.day);
         assert_eq!(plates["primero"]["name"], name, "{}", self.url);
     }
 }

@@ -108,7 +108,8 @@ fn apache(mpm: &str, php: Php, cgi: &str) -> Server {
             Err(why) => missing.push((PHP_FPM, why)),
         }
     }
-    let site = apache_on(site, mpm, php, cgi, Settings::File, &more);
+    let example = "apache.conf.example";
+    let site = apache_on(example, site, mpm, php, cgi, Settings::File, &more);
     site.start_responder();
     let mut contenders = vec![
         (FLOOR, "floor"),
@@ -155,7 +156,8 @@ fn lighttpd() -> Server {
         {}"#,
         fastcgi_example(&site, "examples/lighttpd-fastcgi.conf.example")
     );
-    let site = lighttpd_on(site, "enable", Settings::File, &more);
+    let example = "examples/lighttpd.conf.example";
+    let site = lighttpd_on(example, site, "enable", Settings::File, &more);
     let contenders = vec![
         (FLOOR, "floor"),
         (FLOOR_FASTCGI, "floor-fastcgi"),

@@ -387,7 +387,8 @@ impl Site {
             }
         });
         for (client, round) in (1..=8).flat_map(|client| (0..5).map(move |round| (client, round))) {
-            let name = |date: &str, plate: String| self.plates(date)[plate]["name"].clone();
+            let name =
+                |date: &str, plate: String| self.plates("aula1", date)[plate]["name"].clone();
             assert_eq!(name("2026-05-31", format!("p{client}-{round}")), "CGI");
             assert_eq!(name(&format!("2026-05-{client:02}"), format!("c{round}")), "CGI");
             assert_eq!(name(&format!("2026-05-{client:02}"), format!("p{round}")), "PHP");

@@ -132,7 +132,7 @@ fn each_school_is_read_and_written_on_its_own_server() {
     let [norte, sur] = logged_in(&schools.balancer);
     for (school, server) in [(&norte, &schools.server_a), (&sur, &schools.server_b)] {
         assert_answer(school.save(school.host, &school.url("")), 200, "true");
-        assert_eq!(server.plates(DATE)["primero"]["name"], school.host);
+        assert_eq!(server.plates("aula1", DATE)["primero"]["name"], school.host);
     }
     assert_eq!((norte.plate(), sur.plate()), (norte.host.to_owned(), sur.host.to_owned()));
     // A page of another site cannot save: the program sees the host name that the browser sees.

@@ -56,15 +56,9 @@ impl Site {
         assert_eq!(self.curl(&["-d", &plate, "-d", &name, &url]).0, 200);
     }
 
-    /// The plates in the day's file.
+    /// The plates in the file of this day of the aulario.
     #[track_caller]
-    pub fn plates(&self, date: &str) -> Value {
-        self.plates_in("aula1", date)
-    }
-
-    /// The same in this aulario.
-    #[track_caller]
-    pub fn plates_in(&self, aulario: &str, date: &str) -> Value {
+    pub fn plates(&self, aulario: &str, date: &str) -> Value {
         let (month, day) = date.split_at(7);
         let path = format!(
             "data/Centros/centro1/Aularios/{aulario}/Comedor/{month}/{}/_datos.json",

@@ -10,38 +10,21 @@ use std::process::{Child, Command};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::{Php, Settings, Site, WWW_DATA, lighttpd_with, module, wait_until};
+use super::{Php, Settings, Site, WWW_DATA, apache_on, lighttpd_on, proxy_modules, wait_until};
 use crate::support::{REPOSITORY, output};
-
-/// The running program.
-pub(super) struct Responder {
-    pub(super) process: Child,
-    /// The socket if, as with systemd, it is open while the program is not running
-    listener: Option<UnixListener>,
-}
 
 /// Apache with mod_proxy_fcgi.
 pub fn apache_with_fastcgi(mpm: &str, php: Php) -> Site {
-    let mut site = Site::new();
-    let mut example = site.fill("examples/apache-fastcgi.conf.example", Settings::File);
-    if php == Php::FpmByProxyPassMatch {
-        example = example.replace("#ProxyPass", "ProxyPass");
-    }
-    site.write("example.conf", &example);
+    let modules = if php == Php::Module { proxy_modules() } else { String::new() };
+    let example = "examples/apache-fastcgi.conf.example";
+    let site = apache_on(example, Site::new(), mpm, php, "cgid", Settings::File, &modules);
     site.start_responder();
-    let modules = if php == Php::Module {
-        ["proxy", "proxy_fcgi"].map(module).concat()
-    } else {
-        String::new()
-    };
-    let include = format!("{modules}Include {}/example.conf\n", site.path().display());
-    site.start_apache(mpm, php, "cgid", "None", &include);
     site
 }
 
 /// lighttpd, which starts the program itself.
 pub fn lighttpd_with_fastcgi(check_local: &str, settings: Settings) -> Site {
-    lighttpd_with("examples/lighttpd-fastcgi.conf.example", Site::new(), check_local, settings, "")
+    lighttpd_on("examples/lighttpd-fastcgi.conf.example", Site::new(), check_local, settings, "")
 }
 
 /// nginx and the program as a responder.
@@ -127,11 +110,8 @@ impl Site {
     /// Starts the program as comedor.socket and comedor.service do.
     #[track_caller]
     pub fn start_responder(&self) {
-        let mut responder = self.responder.lock().unwrap();
-        let listener = responder.take().and_then(|stopped| stopped.listener);
-        let listener = listener.unwrap_or_else(|| self.listen("comedor"));
-        let process = self.start_on(&listener, "comedor");
-        *responder = Some(Responder { process, listener: Some(listener) });
+        let listener = self.listener.get_or_init(|| self.listen("comedor"));
+        *self.responder.lock().unwrap() = Some(self.start_on(listener, "comedor"));
     }
 
     /// Starts another program of the folder `cgi` in the same way, on a socket of its name.
@@ -160,32 +140,30 @@ impl Site {
     pub fn start_responder_with_a_path(&self) {
         self.set_owners();
         let socket = self.path().join("comedor.sock");
-        let process =
-            self.program("comedor", &["fastcgi", socket.to_str().unwrap()]).spawn().unwrap();
-        *self.responder.lock().unwrap() = Some(Responder { process, listener: None });
+        let mut command = self.program("comedor", &["fastcgi", socket.to_str().unwrap()]);
+        *self.responder.lock().unwrap() = Some(command.spawn().unwrap());
         wait_until("the socket", || socket.exists());
     }
 
     /// A program of the folder `cgi`.
     fn program(&self, name: &str, arguments: &[&str]) -> Command {
         let path = self.path().join("cgi").join(name);
-        self.command(*WWW_DATA, name, path.to_str().unwrap(), arguments)
+        self.command(WWW_DATA, name, path.to_str().unwrap(), arguments)
     }
 
     /// The open file descriptors of the program.
     pub fn descriptors(&self) -> usize {
         let responder = self.responder.lock().unwrap();
-        let process = responder.as_ref().expect("a responder").process.id();
+        let process = responder.as_ref().expect("a responder").id();
         fs::read_dir(format!("/proc/{process}/fd")).unwrap().count()
     }
 
     /// Stops the program. It exits with status 0.
     #[track_caller]
     pub fn stop_responder(&self) {
-        let mut responder = self.responder.lock().unwrap();
-        let process = &mut responder.as_mut().expect("a responder").process;
-        kill_process(Pid::from_raw(process.id() as i32).unwrap(), Signal::TERM).unwrap();
-        let status = process.wait().unwrap();
+        let mut responder = self.responder.lock().unwrap().take().expect("a responder");
+        kill_process(Pid::from_child(&responder), Signal::TERM).unwrap();
+        let status = responder.wait().unwrap();
         assert!(status.success(), "{status}");
     }
 

@@ -6,23 +6,23 @@ mod fastcgi;
 
 use std::fs::{self, File};
 use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::net::UnixListener;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
 use crate::support::*;
+#[allow(unused_imports, reason = "a benchmark uses none of these")]
 pub use fastcgi::*;
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use tempfile::TempDir;
 
 const MODULES: &str = "/usr/lib/apache2/modules";
-/// The id of Debian's user of web servers, and of its group.
-static WWW_DATA: LazyLock<u32> = LazyLock::new(|| {
-    let id = output(Command::new("id").args(["-u", "www-data"]), "base-passwd");
-    String::from_utf8(id).unwrap().trim().parse().unwrap()
-});
+/// The id of Debian's user of web servers, and of its group
+const WWW_DATA: u32 = 33;
 pub const NOBODY: u32 = 65534;
 
 /// How Apache reaches PHP.
@@ -41,11 +41,12 @@ pub enum Settings {
 }
 
 pub fn apache(mpm: &str, php: Php, cgi: &str, settings: Settings) -> Site {
-    apache_on(Site::new(), mpm, php, cgi, settings, "")
+    apache_on("apache.conf.example", Site::new(), mpm, php, cgi, settings, "")
 }
 
-/// Apache for an existing site, with the additional lines `more`.
+/// Apache for an existing site, with the example after the lines `more`.
 pub fn apache_on(
+    example: &str,
     mut site: Site,
     mpm: &str,
     php: Php,
@@ -53,12 +54,12 @@ pub fn apache_on(
     settings: Settings,
     more: &str,
 ) -> Site {
-    let mut example = site.fill("apache.conf.example", settings);
+    let mut example = site.fill(example, settings);
     if php == Php::FpmByProxyPassMatch {
         example = example.replace("#ProxyPass", "ProxyPass");
     }
     site.write("example.conf", &example);
-    let include = format!("Include {}/example.conf\n{more}", site.path().display());
+    let include = format!("{more}Include {}/example.conf\n", site.path().display());
     site.start_apache(mpm, php, cgi, "None", &include);
     site
 }
@@ -67,7 +68,7 @@ pub fn apache_on(
 pub fn apache_in_container(mpm: &str, cgi: &str) -> Site {
     let mut site = Site::new();
     site.is_container = true;
-    apache_on(site, mpm, Php::Fpm, cgi, Settings::File, "")
+    apache_on("apache.conf.example", site, mpm, Php::Fpm, cgi, Settings::File, "")
 }
 
 /// Apache with PHP and programs that run as the site's own user. suEXEC only runs programs below
@@ -76,7 +77,7 @@ pub fn apache_with_suexec(mpm: &str, cgi: &str) -> Site {
     let mut site = Site::new_in(Path::new("/var/www"));
     site.user = NOBODY;
     let more = format!("{}SuexecUserGroup #{NOBODY} #{NOBODY}\n", module("suexec"));
-    apache_on(site, mpm, Php::Fpm, cgi, Settings::File, &more)
+    apache_on("apache.conf.example", site, mpm, Php::Fpm, cgi, Settings::File, &more)
 }
 
 /// Apache with an `.htaccess` file only: the program as `comedor.cgi` and its settings beside it in
@@ -94,15 +95,11 @@ pub fn htaccess(mpm: &str, php: Php, cgi: &str, settings: Settings) -> Site {
 }
 
 pub fn lighttpd(check_local: &str, settings: Settings) -> Site {
-    lighttpd_on(Site::new(), check_local, settings, "")
+    lighttpd_on("examples/lighttpd.conf.example", Site::new(), check_local, settings, "")
 }
 
-/// lighttpd for an existing site, with the additional lines `more`.
-pub fn lighttpd_on(site: Site, check_local: &str, settings: Settings, more: &str) -> Site {
-    lighttpd_with("examples/lighttpd.conf.example", site, check_local, settings, more)
-}
-
-fn lighttpd_with(
+/// lighttpd for an existing site, with the example before the lines `more`.
+pub fn lighttpd_on(
     example: &str,
     mut site: Site,
     check_local: &str,
@@ -145,7 +142,10 @@ pub struct Site {
     pub fpm_settings: &'static str,
     is_container: bool,
     processes: Vec<Child>,
-    responder: Mutex<Option<Responder>>,
+    /// The running program, if it speaks FastCGI
+    responder: Mutex<Option<Child>>,
+    /// Its socket if, as with systemd, it is open while the program is not running
+    listener: OnceLock<UnixListener>,
     pub has_file_in_docroot: bool,
 }
 
@@ -173,11 +173,12 @@ impl Site {
         Site {
             folder,
             port,
-            user: *WWW_DATA,
+            user: WWW_DATA,
             fpm_settings: "",
             is_container: false,
             processes: Vec::new(),
             responder: Mutex::default(),
+            listener: OnceLock::new(),
             has_file_in_docroot: false,
         }
     }
@@ -246,23 +247,21 @@ impl Site {
             Php::Fpm => {
                 self.start_fpm("fpm.sock");
                 format!(
-                    "{}{}
+                    "{}
                     <FilesMatch \"\\.php$\">
                         SetHandler \"proxy:unix:{folder}/fpm.sock|fcgi://localhost\"
                     </FilesMatch>",
-                    module("proxy"),
-                    module("proxy_fcgi")
+                    proxy_modules()
                 )
             }
             Php::FpmByProxyPassMatch => {
                 let fpm = format!("127.0.0.1:{}", free_port());
                 self.start_fpm(&fpm);
                 format!(
-                    "{}{}
+                    "{}
                     {include}
                     ProxyPassMatch \"^/(.*\\.php(/.*)?)$\" \"fcgi://{fpm}{folder}/docroot/$1\"",
-                    module("proxy"),
-                    module("proxy_fcgi")
+                    proxy_modules()
                 )
             }
         };
@@ -318,7 +317,7 @@ impl Site {
             php_admin_value[session.save_path] = {folder}/sessions
             {more}
             ",
-            group = *WWW_DATA,
+            group = WWW_DATA,
             user = self.user,
             more = self.fpm_settings,
         );
@@ -334,7 +333,7 @@ impl Site {
     }
 
     fn start(&mut self, name: &str, program: &str, arguments: &[&str]) {
-        self.start_as(*WWW_DATA, name, program, arguments);
+        self.start_as(WWW_DATA, name, program, arguments);
     }
 
     #[track_caller]
@@ -351,7 +350,7 @@ impl Site {
         for path in String::from_utf8(everything).unwrap().lines() {
             let own = ["cgi", "data", "docroot", "sessions"].map(|folder| self.path().join(folder));
             let is_own = own.iter().any(|own| Path::new(path).starts_with(own));
-            let owner = if is_own { self.user } else { *WWW_DATA };
+            let owner = if is_own { self.user } else { WWW_DATA };
             chown(path, Some(owner), Some(owner)).expect("this test needs to run as root");
         }
         fs::set_permissions(self.path(), fs::Permissions::from_mode(0o755)).unwrap();
@@ -362,7 +361,7 @@ impl Site {
     fn command(&self, user: u32, name: &str, program: &str, arguments: &[&str]) -> Command {
         let log = File::create(self.path().join(format!("log/{name}.out"))).unwrap();
         let container: &[&str] = &["unshare", "--pid", "--fork", "--kill-child", "setpriv"];
-        let container = if self.is_container && user == *WWW_DATA { container } else { &[] };
+        let container = if self.is_container && user == WWW_DATA { container } else { &[] };
         let (user, group) = (format!("--reuid={user}"), format!("--regid={user}"));
         let mut command = Command::new("setpriv");
         command
@@ -395,7 +394,7 @@ impl Site {
     pub fn log_in(&self, id: &str, content: &str) {
         let path = self.path().join(format!("sessions/sess_{id}"));
         fs::write(&path, content).unwrap();
-        chown(path, Some(*WWW_DATA), Some(*WWW_DATA)).unwrap();
+        chown(path, Some(WWW_DATA), Some(WWW_DATA)).unwrap();
     }
 
     /// The process started last: the web server or the parent of its container.
@@ -407,20 +406,17 @@ impl Site {
 impl Drop for Site {
     fn drop(&mut self) {
         let responder = self.responder.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let responder = responder.iter_mut().map(|responder| &mut responder.process);
         for process in self.processes.iter_mut().rev().chain(responder) {
-            // fcgiwrap does not terminate its child processes.
-            let shell = |line: String| {
-                _ = Command::new("sh").args(["-c", &line]).stderr(Stdio::null()).status()
-            };
-            shell(format!("kill -TERM {}", process.id()));
+            let id = Pid::from_child(process);
+            _ = kill_process(id, Signal::TERM);
             let started = Instant::now();
             while matches!(process.try_wait(), Ok(None))
                 && started.elapsed() < Duration::from_secs(5)
             {
                 sleep(Duration::from_millis(5));
             }
-            shell(format!("kill -KILL -{}", process.id()));
+            // fcgiwrap does not terminate its child processes.
+            _ = kill_process_group(id, Signal::KILL);
             _ = process.wait();
         }
         if thread::panicking() {
@@ -433,6 +429,10 @@ impl Drop for Site {
 
 pub fn module(name: &str) -> String {
     format!("LoadModule {name}_module {MODULES}/mod_{name}.so\n")
+}
+
+fn proxy_modules() -> String {
+    ["proxy", "proxy_fcgi"].map(module).concat()
 }
 
 pub fn files_in(folder: &Path) -> Vec<PathBuf> {
