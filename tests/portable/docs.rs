@@ -161,22 +161,6 @@ fn troubleshooting_md_shows_log_lines_of_the_program() {
     }
 }
 
-#[test]
-fn the_example_settings_of_install_md_are_valid() {
-    let documents = documents();
-    let install = &documents[Path::new("docs/install.md")];
-    let (_, example) = install.split_once("two lines:\n\n```ini\n").expect("the example");
-    let school = School::new();
-    let folder = tempfile::tempdir().unwrap();
-    let program = program_in(folder.path(), example.split("```").next().unwrap());
-    let session = session(TEACHER)
-        .replace("7:\"service", "5:\"aulas")
-        .replace("15:\"service:docente", "13:\"aulas:docente");
-    school.log_in("teacher", session);
-    // The variables, which take precedence, are the folders of the test.
-    school.get("get_menu").program(&program).run().ok();
-}
-
 /// The code in the text, such as `src/lib.rs`.
 fn code_spans(text: &str) -> Vec<String> {
     let text = prose(text);

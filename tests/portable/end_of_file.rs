@@ -3,25 +3,19 @@
 
 use std::fs;
 use std::io::Read;
-use std::process::Child;
 
 use crate::support::*;
 
-/// The state of the process (proc_pid_stat(5)); `Z` is a process that has exited.
-fn state(child: &Child) -> String {
-    let stat = fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap();
-    stat.rsplit(") ").next().unwrap()[..1].to_owned()
-}
-
-/// The state of the process at the end of its standard output, and the output.
+/// The state of the process (proc_pid_stat(5)) at the end of its standard output, and the output. `Z` is a
+/// process that has exited.
 #[track_caller]
 fn state_at_end_of_file(cgi: &Cgi) -> (String, String) {
     let mut child = cgi.start();
     let mut answer = String::new();
     child.stdout.take().unwrap().read_to_string(&mut answer).unwrap();
-    let state = state(&child);
+    let stat = fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap();
     assert!(child.wait().unwrap().success());
-    (state, answer)
+    (stat.rsplit(") ").next().unwrap()[..1].to_owned(), answer)
 }
 
 #[test]

@@ -66,7 +66,18 @@ fn unusable_entries_of_a_type_file_are_hidden_but_kept() {
 
 #[test]
 fn an_invalid_file_is_logged_and_never_overwritten() {
-    let school = School::new();
+    let refused = |school: &School, path: &str| {
+        let file = || fs::symlink_metadata(school.path(path)).unwrap();
+        let before = file();
+        for request in
+            [school.get("get_menu").query("date", DATE), school.post("save_menu").json(&save("x"))]
+        {
+            let answer = request.run();
+            assert!(answer.fails("INTERNAL_ERROR").log.contains(path), "{path}: {}", answer.log);
+            assert!(!String::from_utf8_lossy(&answer.body).contains(".json"));
+        }
+        assert_eq!((before.ino(), before.len()), (file().ino(), file().len()));
+    };
     let deep = format!("{}{}", "[".repeat(5000), "]".repeat(5000));
     for (path, content) in [
         (DAY, "{\"date\":"),
@@ -87,92 +98,49 @@ fn an_invalid_file_is_logged_and_never_overwritten() {
     ] {
         let school = School::new();
         school.write(path, content);
-        for request in
-            [school.get("get_menu").query("date", DATE), school.post("save_menu").json(&save("x"))]
-        {
-            let answer = request.run();
-            assert!(answer.fails("INTERNAL_ERROR").log.contains(path), "{path}: {}", answer.log);
-            assert!(!String::from_utf8_lossy(&answer.body).contains(".json"));
-        }
+        refused(&school, path);
         assert_eq!(school.read(path), content);
     }
-    for path in [DAY, TYPES, "aula1.json"] {
-        let odd = [
-            ("folder", (|path| fs::create_dir(path).unwrap()) as fn(&Path)),
-            ("link", |path| symlink("/etc/hostname", path).unwrap()),
-            ("fifo", |path| drop(output(Command::new("mkfifo").arg(path), "coreutils"))),
-            ("long", |path| fs::File::create(path).unwrap().set_len(16 * 1024 * 1024 + 1).unwrap()),
-            ("no UTF-8", |path| fs::write(path, b"[\"\xff\"]").unwrap()),
-        ];
-        for (what, make) in odd {
-            school.write(path, "");
-            fs::remove_file(school.path(path)).unwrap();
-            make(&school.path(path));
-            let before = fs::symlink_metadata(school.path(path)).unwrap();
-            for request in [
-                school.get("get_menu").query("date", DATE),
-                school.post("save_menu").json(&save("x")),
-            ] {
-                let answer = request.run();
-                assert!(
-                    answer.fails("INTERNAL_ERROR").log.contains(path),
-                    "{what}: {}",
-                    answer.log
-                );
-            }
-            let after = fs::symlink_metadata(school.path(path)).unwrap();
-            assert_eq!((before.ino(), before.len()), (after.ino(), after.len()));
-            _ = fs::remove_dir(school.path(path));
-            _ = fs::remove_file(school.path(path));
-            if path == "aula1.json" {
-                school.write(path, "{}");
-            }
-        }
-    }
-}
-
-/// Eleven seconds old
-fn make_old(path: &Path) {
-    let file = fs::File::options().append(true).open(path).unwrap();
-    file.set_modified(SystemTime::now() - Duration::from_secs(11)).unwrap();
-}
-
-/// It may say that the aulario shows the menus of another one, so a save could go where it is not seen.
-#[test]
-fn a_write_is_busy_while_the_configuration_is_empty_and_new() {
-    let school = School::new();
-    let write = school.post("save_menu").aulario("compartida").json(&save("x"));
-    school.write("compartida.json", "");
-    school.get("get_menu").aulario("compartida").run().ok();
-    write.run().fails("BUSY");
-    assert!(!school.path("compartida").exists());
-    make_old(&school.path("compartida.json"));
-    write.run().ok();
-}
-
-#[test]
-fn an_empty_file_counts_as_missing_for_writes_after_ten_seconds() {
-    let school = School::new();
-    for (path, write) in [
-        (DAY, school.post("save_menu").json(&save("x"))),
-        (TYPES, school.post("delete_menu_type").json(&json!({"id": "alergias"}))),
-    ] {
+    let odd: [fn(&Path); 5] = [
+        |path| fs::create_dir(path).unwrap(),
+        |path| symlink("/etc/hostname", path).unwrap(),
+        |path| drop(output(Command::new("mkfifo").arg(path), "coreutils")),
+        |path| fs::File::create(path).unwrap().set_len(16 * 1024 * 1024 + 1).unwrap(),
+        |path| fs::write(path, b"[\"\xff\"]").unwrap(),
+    ];
+    for (path, make) in
+        [DAY, TYPES, "aula1.json"].into_iter().flat_map(|path| odd.map(|make| (path, make)))
+    {
+        let school = School::new();
         school.write(path, "");
-        school.menu("basal");
-        write.run().fails("BUSY");
-        assert_eq!(school.read(path), "");
-        make_old(&school.path(path));
-        write.run().ok();
-        assert!(!school.read(path).is_empty());
+        fs::remove_file(school.path(path)).unwrap();
+        make(&school.path(path));
+        refused(&school, path);
     }
 }
 
+/// An empty configuration may become one that shows the menus of another aulario, so that a save would not
+/// be seen.
 #[test]
-fn a_busy_answer_creates_no_lock_file() {
-    let school = School::new();
-    school.write(TYPES, "");
-    school.post("delete_menu_type").json(&json!({"id": "basal"})).run().fails("BUSY");
-    assert!(!school.path(LOCK).exists());
+fn an_empty_file_makes_writes_busy_for_ten_seconds_and_then_counts_as_missing() {
+    for (path, aulario, action, body) in [
+        (DAY, "aula1", "save_menu", save("x")),
+        (TYPES, "aula1", "delete_menu_type", json!({"id": "alergias"})),
+        ("compartida.json", "compartida", "save_menu", save("x")),
+    ] {
+        let school = School::new();
+        school.write(path, "");
+        let files = school.files();
+        school.get("get_menu").query("date", DATE).aulario(aulario).run().ok();
+        let write = school.post(action).aulario(aulario).json(&body);
+        write.run().fails("BUSY");
+        assert_eq!(school.files(), files, "not even a lock");
+        let old = SystemTime::now() - Duration::from_secs(11);
+        let file = fs::File::options().append(true).open(school.path(path));
+        file.and_then(|file| file.set_modified(old)).unwrap();
+        write.run().ok();
+        assert_eq!(school.read(path).is_empty(), aulario == "compartida");
+    }
 }
 
 #[test]

@@ -2,10 +2,11 @@
 
 use super::*;
 
+/// `tests/api` compares the limits of single values with those of the document.
 #[test]
 fn missing_fields_are_reported_before_invalid_ones_and_those_before_an_unknown_type() {
     let school = School::new();
-    let long = |length| "ñ".repeat(length);
+    let save = |plates: Value| json!({"date": DATE, "menu_type": "basal", "plates": plates});
     let many = |count| (0..count).map(|n| (format!("p{n}"), plate("x"))).collect::<Value>();
     for (action, body, code) in [
         ("save_menu", json!({}), "MISSING_PARAM"),
@@ -17,50 +18,30 @@ fn missing_fields_are_reported_before_invalid_ones_and_those_before_an_unknown_t
         ("save_menu", json!({"menu_type": 5, "plates": {}}), "INVALID_FORMAT"),
         (
             "save_menu",
-            json!({"menu_type": "no", "plates": {}, "date": "20-11-2026"}),
+            json!({"menu_type": "no", "plates": {}, "date": "20-11-26"}),
             "INVALID_FORMAT",
         ),
         ("save_menu", json!({"menu_type": "basal", "plates": {}, "date": " "}), "INVALID_FORMAT"),
-        (
-            "save_menu",
-            json!({"menu_type": "basal", "plates": {}, "date": 20261120}),
-            "INVALID_FORMAT",
-        ),
-        ("save_menu", json!({"menu_type": "basal", "plates": "x"}), "INVALID_FORMAT"),
-        ("save_menu", json!({"menu_type": "basal", "plates": ["x"]}), "INVALID_FORMAT"),
-        ("save_menu", json!({"menu_type": "basal", "plates": {"a": ["x"]}}), "INVALID_FORMAT"),
-        ("save_menu", json!({"menu_type": "basal", "plates": {"a b": {}}}), "INVALID_FORMAT"),
-        ("save_menu", json!({"menu_type": "basal", "plates": {"": {}}}), "INVALID_FORMAT"),
-        ("save_menu", json!({"menu_type": "basal", "plates": {"é": {}}}), "INVALID_FORMAT"),
-        ("save_menu", json!({"menu_type": "basal", "plates": {"a": "x"}}), "INVALID_FORMAT"),
-        (
-            "save_menu",
-            json!({"menu_type": "basal", "plates": {"a": {"name": 5}}}),
-            "INVALID_FORMAT",
-        ),
-        (
-            "save_menu",
-            json!({"menu_type": "basal", "plates": {"a": {"name": long(2001)}}}),
-            "INVALID_FORMAT",
-        ),
-        ("save_menu", json!({"menu_type": "basal", "plates": many(65)}), "INVALID_FORMAT"),
+        ("save_menu", json!({"menu_type": "no", "plates": {}, "date": 20261120}), "INVALID_FORMAT"),
+        ("save_menu", save(json!("x")), "INVALID_FORMAT"),
+        ("save_menu", save(json!(["x"])), "INVALID_FORMAT"),
+        ("save_menu", save(json!({"a": ["x"]})), "INVALID_FORMAT"),
+        ("save_menu", save(json!({"a b": {}})), "INVALID_FORMAT"),
+        ("save_menu", save(json!({"": {}})), "INVALID_FORMAT"),
+        ("save_menu", save(json!({"é": {}})), "INVALID_FORMAT"),
+        ("save_menu", save(json!({"a": "x"})), "INVALID_FORMAT"),
+        ("save_menu", save(json!({"a": {"name": 5}})), "INVALID_FORMAT"),
         // The three plates that every menu has make it 67.
-        ("save_menu", json!({"menu_type": "basal", "plates": many(64)}), "INVALID_FORMAT"),
+        ("save_menu", save(many(64)), "INVALID_FORMAT"),
         ("save_menu", json!({"menu_type": "no", "plates": {}}), "INVALID_MENU_TYPE"),
         ("add_menu_type", json!({"label": "x"}), "MISSING_PARAM"),
         ("add_menu_type", json!({"id": "x"}), "MISSING_PARAM"),
         ("add_menu_type", json!({"id": "x", "label": " "}), "MISSING_PARAM"),
         ("add_menu_type", json!({"id": "ñ/", "label": "x"}), "MISSING_PARAM"),
         ("add_menu_type", json!({"id": ["x"], "label": "x"}), "INVALID_FORMAT"),
-        ("add_menu_type", json!({"id": "a".repeat(65), "label": "x"}), "INVALID_FORMAT"),
-        ("add_menu_type", json!({"id": "x", "label": long(201)}), "INVALID_FORMAT"),
         ("add_menu_type", json!({"id": "basal", "label": 1}), "INVALID_FORMAT"),
         ("add_menu_type", json!({"id": "basal", "label": "x", "color": "red"}), "INVALID_FORMAT"),
-        (
-            "add_menu_type",
-            json!({"id": "basal", "label": "x", "color": "#12345g"}),
-            "INVALID_FORMAT",
-        ),
+        ("add_menu_type", json!({"id": "x", "label": "x", "color": "#12345g"}), "INVALID_FORMAT"),
         ("add_menu_type", json!({"id": " BASAL ", "label": "x"}), "DUPLICATE"),
         ("rename_menu_type", json!({"label": "x"}), "MISSING_PARAM"),
         ("rename_menu_type", json!({"id": "no"}), "MISSING_PARAM"),
@@ -77,19 +58,9 @@ fn missing_fields_are_reported_before_invalid_ones_and_those_before_an_unknown_t
         answer.fails(code);
     }
     assert!(!school.path("aula1").exists(), "a rejected request creates nothing");
-
-    // Values at the limits are accepted.
-    school
-        .post("add_menu_type")
-        .json(&json!({"id": "a".repeat(64), "label": long(200)}))
-        .run()
-        .ok();
-    let mut most = many(61);
-    most["p0"]["name"] = long(2000).into();
-    school.save(json!({"date": DATE, "menu_type": "basal", "plates": most}));
-    let key = "k".repeat(64);
-    let full = json!({"date": DATE, "menu_type": "basal", "plates": {key: {"name": "x"}}});
-    school.post("save_menu").json(&full).run().fails("INVALID_FORMAT");
+    school.save(save(many(61)));
+    let one_more = save(json!({"more": {"name": "x"}}));
+    school.post("save_menu").json(&one_more).run().fails("INVALID_FORMAT");
 }
 
 /// Each request also fails every later check; the first one that fails determines the answer.

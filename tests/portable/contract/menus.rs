@@ -6,14 +6,19 @@ use super::*;
 fn an_aulario_without_files_has_three_types_and_empty_menus_and_a_read_creates_nothing() {
     let school = School::new();
     let before = school.files();
+    let types = json!([
+        {"id": "basal", "label": "Menú basal", "color": "#0d6efd"},
+        {"id": "vegetariano", "label": "Menú vegetariano", "color": "#198754"},
+        {"id": "alergias", "label": "Menú alergias", "color": "#dc3545"},
+    ]);
     assert_eq!(
         school.get("get_menu_types").run().ok(),
-        json!({"success": true, "menu_types": default_types()})
+        json!({"success": true, "menu_types": types})
     );
     assert_eq!(
         school.get("get_menu").query("date", DATE).run().ok(),
         json!({
-            "success": true, "date": DATE, "menu_type": "basal", "menu_types": default_types(),
+            "success": true, "date": DATE, "menu_type": "basal", "menu_types": types,
             "menu": {"plates": plates("", "", "")},
         })
     );

@@ -15,15 +15,6 @@ use crate::support::*;
 const JSON: &str = "application/json";
 const FORM: &str = "application/x-www-form-urlencoded";
 
-/// The menu types of an aulario without a file of types.
-fn default_types() -> Value {
-    json!([
-        {"id": "basal", "label": "Menú basal", "color": "#0d6efd"},
-        {"id": "vegetariano", "label": "Menú vegetariano", "color": "#198754"},
-        {"id": "alergias", "label": "Menú alergias", "color": "#dc3545"},
-    ])
-}
-
 fn plate(name: &str) -> Value {
     json!({"name": name, "pictogram": ""})
 }

@@ -111,17 +111,21 @@ fn the_service_setting_determines_session_key_and_permission() {
     school.get("get_menu_types").session("cook").run().fails("INVALID_SESSION");
 }
 
+/// The exit status, the output and the errors of the program with these arguments.
+fn run(arguments: &[&str]) -> (Option<i32>, String, String) {
+    let output = Command::new(program()).args(arguments).env_clear().output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
 #[test]
 fn arguments_are_options_in_a_terminal_and_ignored_under_a_web_server() {
-    let run = |arguments: &[&str]| {
-        let output = Command::new(program()).args(arguments).env_clear().output();
-        let output = output.unwrap();
-        let text = |bytes| String::from_utf8(bytes).unwrap();
-        (output.status.code(), text(output.stdout), text(output.stderr))
-    };
     let (status, help, errors) = run(&["--help"]);
     assert_eq!((status, errors.as_str()), (Some(0), ""));
     assert!(help.contains("COMEDOR_DATA_DIR"));
+    for command in ["check", "setup"] {
+        assert_eq!(run(&[command, "--help"]), run(&["--help"]));
+    }
     let version = format!("comedor {}\n", env!("CARGO_PKG_VERSION"));
     assert_eq!(run(&["--version"]), (Some(0), version, String::new()));
     let school = School::new();
@@ -142,15 +146,9 @@ fn wrong_command_line_prints_the_problem_and_the_usage() {
         (&["fastcgi"], "comedor: `fastcgi` needs one argument: SOCKET"),
         (&[], "comedor: missing command"),
     ] {
-        let output = Command::new(program()).args(arguments).env_clear().output().unwrap();
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
-        assert_eq!(output.stdout, b"");
-        let text = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(text.lines().next(), Some(problem));
-        assert!(text.contains("usage:"));
-    }
-    let help = |arguments: &[&str]| output(Command::new(program()).args(arguments).env_clear(), "");
-    for command in ["check", "setup"] {
-        assert_eq!(help(&[command, "--help"]), help(&["--help"]));
+        let (status, shown, errors) = run(arguments);
+        assert_eq!((status, shown.as_str()), (Some(2), ""), "{arguments:?}");
+        assert_eq!(errors.lines().next(), Some(problem));
+        assert!(errors.contains("usage:"));
     }
 }
