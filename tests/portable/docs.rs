@@ -83,11 +83,12 @@ fn every_relative_link_and_anchor_of_the_documentation_resolves() {
 /// The others are a request, which has a test of its own, and what runs in the repository.
 #[test]
 fn commands_of_both_readmes_are_those_of_the_installation_guide() {
-    let documents = documents();
+    let install = text_of("docs/install.md");
     // The commands are in the same order.
     for readme in ["README.md", "README.es.md"] {
-        let mut install = documents[Path::new("docs/install.md")].lines().map(str::trim);
-        let blocks = documents[Path::new(readme)].split("```sh\n").skip(1);
+        let mut install = install.lines().map(str::trim);
+        let text = text_of(readme);
+        let blocks = text.split("```sh\n").skip(1);
         let blocks = blocks.map(|rest| rest.split("```").next().unwrap());
         let blocks = blocks.filter(|block| !block.contains("\n# {"));
         for command in blocks.flat_map(str::lines).map(str::trim) {
@@ -132,8 +133,8 @@ fn docs_has_at_most_10500_words_and_a_first_installation_900() {
     let docs = documents.iter().filter(|(path, _)| path.parent() == Some(Path::new("docs")));
     let total: usize = docs.map(|(_, text)| words(text)).sum();
     assert!(total <= 10_500, "{total} words");
-    let (install, _) = documents[Path::new("docs/install.md")].split_once("\n## Check").unwrap();
-    let readme = &documents[Path::new("README.md")];
+    let (install, readme) = (text_of("docs/install.md"), text_of("README.md"));
+    let (install, _) = install.split_once("\n## Check").unwrap();
     let (_, steps) = readme.split_once("\n## Install\n").unwrap();
     let first = words(install) + words(steps.split("\n## ").next().unwrap());
     assert!(first <= 900, "{first} words");
@@ -141,8 +142,7 @@ fn docs_has_at_most_10500_words_and_a_first_installation_900() {
 
 #[test]
 fn troubleshooting_md_shows_log_lines_of_the_program() {
-    let documents = documents();
-    let troubleshooting = &documents[Path::new("docs/troubleshooting.md")];
+    let troubleshooting = text_of("docs/troubleshooting.md");
     let school = School::new();
     school.write(TYPES, "[{\"id\":");
     let read = school.get("get_menu_types");
@@ -170,7 +170,7 @@ fn code_spans(text: &str) -> Vec<String> {
 
 #[test]
 fn files_and_test_folders_in_the_documentation_exist_and_contributing_md_names_every_module() {
-    let manifest = fs::read_to_string(Path::new(REPOSITORY).join("Cargo.toml")).unwrap();
+    let manifest = text_of("Cargo.toml");
     for (document, text) in documents() {
         let is_file = |span: &&String| {
             ["src/", "tests/", "benches/", "fuzz/"].iter().any(|folder| span.starts_with(folder))
@@ -188,7 +188,7 @@ fn files_and_test_folders_in_the_documentation_exist_and_contributing_md_names_e
             assert!(exists, "{}: cargo test --test {name}", document.display());
         }
     }
-    let contributing = &documents()[Path::new("CONTRIBUTING.md")];
+    let contributing = text_of("CONTRIBUTING.md");
     for entry in fs::read_dir(Path::new(REPOSITORY).join("src")).unwrap() {
         let path = entry.unwrap().path();
         let folder = if path.is_dir() { "/" } else { "" };
@@ -201,7 +201,7 @@ fn files_and_test_folders_in_the_documentation_exist_and_contributing_md_names_e
 /// A build of any other commit must not claim to be a release.
 #[test]
 fn only_a_release_has_a_version_without_dev_and_its_changes_in_a_section_of_the_changelog() {
-    let changelog = &documents()[Path::new("CHANGELOG.md")];
+    let changelog = text_of("CHANGELOG.md");
     let (_, sections) = changelog.split_once("\n## [Unreleased]\n").expect("the section");
     let unreleased = sections.split("\n## [").next().unwrap();
     let version = env!("CARGO_PKG_VERSION");
@@ -213,16 +213,12 @@ fn only_a_release_has_a_version_without_dev_and_its_changes_in_a_section_of_the_
     assert_eq!((has_section, unreleased.trim().is_empty()), (is_release, is_release), "{version}");
 }
 
-/// The error sentences of openapi.yaml, each of which another test compares with the program's.
-fn error_sentences() -> Vec<String> {
-    let openapi = fs::read_to_string(Path::new(REPOSITORY).join("openapi.yaml")).unwrap();
-    let sentences = openapi.lines().filter_map(|line| line.trim_start().strip_prefix("error: "));
-    sentences.map(|sentence| sentence.trim_matches(['"', '\'']).to_owned()).collect()
-}
-
+/// Another test compares the sentences in openapi.yaml with the program's.
 #[test]
 fn the_documentation_quotes_error_sentences_of_the_program() {
-    let known = error_sentences();
+    let openapi = text_of("openapi.yaml");
+    let known = openapi.lines().filter_map(|line| line.trim_start().strip_prefix("error: "));
+    let known: Vec<&str> = known.map(|sentence| sentence.trim_matches(['"', '\''])).collect();
     let mut quoted = 0;
     for (path, text) in documents() {
         let is_sentence = |span: &&String| {
@@ -231,7 +227,7 @@ fn the_documentation_quotes_error_sentences_of_the_program() {
                 && span.ends_with('.')
         };
         for sentence in code_spans(&text).iter().filter(is_sentence) {
-            assert!(known.contains(sentence), "{}: {sentence}", path.display());
+            assert!(known.contains(&sentence.as_str()), "{}: {sentence}", path.display());
             quoted += 1;
         }
     }
@@ -240,13 +236,11 @@ fn the_documentation_quotes_error_sentences_of_the_program() {
 
 #[test]
 fn every_error_code_is_documented() {
-    let openapi = fs::read_to_string(Path::new(REPOSITORY).join("openapi.yaml")).unwrap();
-    let (_, codes) =
-        openapi.split_once("            - INVALID_SESSION\n").expect("the enumeration");
-    let codes = codes.lines().map_while(|line| line.strip_prefix("            - "));
-    let codes: Vec<&str> = ["INVALID_SESSION"].into_iter().chain(codes).collect();
+    let (openapi, api) = (text_of("openapi.yaml"), text_of("docs/api.md"));
+    let lines = openapi.lines().map(|line| line.strip_prefix("            - "));
+    let codes = lines.skip_while(|line| *line != Some("INVALID_SESSION"));
+    let codes: Vec<&str> = codes.map_while(|line| line).collect();
     assert_eq!(codes.len(), 11);
-    let api = &documents()[Path::new("docs/api.md")];
     for code in codes {
         assert!(api.contains(&format!("\n| `{code}` | ")), "{code} in docs/api.md");
     }
@@ -255,8 +249,8 @@ fn every_error_code_is_documented() {
 /// The command that the guide gives for the path, applied twice to each configuration.
 #[test]
 fn install_md_changes_the_path_in_the_configuration_of_every_server() {
-    let guides = ["docs/install.md", "docs/install-special.md"];
-    let guides = guides.map(|guide| documents().remove(Path::new(guide)).unwrap()).concat();
+    let guides = ["docs/install.md", "docs/install-special.md"].map(text_of).concat();
+    let script = r"s#\B/api/comedor#/aulas/api/comedor#g";
     let examples = fs::read_dir(Path::new(REPOSITORY).join("examples")).unwrap();
     let examples = examples.map(|entry| entry.unwrap().path());
     let apache = Path::new(REPOSITORY).join("apache.conf.example");
@@ -274,11 +268,9 @@ fn install_md_changes_the_path_in_the_configuration_of_every_server() {
             continue;
         }
         let copy = guides.split_once(&format!("/examples/{name} ")).expect(name).1;
-        let copy = format!(" {}", copy.lines().next().unwrap());
-        let spans = code_spans(&guides).into_iter().filter(|span| span.ends_with(&copy));
-        let commands: Vec<_> = spans.filter(|span| span.starts_with("sudo sed -i ")).collect();
-        let [command] = &commands[..] else { panic!("one command for{copy}") };
-        let script = command.split('\'').nth(1).unwrap();
+        let copy = copy.lines().next().unwrap();
+        let command = format!("sudo sed -i '{script}' {copy}");
+        assert!(code_spans(&guides).contains(&command), "{command}");
         let twice = ["-e", script, "-e", script];
         let changed = output(Command::new("sed").args(twice).arg(&example), "sed");
         let changed = String::from_utf8(changed).unwrap();

@@ -88,10 +88,8 @@ fn a_request_beyond_64_running_ones_is_busy_and_troubleshooting_md_says_so() {
     let sentence = refused.fails("BUSY").value()["error"].as_str().unwrap().to_owned();
     drop((accepted, redis));
     process.stop();
-    let documented = Path::new(REPOSITORY).join("docs/troubleshooting.md");
-    let documented = fs::read_to_string(documented).unwrap();
-    let sentence = sentence.trim_end_matches('.');
-    assert!(documented.contains(&format!("`{sentence}`")), "{sentence}");
+    let sentence = format!("`{}`", sentence.trim_end_matches('.'));
+    assert!(text_of("docs/troubleshooting.md").contains(&sentence), "{sentence}");
 }
 
 #[test]
@@ -136,8 +134,7 @@ fn a_process_with_few_file_descriptors_lowers_its_limits_and_says_so() {
 
 #[test]
 fn the_unit_and_the_container_allow_what_the_limits_need() {
-    let read = |file| fs::read_to_string(Path::new(REPOSITORY).join(file)).unwrap();
-    let (unit, overlay) = (read("systemd/comedor.service"), read("examples/compose.yaml"));
+    let (unit, overlay) = (text_of("systemd/comedor.service"), text_of("examples/compose.yaml"));
     let limits = comedor::fastcgi::Limits::default();
     for (file, name, needed) in [
         (&unit, "TasksMax=", limits.threads()),
@@ -239,16 +236,13 @@ fn parameter_named_like_a_setting_has_no_effect_and_is_reported_once() {
     let process = socket.serve(&school);
     let mut query = parameters("GET", TYPES_QUERY, "PHPSESSID=teacher");
     query.push(("COMEDOR_DATA_DIR", "/nowhere"));
-    let guide = Path::new(REPOSITORY).join("docs/troubleshooting.md");
-    let guide = fs::read_to_string(guide).unwrap();
+    let guide = text_of("docs/troubleshooting.md");
     for reported in [1, 0] {
         let reply = Client::connect(&socket.path).ask(false, &query, b"");
         assert!(reply.stdout.contains("\"success\":true"), "{reply:?}");
         assert_eq!(reply.stderr.len(), reported, "{reply:?}");
-        assert!(
-            reply.stderr.iter().all(|line| guide.contains(&format!("\n{line}\n"))),
-            "{reply:?}"
-        );
+        let is_shown = |line: &String| guide.contains(&format!("\n{line}\n"));
+        assert!(reply.stderr.iter().all(is_shown), "{reply:?}");
     }
     process.stop();
 }

@@ -1,7 +1,5 @@
 //! The settings, as `comedor --help` lists them, in everything else that lists them.
 
-use std::fs;
-use std::path::Path;
 use std::process::Command;
 
 use crate::support::*;
@@ -30,42 +28,29 @@ fn is_setting(word: &str) -> bool {
     word == "TZ" || word.starts_with("COMEDOR_")
 }
 
-fn read(file: &str) -> String {
-    fs::read_to_string(Path::new(REPOSITORY).join(file)).unwrap()
-}
-
 /// `#NAME=default`, or `#NAME=` without a default.
 #[test]
-fn the_settings_file_lists_every_setting_with_its_default() {
+fn the_settings_file_lists_every_setting_with_its_default_and_is_valid_if_all_are_uncommented() {
     let settings = settings_in_help();
     let service = &settings[0].1;
     let expected = settings.iter().map(|(name, default)| {
         let value = if default == "none" { "" } else { default };
-        format!("#{name}={}", value.replace("<service>", service))
+        format!("{name}={}", value.replace("<service>", service))
     });
-    let file = read("examples/comedor.conf.example");
+    let file = text_of("examples/comedor.conf.example");
     // A comment has a space after the #.
-    let lines = file.lines().filter(|line| !line.is_empty() && !line.starts_with("# "));
-    let lines: Vec<&str> = lines.filter(|line| *line != "#").collect();
+    let lines = file.lines().filter(|line| !["", "#"].contains(line) && !line.starts_with("# "));
+    let lines: Vec<&str> = lines.map(|line| line.strip_prefix('#').expect(line)).collect();
     assert_eq!(lines, expected.collect::<Vec<_>>());
-}
-
-#[test]
-fn the_settings_file_is_valid_with_every_setting_uncommented() {
     let folder = tempfile::tempdir().unwrap();
-    let settings: String = read("examples/comedor.conf.example")
-        .lines()
-        .filter_map(|line| line.strip_prefix('#').filter(|line| !line.starts_with(' ')))
-        .flat_map(|line| [line, "\n"])
-        .collect();
-    let program = program_in(folder.path(), &settings);
+    let program = program_in(folder.path(), &lines.join("\n"));
     School::new().get("get_menu").program(&program).run().ok();
 }
 
 /// `.It Ev NAME Pq default VALUE`
 #[test]
 fn the_manual_page_lists_every_setting_with_its_default() {
-    let page = read("man/comedor.8");
+    let page = text_of("man/comedor.8");
     let items = page.lines().filter_map(|line| line.strip_prefix(".It Ev "));
     let items = items.map(|item| item.split_once(" Pq default ").expect(item));
     let items: Vec<Setting> = items.map(|(name, value)| (name.into(), value.into())).collect();
@@ -75,7 +60,7 @@ fn the_manual_page_lists_every_setting_with_its_default() {
 /// `| NAME | DEFAULT | explanation |`
 #[test]
 fn install_md_lists_every_setting_with_its_default() {
-    let guide = read("docs/install.md");
+    let guide = text_of("docs/install.md");
     let rows = guide.lines().filter_map(|row| row.strip_prefix("| `")?.split_once("` | "));
     let rows = rows.filter(|(name, _)| is_setting(name));
     let default = |row: &str| row.split(" | ").next().unwrap().trim_matches('`').to_owned();

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use crate::support::REPOSITORY;
+use crate::support::{REPOSITORY, text_of};
 
 /// The path of a module or an item, from the root of the crate.
 type Name = Vec<String>;
@@ -112,8 +112,7 @@ fn no_modules_import_each_other_in_a_circle() {
 
 #[test]
 fn the_scripts_run_every_crate_of_tests_that_cargo_test_does_not() {
-    let read = |file| fs::read_to_string(Path::new(REPOSITORY).join(file)).unwrap();
-    let (manifest, scripts) = (read("Cargo.toml"), read("tests/run") + &read(".ci/run"));
+    let (manifest, scripts) = (text_of("Cargo.toml"), text_of("tests/run") + &text_of(".ci/run"));
     let crates = manifest.split("[[test]]").skip(1);
     let others = crates.filter(|test| test.contains("\ntest = false"));
     for other in others.chain(["\"portable\""]) {

@@ -3,21 +3,19 @@
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::net::{TcpListener, TcpStream};
-use std::path::Path;
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::support::site::{Site, nginx_with_fastcgi, wait_until};
-use crate::support::{REPOSITORY, Value, json, output};
+use crate::support::{Value, json, output, text_of};
 
 const DATE: &str = "2026-03-04";
 
 /// nginx with the example. `server_a` and `server_b` are these addresses.
 fn balancer(server_a: &str, server_b: &str) -> Site {
     let mut site = Site::new();
-    let example = Path::new(REPOSITORY).join("examples/nginx-routing.conf.example");
-    let mut example = fs::read_to_string(example).unwrap();
+    let mut example = text_of("examples/nginx-routing.conf.example");
     for (shipped, here) in [
         ("listen 80 ", format!("listen 127.0.0.1:{} ", site.port)),
         ("10.0.0.11:80;", format!("{server_a};")),

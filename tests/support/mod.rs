@@ -62,6 +62,12 @@ pub const NO_SETTINGS: &str = "# no settings\n";
 
 pub const REPOSITORY: &str = env!("CARGO_MANIFEST_DIR");
 
+/// A text file of the repository.
+#[track_caller]
+pub fn text_of(file: impl AsRef<Path>) -> String {
+    fs::read_to_string(Path::new(REPOSITORY).join(file)).unwrap()
+}
+
 /// How requests get to the program. Every crate of tests has a constant `TRANSPORT`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Transport {

@@ -68,12 +68,9 @@ fn other_origins_learn_only_that_answers_differ_by_origin() {
 #[test]
 fn preflight_of_a_trusted_origin_is_answered_without_a_session() {
     let school = School::new();
+    let request = trusting(preflight(&school).aulario("x/y"));
     // A server may not know the length of a body.
-    for length in [None, Some("0")] {
-        let mut request = trusting(preflight(&school).query("aulario", "x/y"));
-        if let Some(length) = length {
-            request = request.set("CONTENT_LENGTH", length);
-        }
+    for request in [request.clone(), request.set("CONTENT_LENGTH", "0")] {
         let answer = request.run();
         assert_eq!(
             (answer.status, answer.body.as_slice(), answer.log.as_str()),

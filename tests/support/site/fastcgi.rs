@@ -11,7 +11,7 @@ use std::process::{Child, Command};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::{Php, Settings, Site, WWW_DATA, apache_on, lighttpd_on, proxy_modules, wait_until};
-use crate::support::{REPOSITORY, output};
+use crate::support::{output, text_of};
 
 /// Apache with mod_proxy_fcgi.
 pub fn apache_with_fastcgi(mpm: &str, php: Php) -> Site {
@@ -173,9 +173,8 @@ impl Site {
         self.write("example.conf", example);
         self.start_fpm("fpm.sock");
         let (folder, port) = (self.path().display().to_string(), self.port);
-        let upstream = format!("{REPOSITORY}/examples/nginx-upstream.conf.example");
-        let upstream =
-            fs::read_to_string(upstream).unwrap().replace("/run/comedor/", &format!("{folder}/"));
+        let upstream = text_of("examples/nginx-upstream.conf.example");
+        let upstream = upstream.replace("/run/comedor/", &format!("{folder}/"));
         let server = format!(
             "{upstream}
             upstream php {{

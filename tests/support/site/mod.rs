@@ -202,7 +202,7 @@ impl Site {
             Settings::Server => NO_SETTINGS.to_owned(),
         };
         self.write("cgi/comedor.conf", &file);
-        let example = fs::read_to_string(Path::new(REPOSITORY).join(example)).unwrap();
+        let example = text_of(example);
         let lines = example.lines().map(|line| {
             let setting = line.trim_start().strip_prefix('#').unwrap_or("").trim_start();
             let starts = [
