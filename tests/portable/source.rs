@@ -33,41 +33,24 @@ fn modules() -> Vec<(Name, String)> {
     modules
 }
 
-/// The names that `code` of the module `from` has after `crate::` or `super::`.
+/// The names that `code` of the module `from` has after `crate::` or `super::`. A list has no lists in it.
 fn imports(from: &Name, code: &str) -> Vec<Name> {
-    let starts =
-        code.match_indices("crate::").map(|(at, word)| (Vec::new(), &code[at + word.len()..]));
     let parent = from[..from.len().saturating_sub(1)].to_vec();
-    let of_parent =
-        code.match_indices("super::").map(|(at, word)| (parent.clone(), &code[at + word.len()..]));
     let mut names = Vec::new();
-    for (base, text) in starts.chain(of_parent) {
-        expand(base, text, &mut names);
+    for (word, base) in [("crate::", Vec::new()), ("super::", parent)] {
+        for rest in code.split(word).skip(1) {
+            let end = rest.find(|c: char| !c.is_alphanumeric() && !"_:".contains(c));
+            let (path, rest) = rest.split_at(end.unwrap_or(rest.len()));
+            let list = rest.strip_prefix('{').map_or("", |list| list.split('}').next().unwrap());
+            assert!(!list.contains('{'), "{from:?}: {list}");
+            for item in list.split(',') {
+                let words = path.split("::").chain(item.trim().split("::")).map(str::to_owned);
+                names
+                    .push([&base[..], &words.filter(|w| !w.is_empty()).collect::<Name>()].concat());
+            }
+        }
     }
     names
-}
-
-/// Adds the names of the tree (`a::{b, c::d}`) at the start of `text`; returns what follows it.
-fn expand<'t>(mut base: Name, text: &'t str, names: &mut Vec<Name>) -> &'t str {
-    if let Some(mut rest) = text.strip_prefix('{') {
-        while !rest.starts_with('}') {
-            rest =
-                expand(base.clone(), rest.trim_start(), names).trim_start_matches([',', ' ', '\n']);
-        }
-        return &rest[1..];
-    }
-    let end = text.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(text.len());
-    match &text[..end] {
-        "super" => drop(base.pop()),
-        word => base.push(word.to_owned()),
-    }
-    match text[end..].strip_prefix("::") {
-        Some(rest) => expand(base, rest, names),
-        None => {
-            names.push(base);
-            &text[end..]
-        }
-    }
 }
 
 /// They could be libraries of their own.

@@ -193,25 +193,19 @@ impl Cgi {
     /// with its process id, then lets it continue.
     #[track_caller]
     pub fn stopped(&self, at: &str, meanwhile: impl FnOnce(&str)) -> Answer {
-        let mut traced = self.traced(&[], &[at]);
-        traced.wait_for_stop();
+        let call = at.split(':').next().unwrap();
+        let (shown, stop) = (format!("trace={call}"), format!("inject={at}:signal=STOP"));
+        let mut traced = self.traced(&["-e", &shown, "-e", &stop]);
+        traced.wait_for("stopped by SIGSTOP");
         meanwhile(&traced.pid().to_string());
         traced.resume();
         traced.answer().0
     }
 
-    /// Starts the program under strace, which shows the system calls `calls` and stops it after each
-    /// system call of `stops` (`fsync:when=1`).
+    /// Starts the program under strace with these options.
     #[track_caller]
-    pub fn traced(&self, calls: &[&str], stops: &[&str]) -> Traced {
-        let stopped = stops.iter().map(|at| at.split(':').next().unwrap());
-        let shown: Vec<&str> = calls.iter().copied().chain(stopped).collect();
-        let mut options = vec!["-e".to_owned(), format!("trace={}", shown.join(","))];
-        for at in stops {
-            options.extend(["-e".to_owned(), format!("inject={at}:signal=STOP")]);
-        }
-        let options: Vec<&str> = options.iter().map(String::as_str).collect();
-        let mut child = self.clone().under(&["strace"]).under(&options).start();
+    pub fn traced(&self, options: &[&str]) -> Traced {
+        let mut child = self.clone().under(&["strace"]).under(options).start();
         let lines = BufReader::new(child.stderr.take().unwrap()).lines();
         Traced { child, lines, trace: Vec::new() }
     }
@@ -226,23 +220,15 @@ pub struct Traced {
 }
 
 impl Traced {
-    /// Waits for a line of the trace that contains one of `parts`.
+    /// Waits for a line of the trace that contains `part`.
     #[track_caller]
-    pub fn wait_for(&mut self, parts: &[&str]) {
-        loop {
+    pub fn wait_for(&mut self, part: &str) {
+        let mut is_found = false;
+        while !is_found {
             let line = self.lines.next().expect("another line of the trace").unwrap();
-            let is_found = parts.iter().any(|part| line.contains(part));
+            is_found = line.contains(part);
             self.trace.push(line);
-            if is_found {
-                return;
-            }
         }
-    }
-
-    /// Waits until the program is stopped.
-    #[track_caller]
-    pub fn wait_for_stop(&mut self) {
-        self.wait_for(&["stopped by SIGSTOP"]);
     }
 
     fn pid(&self) -> Pid {

@@ -74,8 +74,9 @@ fn names_are_exchanged_back_before_the_flush_if_a_page_waits() {
     let school = School::new();
     school.save(save("old"));
     let save = school.post("save_menu").json(&save("CGI"));
-    let mut writer = save.traced(&["fsync", "renameat2"], &["renameat2:when=1"]);
-    writer.wait_for_stop();
+    let stop = "inject=renameat2:when=1:signal=STOP";
+    let mut writer = save.traced(&["-e", "trace=fsync,renameat2", "-e", stop]);
+    writer.wait_for("stopped by SIGSTOP");
     // As a page that looked the path up before the exchange.
     let mut page = php_saves(&school.path(TEMPORARY));
     writer.resume();

@@ -5,26 +5,6 @@ use std::time::Duration;
 use super::*;
 
 #[test]
-fn requests_over_the_limit_are_refused_immediately() {
-    let service = Service::start(Limits { requests: 3, ..Limits::default() });
-    let mut waiting = service.clients::<3>();
-    for client in &mut waiting {
-        client.send(request(true, WAIT, b""));
-    }
-    service.handler.wait_for(3);
-    let mut refused = service.client();
-    for _ in 0..20 {
-        assert_eq!(refused.ask(true, &[], b"x"), answered("Overloaded"));
-        assert_eq!(service.client().ask(false, &[], b"x"), answered("Overloaded"));
-    }
-    service.handler.open_gate();
-    for client in &mut waiting {
-        assert_eq!(client.reply(), answered(""));
-    }
-    assert_eq!(refused.ask(true, &[], b"x"), answered("x"));
-}
-
-#[test]
 fn handlers_that_wait_for_a_lock_leave_their_places_to_others() {
     let limits = Limits {
         requests: 1,
