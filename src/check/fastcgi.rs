@@ -11,9 +11,8 @@ use super::report::{Level, Report};
 use super::user::{Command, is_in_container};
 use crate::accounts::{self, group_name, user_name};
 use crate::child::patient;
-use crate::fastcgi::probe;
 use crate::ffi::peer_uid;
-use crate::site;
+use crate::site::{self, probe};
 use crate::store::access::Credentials;
 
 /// The socket of the unit `comedor.socket`.

@@ -39,9 +39,8 @@ mod connections;
 mod limits;
 mod panics;
 mod places;
-pub mod probe;
 pub(crate) mod protocol;
-mod record;
+pub(crate) mod record;
 mod server;
 mod socket;
 

@@ -18,6 +18,7 @@ mod directive;
 mod find;
 mod nginx;
 pub mod php;
+pub mod probe;
 #[cfg(test)]
 mod tests;
 

@@ -9,8 +9,8 @@ use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 
-use super::protocol::{CHECK, Status};
-use super::record::{self, kind};
+use crate::fastcgi::protocol::{CHECK, Status};
+use crate::fastcgi::record::{self, kind};
 
 /// The timeout for a process that accepts no connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
