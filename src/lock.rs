@@ -7,10 +7,13 @@
 //! (RLIMIT_SIGPENDING), the thread polls.
 
 use std::fs::{File, Metadata};
-use std::io::{self, ErrorKind};
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
+
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 
 use crate::fastcgi;
 use crate::ffi::Interruptions;
@@ -55,45 +58,35 @@ impl Retries {
     }
 }
 
-/// The two kinds of lock.
-#[derive(Clone, Copy, Debug)]
-pub enum Kind {
-    Shared,
-    Exclusive,
-}
+/// A kind of lock: the operation that fails if the lock is held, and the one that waits.
+pub type Kind = [FlockOperation; 2];
+pub const SHARED: Kind = [FlockOperation::NonBlockingLockShared, FlockOperation::LockShared];
+pub const EXCLUSIVE: Kind =
+    [FlockOperation::NonBlockingLockExclusive, FlockOperation::LockExclusive];
 
 /// The time between two attempts without a timer.
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// Waits up to `timeout` for a lock on `file`, which holds until the file is closed. Returns whether it
 /// was taken; `false` at once if it may not wait.
-pub fn take(file: &File, kind: Kind, timeout: Duration) -> io::Result<bool> {
-    match attempt(file, kind, false) {
-        Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
-        attempt => return attempt.map(|()| true),
+pub fn take(file: &File, [attempt, wait]: Kind, timeout: Duration) -> io::Result<bool> {
+    match flock(file, attempt) {
+        Err(Errno::AGAIN | Errno::INTR) => {}
+        done => return Ok(done.map(|()| true)?),
     }
     let FileId(id) = FileId::of(&file.metadata()?);
     let Some(_waiting) = fastcgi::wait(id) else { return Ok(false) };
     let deadline = Instant::now() + timeout;
     let interruptions = Interruptions::after(timeout);
+    let operation = if interruptions.is_ok() { wait } else { attempt };
     loop {
-        match attempt(file, kind, interruptions.is_ok()) {
-            Err(error) if error.kind() == ErrorKind::WouldBlock => sleep(PAUSE),
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            attempt => return attempt.map(|()| true),
+        match flock(file, operation) {
+            Err(Errno::AGAIN) => sleep(PAUSE),
+            Err(Errno::INTR) => {}
+            done => return Ok(done.map(|()| true)?),
         }
         if Instant::now() >= deadline {
             return Ok(false);
         }
-    }
-}
-
-/// Not as methods: `File` has others of the same names.
-fn attempt(file: &File, kind: Kind, is_blocking: bool) -> io::Result<()> {
-    match (kind, is_blocking) {
-        (Kind::Shared, false) => fs2::FileExt::try_lock_shared(file),
-        (Kind::Shared, true) => fs2::FileExt::lock_shared(file),
-        (Kind::Exclusive, false) => fs2::FileExt::try_lock_exclusive(file),
-        (Kind::Exclusive, true) => fs2::FileExt::lock_exclusive(file),
     }
 }

@@ -35,7 +35,7 @@ pub fn read(
 
     // For reading and writing, as in PHP, but without creating it.
     let read = shared_file::open_and(OFlags::RDWR, &path, |file| {
-        if !lock::take(&file, lock::Kind::Shared, LOCK_TIMEOUT)? {
+        if !lock::take(&file, lock::SHARED, LOCK_TIMEOUT)? {
             return Ok(None);
         }
         let (bytes, metadata) = shared_file::read(&file)?;

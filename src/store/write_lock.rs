@@ -60,7 +60,7 @@ impl WriteLock {
 /// Opens and locks the file at `path`; `None` if another writer has the lock.
 fn open_and_lock(flags: OFlags, path: &Path) -> Result<Option<(File, FileId)>, Fault> {
     shared_file::open_and(flags, path, |file| {
-        let is_locked = lock::take(&file, lock::Kind::Exclusive, TIMEOUT)?;
+        let is_locked = lock::take(&file, lock::EXCLUSIVE, TIMEOUT)?;
         let id = FileId::of(&file.metadata()?);
         Ok(is_locked.then_some((file, id)))
     })

@@ -207,7 +207,7 @@ fn a_lock_makes_only_its_aulario_busy() {
     let school = School::new();
     school.save(save("x"));
     let lock = fs::File::open(school.path(LOCK)).unwrap();
-    fs2::FileExt::lock_exclusive(&lock).unwrap();
+    lock.lock().unwrap();
     let blocked = school.post("save_menu").json(&save("y")).start();
     school.post("save_menu").aulario("aula2").json(&save("y")).run().ok();
     school.get("get_menu").run().ok();
