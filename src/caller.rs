@@ -30,7 +30,7 @@ impl<'s> Caller<'s> {
         let data = session.get("auth_data").and_then(PhpValue::as_array);
         let unit = data.and_then(|data| data.get(service));
         let centro = unit
-            .and_then(centro_of)
+            .and_then(|unit| Id::parse(&name_of_centre(unit)?).ok())
             .ok_or_else(|| Error::invalid_session("The session has no centre.", None))?;
 
         let permissions =
@@ -79,30 +79,7 @@ pub fn is_logged_in(session: &Session) -> bool {
     matches!(session.get("auth_ok"), Some(PhpValue::Bool(true)))
 }
 
-/// The services under which the session has a centre.
-pub fn services(session: &Session) -> Vec<String> {
-    let entries = session
-        .get("auth_data")
-        .and_then(PhpValue::as_array)
-        .into_iter()
-        .flat_map(PhpArray::entries);
-    let services = entries.filter(|(_, unit)| centro_of(*unit).is_some());
-    let names = services.filter_map(|(name, _)| name.to_text(MAX_ID));
-    names.filter(|name| Id::parse(name).is_ok()).collect()
-}
-
-/// The centre in the session's data of the service, if its name cannot be used.
-pub fn unusable_centre(session: &Session, config: &Config) -> Option<String> {
-    let data = session.get("auth_data").and_then(PhpValue::as_array)?;
-    let name = name_of_centre(data.get(config.service.as_str())?)?;
-    (!name.is_empty() && Id::parse(&name).is_err()).then_some(name)
-}
-
-/// The centre in the session's data of a service.
-fn centro_of(unit: PhpValue) -> Option<Id> {
-    Id::parse(&name_of_centre(unit)?).ok()
-}
-
-fn name_of_centre(unit: PhpValue) -> Option<String> {
+/// The name of the centre in the session's data of a service.
+pub fn name_of_centre(unit: PhpValue) -> Option<String> {
     unit.as_array()?.get("centro")?.to_text(MAX_ID)
 }

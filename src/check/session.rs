@@ -12,10 +12,12 @@ use super::report::{Level, Report};
 use super::settings::shown;
 use super::user::User;
 use crate::accounts::user_name;
-use crate::caller::{self, Caller};
+use crate::caller::{Caller, is_logged_in, name_of_centre};
 use crate::config::{Config, SESSION_DIR, SESSION_FORMAT, SESSION_MAX_AGE, Settings};
-use crate::model::Id;
-use crate::session::{self, Effect, Session, SessionFolder, SessionId, session_id};
+use crate::model::{Id, MAX_ID};
+use crate::session::{
+    self, Effect, PhpArray, PhpValue, Session, SessionFolder, SessionId, session_id,
+};
 use crate::shared_file;
 use crate::store::layout;
 
@@ -43,19 +45,19 @@ pub fn check(line: &str, config: &Config, settings: &Settings, report: &mut Repo
             return add(Level::Error, &text);
         }
     };
-    if !caller::is_logged_in(&session) {
+    if !is_logged_in(&session) {
         let text = "the user is not logged in: $_SESSION['auth_ok'] is not true";
         return add(Level::Error, text);
     }
     let Ok(caller) = Caller::identify(&session, config) else {
-        let text = match caller::unusable_centre(&session, config) {
+        let text = match unusable_centre(&session, config) {
             Some(name) => {
                 format!(
                     "the session's centre {name:?} is not a valid id: it must be {}",
                     Id::EXPECTED
                 )
             }
-            None => no_centre("the session has no", config, &caller::services(&session)),
+            None => no_centre("the session has no", config, &services(&session)),
         };
         return add(Level::Error, &text);
     };
@@ -98,6 +100,24 @@ pub fn read_line() -> io::Result<String> {
     Ok(line)
 }
 
+/// The centre in the session's data of the service, if its name cannot be used.
+fn unusable_centre(session: &Session, config: &Config) -> Option<String> {
+    let data = session.get("auth_data").and_then(PhpValue::as_array)?;
+    let name = name_of_centre(data.get(config.service.as_str())?)?;
+    (!name.is_empty() && Id::parse(&name).is_err()).then_some(name)
+}
+
+/// The services under which the session has a centre.
+fn services(session: &Session) -> Vec<String> {
+    let data = session.get("auth_data").and_then(PhpValue::as_array);
+    let is_id = |name: &String| Id::parse(name).is_ok();
+    let services = data.into_iter().flat_map(PhpArray::entries).filter_map(|(name, unit)| {
+        name_of_centre(unit).filter(is_id)?;
+        name.to_text(MAX_ID).filter(is_id)
+    });
+    services.collect()
+}
+
 /// The sentence for a missing centre under COMEDOR_SERVICE, with the `services` that have one. `subject` is
 /// who lacks it.
 fn no_centre(subject: &str, config: &Config, services: &[String]) -> String {
@@ -115,7 +135,7 @@ fn no_centre(subject: &str, config: &Config, services: &[String]) -> String {
 /// COMEDOR_SERVICE.
 pub fn check_files(config: &Config, folder: &SessionFolder, user: &User, report: &mut Report) {
     let about = folder.folder.display();
-    let Ok(files) = session::files(folder) else {
+    let Ok(files) = files(folder) else {
         let text = "cannot be listed, so only a login shows whether COMEDOR_SERVICE is right: sudo comedor check --session";
         return report.add(Level::Hint, about, text);
     };
@@ -133,7 +153,7 @@ pub fn check_files(config: &Config, folder: &SessionFolder, user: &User, report:
         let file = shared_file::open(OFlags::RDONLY, path).ok()?;
         let session =
             Session::decode(shared_file::read(&file).ok()?.0, config.session.format).ok()?;
-        Some(caller::services(&session))
+        Some(services(&session))
     });
     let mut services: Vec<String> = services.flatten().collect();
     services.sort();
@@ -141,4 +161,20 @@ pub fn check_files(config: &Config, folder: &SessionFolder, user: &User, report:
     if !services.is_empty() && !services.iter().any(|name| name == config.service.as_str()) {
         report.add(Level::Warning, about, no_centre("no session has a", config, &services));
     }
+}
+
+/// Every session file. Fails if a folder cannot be listed; usually only root can.
+fn files(save_path: &SessionFolder) -> io::Result<Vec<PathBuf>> {
+    let is_session = |path: &PathBuf| {
+        path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"sess_"))
+    };
+    let mut paths = vec![save_path.folder.clone()];
+    for level in 0..=save_path.depth {
+        let folders = paths.iter().map(fs::read_dir).collect::<io::Result<Vec<_>>>()?;
+        let entries = folders.into_iter().flatten().map(|entry| Ok(entry?.path()));
+        paths = entries.collect::<io::Result<_>>()?;
+        let is_last = level == save_path.depth;
+        paths.retain(|path| if is_last { is_session(path) } else { path.is_dir() });
+    }
+    Ok(paths)
 }

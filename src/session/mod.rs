@@ -16,7 +16,7 @@ use crate::error::Error;
 pub use cookie::{SessionId, session_id};
 pub use php_ini::{Format, parse_lifetime, parse_max_age, parse_name};
 pub use save_path::{Address, RedisServer, SavePath, SessionFolder};
-pub use session_file::{files, path};
+pub use session_file::path;
 pub use unserialize::{PhpArray, PhpValue, Session};
 
 /// PHP's session settings that are needed to read a session.

@@ -5,8 +5,6 @@
 
 use std::borrow::Cow;
 use std::fmt::Display;
-use std::fs;
-use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -82,25 +80,6 @@ pub fn path(save_path: &SessionFolder, id: &SessionId) -> Option<PathBuf> {
     path.extend(id.split("").skip(1).take(save_path.depth));
     path.push(["sess_", id].concat());
     Some(path)
-}
-
-/// Every session file. Fails if a folder cannot be listed; usually only root can.
-pub fn files(save_path: &SessionFolder) -> io::Result<Vec<PathBuf>> {
-    let mut folders = vec![save_path.folder.clone()];
-    for _ in 0..save_path.depth {
-        folders = entries(&folders)?;
-        folders.retain(|path| path.is_dir());
-    }
-    let mut files = entries(&folders)?;
-    files.retain(|path| {
-        path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"sess_"))
-    });
-    Ok(files)
-}
-
-fn entries(folders: &[PathBuf]) -> io::Result<Vec<PathBuf>> {
-    let entries = folders.iter().map(fs::read_dir).collect::<io::Result<Vec<_>>>()?;
-    entries.into_iter().flatten().map(|entry| Ok(entry?.path())).collect()
 }
 
 /// The error for a file at `place` that cannot be opened, locked or read.
