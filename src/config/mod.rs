@@ -88,13 +88,10 @@ pub struct Config {
 pub enum Error {
     #[error("{} {problem}", setting.name)]
     Setting { setting: &'static Setting, problem: String },
-    #[error("{}: line {line}: {problem}", path.display())]
-    Line { path: PathBuf, line: usize, problem: String },
+    #[error("{}: {problem}", path.display())]
+    File { path: PathBuf, problem: String },
     #[error("{}: {source}", path.display())]
     Unreadable { path: PathBuf, source: Fault },
-    /// The settings file had settings, and has none now.
-    #[error("{}: {problem}", path.display())]
-    Unsettled { path: PathBuf, problem: &'static str },
     #[error("too many requests wait for the settings file")]
     Busy,
 }

@@ -84,7 +84,9 @@ impl Settings {
                 Ok((name, value)) => {
                     self.0.push((name, value.to_vec(), Source::Line { path, line }));
                 }
-                Err(problem) => return Err(Error::Line { path, line, problem }),
+                Err(problem) => {
+                    return Err(Error::File { path, problem: format!("line {line}: {problem}") });
+                }
             }
         }
         Ok(self)
@@ -166,7 +168,7 @@ fn read(path: &Path, was_seen: &AtomicBool) -> Result<Option<Vec<u8>>, Error> {
             Err(source) => return Err(Error::Unreadable { path: path.to_owned(), source }),
         };
         if !retries.pause(id).ok_or(Error::Busy)? {
-            return Err(Error::Unsettled { path: path.to_owned(), problem });
+            return Err(Error::File { path: path.to_owned(), problem: problem.to_owned() });
         }
     }
 }
