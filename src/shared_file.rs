@@ -60,13 +60,9 @@ impl Fault {
     }
 }
 
-/// Opens `path` with `flags`; a file that `CREATE` creates has at most the mode 0660. Rejects a symbolic
-/// link in the last part of `path`. Does not block on a FIFO.
-pub fn open(flags: OFlags, path: &Path) -> Result<File, Fault> {
-    open_with(flags | OFlags::NOFOLLOW, path)
-}
-
-/// Opens `path` as [`open`] does and passes the file to `step`; starts over if it is stale.
+/// Opens `path` with `flags` and passes the file to `step`; starts over if it is stale. A file that
+/// `CREATE` creates has at most the mode 0660. Rejects a symbolic link in the last part of `path`.
+/// Does not block on a FIFO.
 ///
 /// The folder is opened first, so that the client asks the server for its entries again. Otherwise it
 /// may take the same file from its cache (nfs(5), "Directory entry caching").
@@ -77,7 +73,7 @@ pub fn open_and<T>(
 ) -> Result<T, Fault> {
     let mut openings = 1;
     loop {
-        match open(flags, path).and_then(&mut step) {
+        match open_with(flags | OFlags::NOFOLLOW, path).and_then(&mut step) {
             Err(fault) if fault.is_stale() && openings < OPENINGS => openings += 1,
             done => return done,
         }

@@ -150,9 +150,8 @@ pub fn check_files(config: &Config, folder: &SessionFolder, user: &User, report:
         return report.add(Level::Error, about, text);
     }
     let services = files.iter().filter_map(|path| {
-        let file = shared_file::open(OFlags::RDONLY, path).ok()?;
-        let session =
-            Session::decode(shared_file::read(&file).ok()?.0, config.session.format).ok()?;
+        let read = shared_file::open_and(OFlags::RDONLY, path, |file| shared_file::read(&file));
+        let session = Session::decode(read.ok()?.0, config.session.format).ok()?;
         Some(services(&session))
     });
     let mut services: Vec<String> = services.flatten().collect();
