@@ -1,8 +1,8 @@
 //! Opening and reading files that other programs write too: sessions, settings and data.
 
-use std::fs::{self, File, Metadata};
+use std::fs::{File, Metadata};
 use std::io::{self, ErrorKind, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use rustix::buffer::spare_capacity;
@@ -122,12 +122,4 @@ pub fn read(file: &File) -> Result<(Vec<u8>, Metadata), Fault> {
         file.take(MAX_SIZE.saturating_sub(bytes.len() as u64)).read_to_end(&mut bytes)?;
     }
     Ok((bytes, metadata))
-}
-
-/// The entries of `folder`, sorted; none if it cannot be listed.
-pub fn entries(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut paths: Vec<_> = entries.map(|entry| entry.path()).collect();
-    paths.sort();
-    paths
 }

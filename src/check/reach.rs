@@ -15,7 +15,7 @@ use rustix::thread::gettid;
 
 use super::report::{Level, Report};
 use super::user::User;
-pub use crate::shared_file::entries;
+pub use crate::site::entries;
 use crate::store::layout;
 
 /// The timeout for a folder to answer.

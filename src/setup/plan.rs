@@ -12,8 +12,7 @@ use crate::check::{Wanted, counted, equals, wanted};
 use crate::config::{Config, Settings};
 use crate::log::printable;
 use crate::model::Id;
-use crate::shared_file::entries;
-use crate::site::{Machine, Php, Script, Server, is_plain, read_as};
+use crate::site::{Machine, Php, Script, Server, entries, is_plain, read_as};
 use crate::store::layout;
 
 const PROGRAM: &str = "/usr/lib/cgi-bin/comedor";

@@ -7,8 +7,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::code::Code;
-use super::{Fact, apache, php};
-use crate::shared_file::{self, entries};
+use super::{Fact, apache, entries, php};
+use crate::shared_file;
 
 /// The files with settings of PHP for a folder: for Apache's module, for FPM and CGI
 pub const HTACCESS: &str = ".htaccess";

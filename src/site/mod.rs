@@ -23,6 +23,7 @@ pub mod probe;
 mod tests;
 
 use std::fmt;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::log::printable;
@@ -241,6 +242,14 @@ struct Handlers {
 /// The user of the unit `comedor.service`.
 pub fn unit_user() -> Option<String> {
     command::property("comedor.service", "User").ok().filter(|user| !user.is_empty())
+}
+
+/// The entries of `folder`, sorted; none if it cannot be listed.
+pub fn entries(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut paths: Vec<_> = entries.map(|entry| entry.path()).collect();
+    paths.sort();
+    paths
 }
 
 /// Whether `path`, of a program or a socket, is comedor's: of its name, or in a folder of its name.

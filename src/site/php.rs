@@ -4,8 +4,7 @@
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-use super::{Fact, Php, Place, Value};
-use crate::shared_file::entries;
+use super::{Fact, Php, Place, Value, entries};
 
 /// PHP's settings that comedor has to have too.
 pub const SETTINGS: [&str; 6] = [
