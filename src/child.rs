@@ -3,6 +3,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Error, ErrorKind, Read, Write, pipe};
+use std::mem::forget;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::sleep;
@@ -14,13 +15,13 @@ use rustix::process::{
     DumpableBehavior, Gid, PidfdFlags, Signal, Uid, WaitOptions, kill_process, kill_process_group,
     pidfd_open, set_dumpable_behavior, set_parent_process_death_signal, setsid, waitpid,
 };
-use rustix::stdio::stdout;
+use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout, stdout};
 use rustix::thread::{
     CapabilitySet, CapabilitySets, set_capabilities, set_no_new_privs, set_thread_groups,
     set_thread_res_gid, set_thread_res_uid,
 };
 
-use crate::ffi::{keep_exit_statuses, keep_only, run_in_child};
+use crate::ffi::{close_others, keep_exit_statuses, run_in_child};
 use crate::log::printable;
 use crate::store::access::Credentials;
 
@@ -117,7 +118,12 @@ impl Child<'_> {
     /// In the child: gives up the terminal, all files but `output` and, for another user, the rights of root.
     fn enter(&self, output: OwnedFd) -> io::Result<File> {
         setsid()?;
-        keep_only(output)?;
+        let null = File::options().read(true).write(true).open("/dev/null")?;
+        dup2_stdin(&null)?;
+        dup2_stdout(&output)?;
+        dup2_stderr(&null)?;
+        forget((null, output));
+        close_others()?;
         if let Some(Credentials { uid, gid, groups }) = self.user {
             if *uid == 0 {
                 return Err(Error::other("a child for what root does not trust cannot be root"));

@@ -20,7 +20,7 @@ use rustix::fs::Timespec;
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 use rustix::process::{Pid, getegid, geteuid, getgid, getuid};
-use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout, stderr, stdin, stdout};
+use rustix::stdio::{stderr, stdin, stdout};
 
 /// Defines the C function `main`, which exits with the status that `$run` returns.
 ///
@@ -202,14 +202,8 @@ pub fn run_in_child(run: impl FnOnce() -> i32) -> io::Result<Pid> {
     }
 }
 
-/// In such a child: makes `output` standard output and /dev/null the other standard streams, and closes
-/// all other files (close_range(2), Linux 5.9).
-pub fn keep_only(output: OwnedFd) -> io::Result<()> {
-    let null = File::options().read(true).write(true).open("/dev/null")?;
-    dup2_stdin(&null)?;
-    dup2_stdout(&output)?;
-    dup2_stderr(&null)?;
-    forget((null, output));
+/// In such a child: closes all files but the standard streams (close_range(2), Linux 5.9).
+pub fn close_others() -> io::Result<()> {
     // SAFETY: the values of the parent that own these files are not dropped in the child, which exits.
     check(unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, 0) } as _).map(drop)
 }
