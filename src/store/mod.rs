@@ -57,19 +57,15 @@ pub enum Error {
 }
 
 impl Error {
-    fn fault(operation: &'static str, path: &Path) -> impl FnOnce(Fault) -> Error {
-        move |source| Error::Fault { operation, path: path.to_owned(), source }
-    }
-
-    fn io(operation: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Error {
-        move |error| Error::fault(operation, path)(error.into())
+    fn fault<E: Into<Fault>>(operation: &'static str, path: &Path) -> impl FnOnce(E) -> Error {
+        move |source| Error::Fault { operation, path: path.to_owned(), source: source.into() }
     }
 
     /// The error of a step that fails if another program creates or deletes the file, or its folder.
     fn modified_or(operation: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Error {
         move |error| match error.kind() {
             ErrorKind::NotFound | ErrorKind::AlreadyExists => Error::Modified,
-            _ => Error::io(operation, path)(error),
+            _ => Error::fault(operation, path)(error),
         }
     }
 
@@ -121,7 +117,7 @@ impl Aulario {
         let path = layout::configuration(&aularios, id);
         let (value, Some(snapshot)) = data_file::read(&path)? else {
             // If the data folder is missing, this is an error of the server, not an unknown aulario.
-            fs::metadata(data_dir).map_err(Error::io("stat the data folder", data_dir))?;
+            fs::metadata(data_dir).map_err(Error::fault("stat the data folder", data_dir))?;
             return Ok(None);
         };
         let setting = value.map_or(Ok(None), |value| shared_comedor_from(&path, value))?;
@@ -250,7 +246,7 @@ fn is_file(path: &Path) -> Result<bool, Error> {
     match fs::symlink_metadata(path) {
         Ok(metadata) => Ok(metadata.is_file()),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(Error::io("stat", path)(error)),
+        Err(error) => Err(Error::fault("stat", path)(error)),
     }
 }
 

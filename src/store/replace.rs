@@ -57,7 +57,7 @@ fn exchange(
     lock: &WriteLock,
 ) -> Result<(), Error> {
     let lease = Lease::take(&snapshot.file, snapshot.id()).ok_or(Error::Busy)?;
-    let is_untouched = snapshot.is_untouched().map_err(Error::io("read again", path))?;
+    let is_untouched = snapshot.is_untouched().map_err(Error::fault("read again", path))?;
     let is_ours = lock.is_held()? && temporary.is_at(&temporary.path) && !lease.is_breaking();
     // The path last: a page that saves by a rename does not wait for the lease.
     if !is_untouched || !is_ours || !is_at(path, snapshot.id())? {
@@ -171,11 +171,11 @@ impl Temporary {
         let file = created.map_err(|error| match error.kind() {
             // Its target is missing, which a retry does not change.
             ErrorKind::NotFound if parent(path).is_symlink() => {
-                Error::io("create", &temporary)(error)
+                Error::fault("create", &temporary)(error)
             }
             _ => Error::modified_or("create", &temporary)(error),
         })?;
-        let created = file.metadata().map_err(Error::io("stat", &temporary))?;
+        let created = file.metadata().map_err(Error::fault("stat", &temporary))?;
         let temporary = Temporary { path: temporary, file, id: FileId::of(&created) };
         if let Some(snapshot) = snapshot {
             temporary.keep_access(snapshot, &created, path)?;
@@ -185,25 +185,27 @@ impl Temporary {
 
     /// Sets the owner, group, attributes and mode of the old file at `path`.
     fn keep_access(&self, old: &Snapshot, created: &Metadata, path: &Path) -> Result<(), Error> {
-        let attributes = old.attributes().map_err(Error::io("read the attributes of", path))?;
+        let attributes = old.attributes().map_err(Error::fault("read the attributes of", path))?;
         let mut access = old.access();
         if (access.uid, access.gid) != (created.uid(), created.gid()) {
             access = judge(access, &attributes, path)?;
             fchown(&self.file, Some(access.uid), Some(access.gid))
-                .map_err(Error::io("keep the owner and group of", path))?;
+                .map_err(Error::fault("keep the owner and group of", path))?;
         }
         // PHP could not save it either.
         rustix::fs::access(path, Access::WRITE_OK)
             .map_err(|error| Error::modified_or("write", path)(error.into()))?;
-        attributes.set(&self.file).map_err(Error::io("keep the access control list of", path))?;
+        attributes
+            .set(&self.file)
+            .map_err(Error::fault("keep the access control list of", path))?;
         self.file
             .set_permissions(Permissions::from_mode(access.mode))
-            .map_err(Error::io("keep the mode of", path))
+            .map_err(Error::fault("keep the mode of", path))
     }
 
     fn fill(&mut self, content: &[u8]) -> Result<(), Error> {
-        self.file.write_all(content).map_err(Error::io("write", &self.path))?;
-        self.file.sync_all().map_err(Error::io("flush", &self.path))
+        self.file.write_all(content).map_err(Error::fault("write", &self.path))?;
+        self.file.sync_all().map_err(Error::fault("flush", &self.path))
     }
 
     /// Whether `path` is this file.
