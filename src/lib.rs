@@ -95,7 +95,7 @@ fn perform(config: &Config, request: &Request, input: impl Read) -> Result<Respo
         Kind::Write => {
             caller.may_write()?;
             aulario.may_change()?;
-            if aulario.is_shared() {
+            if aulario.is_shared {
                 return Err(Error::forbidden(
                     "This aulario shows the menus of another aulario; change them there.",
                 ));

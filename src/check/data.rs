@@ -82,7 +82,8 @@ impl Survey<'_> {
         }
         self.sharing(&aularios);
         // An aulario that shows the menus of another one does not use its own folder.
-        let is_own = |aulario: &Option<Aulario>| !aulario.as_ref().is_some_and(Aulario::is_shared);
+        let is_own =
+            |aulario: &Option<Aulario>| !aulario.as_ref().is_some_and(|aulario| aulario.is_shared);
         let own = aularios.iter().filter(|(_, (_, aulario))| is_own(aulario)).map(|(id, _)| id);
         let (present, missing): (Vec<&String>, Vec<_>) =
             own.partition(|id| folder.join(id).is_dir());
@@ -119,11 +120,11 @@ impl Survey<'_> {
 
     /// Warns about each `shared_comedor_from` that has another effect than it says.
     fn sharing(&mut self, aularios: &Aularios) {
-        let source_of = |id: &str| aularios.get(id)?.1.as_ref()?.shared_comedor_from();
+        let source_of = |id: &str| aularios.get(id)?.1.as_ref()?.shared_comedor_from.as_ref();
         for (path, aulario) in aularios.values() {
             let Some(aulario) = aulario else { continue };
-            let Some(source) = aulario.shared_comedor_from() else { continue };
-            let problem = if !aulario.is_shared() {
+            let Some(source) = &aulario.shared_comedor_from else { continue };
+            let problem = if !aulario.is_shared {
                 "is not another aulario of this centre; the aulario shows its own menus"
             } else if source_of(source).is_some_and(|next| next != source) {
                 "has shared_comedor_from too; that setting is ignored here"

@@ -104,8 +104,11 @@ impl From<Error> for crate::error::Error {
 pub struct Aulario {
     /// The folder of its data: its own, or that of the aulario in `shared_comedor_from`.
     folder: PathBuf,
-    is_shared: bool,
-    setting: Option<String>,
+    /// It shows the data of another aulario
+    pub is_shared: bool,
+    /// The value of `shared_comedor_from`, if it is set. It has no effect if it names the aulario
+    /// itself or an unknown one.
+    pub shared_comedor_from: Option<String>,
     /// Whether PHP may be writing its configuration
     is_being_written: bool,
 }
@@ -129,26 +132,15 @@ impl Aulario {
         Ok(Some(Aulario {
             folder: layout::below(&aularios, &[source.as_ref().unwrap_or(id).as_str()]),
             is_shared: source.is_some(),
-            setting,
+            shared_comedor_from: setting,
             is_being_written: snapshot.is_being_written(),
         }))
-    }
-
-    /// The value of `shared_comedor_from`, if it is set. It has no effect if it names the aulario
-    /// itself or an unknown one.
-    pub fn shared_comedor_from(&self) -> Option<&str> {
-        self.setting.as_deref()
     }
 
     /// Busy if PHP may be writing its configuration: a change could go to a folder that the aulario
     /// does not show.
     pub fn may_change(&self) -> Result<(), Error> {
         if self.is_being_written { Err(Error::Busy) } else { Ok(()) }
-    }
-
-    /// Whether it shows the data of another aulario.
-    pub fn is_shared(&self) -> bool {
-        self.is_shared
     }
 
     pub fn menu_types(&self) -> Result<MenuTypes, Error> {
