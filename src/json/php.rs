@@ -37,8 +37,12 @@ impl Formatter for PhpFormatter {
         write_char_escape(escape: CharEscape);
     }
 
+    /// As `json_encode` prints a float (`serialize_precision` −1): the shortest digits that give the
+    /// same float when parsed. The digits are from serde_json: of several equally short candidates it
+    /// takes the nearest, as PHP does and Rust's own formatting does not.
     fn write_f64<W: ?Sized + io::Write>(&mut self, w: &mut W, float: f64) -> io::Result<()> {
-        w.write_all(encoded_float(float).as_bytes())
+        let shortest = serde_json::to_string(&float).expect("a float has a JSON form");
+        w.write_all(php_gcvt(&shortest, 17, 'e').as_bytes())
     }
 
     fn write_string_fragment<W: ?Sized + io::Write>(
@@ -59,14 +63,6 @@ impl Formatter for PhpFormatter {
         }
         w.write_all(rest.as_bytes())
     }
-}
-
-/// A float as `json_encode` prints it (`serialize_precision` −1): the shortest digits that give the
-/// same float when parsed. The digits are from serde_json: of several equally short candidates it
-/// takes the nearest, as PHP does and Rust's own formatting does not.
-pub fn encoded_float(float: f64) -> String {
-    let shortest = serde_json::to_string(&float).expect("a float has a JSON form");
-    php_gcvt(&shortest, 17, 'e')
 }
 
 /// A float as PHP's `(string)` prints it: 14 significant digits (the setting `precision`).
