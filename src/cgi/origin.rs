@@ -17,18 +17,14 @@ pub fn is_another_site(request: &Request, trusted: &[String]) -> bool {
     match (request.sec_fetch_site, request.origin) {
         (Some(b"cross-site" | b"same-site"), _) => true,
         (Some(b"same-origin" | b"none"), _) | (_, None) => false,
-        (_, Some(origin)) => !of_header(origin).is_some_and(|origin| is_own(&origin, request)),
+        (_, Some(origin)) => !normal(origin).is_some_and(|origin| is_own(&origin, request)),
     }
 }
 
 /// The one of the `trusted` origins that the header `Origin` names.
 pub fn trusted<'t>(header: Option<&[u8]>, trusted: &'t [String]) -> Option<&'t str> {
-    let origin = of_header(header?)?;
+    let origin = normal(header?)?;
     trusted.iter().find(|trusted| **trusted == origin).map(String::as_str)
-}
-
-fn of_header(origin: &[u8]) -> Option<String> {
-    normal(str::from_utf8(origin).ok()?)
 }
 
 /// Whether `origin` matches the requested host. The scheme is not compared, because a proxy may
@@ -42,7 +38,7 @@ fn is_own(origin: &str, request: &Request) -> bool {
 /// An origin of a setting, spelled as a browser sends it (URL standard, "host serializing"). `None` for
 /// one that no browser sends, such as one with a path, a `*` or letters beyond ASCII.
 pub fn of_setting(text: &str) -> Option<String> {
-    let origin = normal(text)?;
+    let origin = normal(text.as_bytes())?;
     let (scheme, site) = origin.split_once("://")?;
     let (host, port) = host_and_port(site);
     // A browser drops leading zeros, and then a default port.
@@ -78,8 +74,8 @@ fn serialized(address: Ipv6Addr) -> String {
 
 /// An origin in lower case and without its scheme's default port, so that equal origins are equal
 /// strings. `None` if it is malformed, or `null`.
-fn normal(origin: &str) -> Option<String> {
-    let (scheme, site) = origin.split_once("://")?;
+fn normal(origin: &[u8]) -> Option<String> {
+    let (scheme, site) = str::from_utf8(origin).ok()?.split_once("://")?;
     let scheme = scheme.to_ascii_lowercase();
     let default_port = match scheme.as_str() {
         "http" => "80",
