@@ -19,15 +19,13 @@ use crate::cgi::Variables;
 use crate::config::Config;
 use crate::ffi::run_in_child;
 
-/// Whether the request came through Apache and the setting is on. Under other servers the fork
-/// would only cost time.
-pub fn is_held_back(config: &Config, variables: &Variables) -> bool {
+/// Keeps standard output open until this process has exited, if the request came through Apache and the
+/// setting is on: under other servers the fork would only cost time. The caller should exit next.
+pub fn hold_back(config: &Config, variables: &Variables) {
     let server = variables.meta("SERVER_SOFTWARE").unwrap_or_default();
-    config.leave_early && server.starts_with(b"Apache")
-}
-
-/// Keeps standard output open until this process has exited. The caller should exit next.
-pub fn hold_back() {
+    if !config.leave_early || !server.starts_with(b"Apache") {
+        return;
+    }
     // Opened before the fork: afterwards, the process id could belong to another process.
     let Ok(parent) = pidfd_open(getpid(), PidfdFlags::empty()) else { return };
     // This process has one thread.

@@ -82,8 +82,8 @@ fn answer_cgi(variables: &Variables) -> u8 {
     // There must not be a second response.
     drop(panic::take_hook());
     input::drain(&mut body);
-    if config.is_ok_and(|config| end_of_file::is_held_back(&config, variables)) {
-        end_of_file::hold_back();
+    if let Ok(config) = config {
+        end_of_file::hold_back(&config, variables);
     }
     0
 }
