@@ -1,6 +1,7 @@
 //! One connection: reading, sending, deadlines and closing. Never blocks.
 
 use std::io::{self, ErrorKind, Write};
+use std::mem;
 use std::net::Shutdown;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -96,7 +97,7 @@ impl<'l> Connection<'l> {
             return Ok(is_open);
         }
         match retry_on_intr(|| recv(&self.stream, &mut *buffer, RecvFlags::empty())) {
-            Ok((0, _)) => self.protocol.end_of_input(),
+            Ok((0, _)) => self.protocol.end(Stage::Over),
             Ok((length, _)) => self.protocol.feed(&buffer[..length]),
             Err(Errno::AGAIN) => return Ok(true),
             Err(error) => return Err(error.into()),
@@ -117,7 +118,7 @@ impl<'l> Connection<'l> {
                 self.out = records.unwrap_or_default();
                 continue;
             }
-            self.out = self.protocol.take_replies();
+            self.out = mem::take(&mut self.protocol.replies);
             if self.out.is_empty() {
                 return match self.protocol.stage {
                     Stage::Answered | Stage::Over => Ok(false),
@@ -126,7 +127,7 @@ impl<'l> Connection<'l> {
                 };
             }
         }
-        Ok(self.protocol.unsent_replies() <= MAX_UNSENT_REPLIES)
+        Ok(self.protocol.replies.len() <= MAX_UNSENT_REPLIES)
     }
 
     /// Sends as much of `out` as the peer accepts. Returns whether everything was sent.

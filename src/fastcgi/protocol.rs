@@ -143,7 +143,9 @@ pub struct Protocol<'l> {
     /// Bytes that are not processed yet: a partial record, or records after a complete request
     pending: Vec<u8>,
     pub stage: Stage,
-    replies: Vec<u8>,
+    /// Replies to management records and rejections, which are sent when no complete request waits for
+    /// its answer.
+    pub replies: Vec<u8>,
 }
 
 impl<'l> Protocol<'l> {
@@ -189,23 +191,9 @@ impl<'l> Protocol<'l> {
         }
     }
 
-    /// The peer has ended sending.
-    pub fn end_of_input(&mut self) {
-        self.end(Stage::Over);
-    }
-
-    fn end(&mut self, stage: Stage) {
+    /// Receives no further request.
+    pub fn end(&mut self, stage: Stage) {
         (self.stage, self.pending) = (stage, Vec::new());
-    }
-
-    /// Replies to management records and rejections, which are sent when no complete request waits for
-    /// its answer.
-    pub fn take_replies(&mut self) -> Vec<u8> {
-        mem::take(&mut self.replies)
-    }
-
-    pub fn unsent_replies(&self) -> usize {
-        self.replies.len()
     }
 
     /// Whether more input can be processed.
@@ -343,7 +331,7 @@ pub fn outcome<'b>(
             protocol.go_on(&request, request.keep);
             requests.push(request);
         }
-        replies.append(&mut protocol.take_replies());
+        replies.append(&mut protocol.replies);
         if let Stage::Receiving(incoming) = &protocol.stage {
             assert!(incoming.params.bytes.len() <= limits.params + 1);
             assert!(incoming.body.bytes.len() <= limits.body + 1);
