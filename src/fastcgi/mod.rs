@@ -35,7 +35,6 @@
 //!   the handler must accept this.
 
 mod connection;
-mod connections;
 mod limits;
 mod panics;
 mod places;

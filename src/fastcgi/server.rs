@@ -1,5 +1,6 @@
 //! The server: threads, connections, timeouts and stopping.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -17,7 +18,6 @@ use rustix::time::{
 };
 
 use super::connection::{Connection, Phase};
-use super::connections::Connections;
 use super::panics::{guarded, keep_messages};
 use super::places::Places;
 use super::protocol::Request;
@@ -68,7 +68,9 @@ struct Server<'s, H> {
 
 #[derive(Default)]
 struct State<'s> {
-    connections: Connections<'s>,
+    /// The connections by token; `None` while a thread owns and serves one
+    open: BTreeMap<u64, Option<Connection<'s>>>,
+    accepted: u64,
     /// The listener is not armed, because all connections have running handlers
     is_full: bool,
     /// The listener is not armed until then, because accepting failed
@@ -78,6 +80,21 @@ struct State<'s> {
     /// When the signal to stop came
     stop: Option<Instant>,
     logged: Option<Instant>,
+}
+
+impl State<'_> {
+    /// The waiting connection that gives way to a new one, and what it waits for.
+    fn first_to_give_way(&self) -> Option<(Phase, u64)> {
+        let now = Instant::now();
+        let waiting = self.open.iter().filter_map(|(token, open)| Some((token, open.as_ref()?)));
+        let mut waiting: Vec<_> =
+            waiting.map(|(&token, waiting)| (waiting.standing(now), token)).collect();
+        waiting.sort();
+        let mut in_order = waiting.into_iter().map(|((phase, _), token)| (phase, token));
+        // Of an idle connection, a request may just have arrived.
+        let is_idle = |token: &u64| self.open[token].as_ref().is_some_and(Connection::is_idle);
+        in_order.find(|(phase, token)| *phase != Phase::Idle || is_idle(token))
+    }
 }
 
 impl<'s, H: Handler> Server<'s, H> {
@@ -126,8 +143,7 @@ impl<'s, H: Handler> Server<'s, H> {
                 STOP => self.stop(),
                 TIMER => self.close_expired(&mut self.state()),
                 token => {
-                    let waiting =
-                        self.state().connections.open.get_mut(&token).and_then(Option::take);
+                    let waiting = self.state().open.get_mut(&token).and_then(Option::take);
                     if let Some(connection) = waiting {
                         self.turn(token, connection, &mut buffer);
                     }
@@ -160,15 +176,15 @@ impl<'s, H: Handler> Server<'s, H> {
         if state.stop.is_some() {
             return;
         }
-        let all_are_taken = state.connections.open.len() >= self.limits.connections;
-        let first = if all_are_taken { state.connections.first_to_give_way() } else { None };
+        let all_are_taken = state.open.len() >= self.limits.connections;
+        let first = if all_are_taken { state.first_to_give_way() } else { None };
         state.is_full = all_are_taken && first.is_none();
         if state.is_full {
             return;
         }
         match self.accept_one(&mut state) {
             Ok((token, connection)) => {
-                let first = first.and_then(|(_, token)| state.connections.open.remove(&token)?);
+                let first = first.and_then(|(_, token)| state.open.remove(&token)?);
                 self.accept_more(&mut state);
                 drop(state);
                 if let Some(first) = first {
@@ -179,8 +195,8 @@ impl<'s, H: Handler> Server<'s, H> {
             // The peer has closed the connection, or another process has accepted it.
             Err(Errno::AGAIN | Errno::CONNABORTED | Errno::INTR) => self.accept_more(&mut state),
             Err(error) => {
-                if let Some((Phase::Idle, idle)) = state.connections.first_to_give_way() {
-                    state.connections.open.remove(&idle);
+                if let Some((Phase::Idle, idle)) = state.first_to_give_way() {
+                    state.open.remove(&idle);
                     return self.accept_more(&mut state);
                 }
                 let at = Instant::now() + ACCEPT_PAUSE;
@@ -191,10 +207,14 @@ impl<'s, H: Handler> Server<'s, H> {
         }
     }
 
+    /// Accepts a connection, which the caller owns and which has this token.
     fn accept_one(&self, state: &mut State) -> Result<(u64, Connection<'s>), Errno> {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let stream = accept_with(&self.socket.listener, flags)?;
-        Ok((state.connections.add(), Connection::new(stream, self.limits)))
+        state.accepted += 1;
+        let token = DONE + state.accepted;
+        state.open.insert(token, None);
+        Ok((token, Connection::new(stream, self.limits)))
     }
 
     /// Arms the listener, unless the server is stopping.
@@ -223,7 +243,7 @@ impl<'s, H: Handler> Server<'s, H> {
             return self.close(state, token);
         }
         let (interest, deadline) = (connection.interest(), connection.deadline);
-        let connection = state.connections.open.entry(token).or_default().insert(connection);
+        let connection = state.open.entry(token).or_default().insert(connection);
         let armed = if connection.is_watched {
             self.arm(&connection.stream, token, interest)
         } else {
@@ -241,7 +261,7 @@ impl<'s, H: Handler> Server<'s, H> {
 
     /// Removes a connection, and closes it if it waits.
     fn close(&self, state: &mut State, token: u64) {
-        state.connections.open.remove(&token);
+        state.open.remove(&token);
         self.closed(state);
     }
 
@@ -251,7 +271,7 @@ impl<'s, H: Handler> Server<'s, H> {
         if state.is_full || state.accept_at.is_some() {
             self.accept_more(state);
         }
-        if state.stop.is_some() && state.connections.open.is_empty() {
+        if state.stop.is_some() && state.open.is_empty() {
             _ = write(&self.done, &1_u64.to_ne_bytes());
         }
     }
@@ -261,9 +281,9 @@ impl<'s, H: Handler> Server<'s, H> {
         let (now, stop) = (Instant::now(), state.stop);
         state.timer_at = None;
         let is_due = |waiting: &Connection| self.is_due(waiting, stop);
-        state.connections.open.retain(|_, open| !open.as_ref().is_some_and(is_due));
+        state.open.retain(|_, open| !open.as_ref().is_some_and(is_due));
         self.closed(state);
-        let deadlines = state.connections.open.values().flatten().map(|waiting| waiting.deadline);
+        let deadlines = state.open.values().flatten().map(|waiting| waiting.deadline);
         if let Some(next) = deadlines.filter(|&at| at > now).min() {
             self.set_timer(state, next);
         }
@@ -283,18 +303,16 @@ impl<'s, H: Handler> Server<'s, H> {
         _ = epoll::delete(&self.epoll, &self.socket.listener);
         self.socket.withdraw();
         loop {
-            if state.connections.open.len() >= self.limits.connections {
+            if state.open.len() >= self.limits.connections {
                 // As for every other new connection
-                let Some((Phase::Idle, idle)) = state.connections.first_to_give_way() else {
-                    break;
-                };
-                state.connections.open.remove(&idle);
+                let Some((Phase::Idle, idle)) = state.first_to_give_way() else { break };
+                state.open.remove(&idle);
             }
             let Ok((token, connection)) = self.accept_one(state) else { break };
             self.wait(state, token, connection);
         }
         state.stop = Some(Instant::now());
-        for waiting in state.connections.open.values_mut().flatten() {
+        for waiting in state.open.values_mut().flatten() {
             waiting.set_deadline(self.limits, state.stop);
         }
         self.close_expired(state);
@@ -402,10 +420,10 @@ mod tests {
         std::fs::hard_link(&path, &other_path).unwrap();
         let _first = UnixStream::connect(&path).unwrap();
         server.stop();
-        assert_eq!(server.state().connections.open.len(), 1);
+        assert_eq!(server.state().open.len(), 1);
         let _second = UnixStream::connect(&other_path).unwrap();
         server.accept(&mut [0; 1]);
-        assert_eq!(server.state().connections.open.len(), 1);
+        assert_eq!(server.state().open.len(), 1);
         assert!(next.accept().is_ok());
     }
 
@@ -425,6 +443,6 @@ mod tests {
         server.stop();
         // Its answer, then the end
         assert!(kept.read_to_end(&mut Vec::new()).unwrap() > 0);
-        assert_eq!(server.state().connections.open.len(), 1);
+        assert_eq!(server.state().open.len(), 1);
     }
 }
