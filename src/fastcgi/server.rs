@@ -391,20 +391,7 @@ mod tests {
     use std::io::{Read, Write, pipe};
 
     use super::*;
-
-    struct Nothing;
-
-    impl Handler for Nothing {
-        fn handle(&self, _: &Params, _: &[u8]) -> Output {
-            Output::default()
-        }
-
-        fn refuse(&self, _: &Params, _: Refusal) -> Output {
-            Output::default()
-        }
-
-        fn log(&self, _: &str) {}
-    }
+    use crate::responder::Responder;
 
     /// A thread gets the event of the listener, and another one stops the server before the first
     /// accepts.
@@ -412,8 +399,9 @@ mod tests {
     fn connection_after_the_stop_is_left_to_the_next_process() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("socket");
-        let (limits, (stop, _stopper)) = (Limits::default(), pipe().unwrap());
-        let server = Server::new(Socket::bind(&path).unwrap(), &Nothing, &limits, &stop).unwrap();
+        let (limits, handler) = (Limits::default(), Responder::default());
+        let (stop, _stopper) = pipe().unwrap();
+        let server = Server::new(Socket::bind(&path).unwrap(), &handler, &limits, &stop).unwrap();
         let next = server.socket.listener.try_clone().unwrap();
         // Its own path is removed by the stop.
         let other_path = folder.path().join("other");
@@ -431,9 +419,9 @@ mod tests {
     fn at_the_stop_an_idle_connection_gives_way_to_one_in_the_queue() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("socket");
-        let (limits, (stop, _stopper)) =
-            (Limits { connections: 1, ..Limits::default() }, pipe().unwrap());
-        let server = Server::new(Socket::bind(&path).unwrap(), &Nothing, &limits, &stop).unwrap();
+        let limits = Limits { connections: 1, ..Limits::default() };
+        let (handler, (stop, _stopper)) = (Responder::default(), pipe().unwrap());
+        let server = Server::new(Socket::bind(&path).unwrap(), &handler, &limits, &stop).unwrap();
         let mut kept = UnixStream::connect(&path).unwrap();
         // BEGIN_REQUEST with FCGI_KEEP_CONN, the ends of PARAMS and STDIN
         kept.write_all(b"\x01\x01\0\x01\0\x08\0\0\0\x01\x01\0\0\0\0\0").unwrap();
