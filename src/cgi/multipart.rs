@@ -52,15 +52,13 @@ fn disposition(headers: &[u8]) -> Option<&[u8]> {
 /// The parameter `name` of a header's value: `…; name=token` or `…; name="quoted"`, where a
 /// backslash escapes a quote or itself (RFC 9110 §5.6.6).
 fn parameter(header: &[u8], name: &[u8]) -> Option<Vec<u8>> {
-    let mut rest = split_at(header, b";")?.1;
+    let mut rest = header;
     loop {
-        // A parameter without a value is skipped.
+        rest = split_at(rest, b";")?.1;
         let key_end = rest.iter().position(|byte| matches!(byte, b'=' | b';'))?;
-        if rest[key_end] == b';' {
-            rest = &rest[key_end + 1..];
-            continue;
-        }
-        let (key, after) = (&rest[..key_end], &rest[key_end + 1..]);
+        let (key, after) = rest.split_at(key_end);
+        // A parameter without a value is skipped.
+        let Some(after) = after.strip_prefix(b"=") else { continue };
         let (value, after) = match after.strip_prefix(b"\"") {
             Some(quoted) => unquoted(quoted)?,
             None => {
@@ -72,7 +70,7 @@ fn parameter(header: &[u8], name: &[u8]) -> Option<Vec<u8>> {
         if key.trim_ascii().eq_ignore_ascii_case(name) {
             return Some(value);
         }
-        rest = split_at(after, b";")?.1;
+        rest = after;
     }
 }
 
