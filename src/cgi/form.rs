@@ -125,13 +125,10 @@ pub fn php_name(name: &str) -> (Cow<'_, str>, Vec<&str>) {
         path.push(if matches!(key, " " | "\t" | "\n" | "\r" | "\x0b" | "\x0c") { "" } else { key });
         match after.strip_prefix('[') {
             Some(next) => rest = next,
-            None => return (plain(base), path),
+            None => break,
         }
     }
-    if path.is_empty() {
-        return (plain(name), path);
-    }
-    (plain(base), path)
+    (plain(if path.is_empty() { name } else { base }), path)
 }
 
 /// A name without brackets. Empty if the name starts with a security prefix of cookies (`__Host-`,
