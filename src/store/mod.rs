@@ -86,15 +86,12 @@ impl Error {
 
 impl From<Error> for crate::error::Error {
     fn from(error: Error) -> crate::error::Error {
+        let cause = error.to_string();
         match error {
             Error::Busy | Error::Modified => crate::error::Error::busy(),
-            Error::Unflushed { .. } => crate::error::Error::perhaps_stored(error.to_string()),
-            Error::Fault { source: Fault::Leased, .. } => {
-                crate::error::Error::busy_because(error.to_string())
-            }
-            Error::Fault { .. } | Error::Unusable { .. } => {
-                crate::error::Error::internal(error.to_string())
-            }
+            Error::Unflushed { .. } => crate::error::Error::perhaps_stored(cause),
+            Error::Fault { source: Fault::Leased, .. } => crate::error::Error::busy_because(cause),
+            Error::Fault { .. } | Error::Unusable { .. } => crate::error::Error::internal(cause),
         }
     }
 }
