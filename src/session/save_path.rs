@@ -31,7 +31,8 @@ pub struct SessionFolder {
 #[derive(Clone, PartialEq)]
 pub struct RedisServer {
     pub address: Address,
-    pub login: Option<Login>,
+    /// The arguments of `AUTH`: a password, or a user and a password
+    pub login: Option<Vec<String>>,
     pub database: Option<u32>,
     /// The part of a key before the session id
     pub prefix: String,
@@ -41,13 +42,6 @@ pub struct RedisServer {
 pub enum Address {
     Tcp { host: String, port: u16 },
     Unix(PathBuf),
-}
-
-/// The arguments of `AUTH`
-#[derive(Clone, PartialEq)]
-pub struct Login {
-    pub user: Option<String>,
-    pub password: String,
 }
 
 /// The prefix of phpredis
@@ -142,9 +136,9 @@ fn tcp(address: &str) -> Option<Address> {
 
 /// `auth=password`, or a list or map of a user and a password or of a password alone
 /// (`redis_extract_auth_info`).
-fn login(auth: &Value) -> Option<Login> {
+fn login(auth: &Value) -> Option<Vec<String>> {
     if let Some(password) = auth.as_str() {
-        return Some(Login { user: None, password: password.to_owned() });
+        return Some(vec![password.to_owned()]);
     }
     let fields = auth.as_map()?;
     let field = |name, index| {
@@ -152,8 +146,8 @@ fn login(auth: &Value) -> Option<Login> {
         field.and_then(Value::as_str).map(str::to_owned)
     };
     match fields.len() {
-        1 => Some(Login { user: None, password: field("pass", "0")? }),
-        2 => Some(Login { user: Some(field("user", "0")?), password: field("pass", "1")? }),
+        1 => Some(vec![field("pass", "0")?]),
+        2 => Some(vec![field("user", "0")?, field("pass", "1")?]),
         _ => None,
     }
 }

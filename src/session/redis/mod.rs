@@ -119,8 +119,8 @@ fn ask(
 fn login(server: &RedisServer) -> Commands {
     let mut commands = Commands::default();
     if let Some(login) = &server.login {
-        let words = [Some("AUTH"), login.user.as_deref(), Some(&login.password)];
-        commands.push(b'+', &words.into_iter().flatten().collect::<Vec<_>>());
+        let words = ["AUTH"].into_iter().chain(login.iter().map(String::as_str));
+        commands.push(b'+', &words.collect::<Vec<_>>());
     }
     if let Some(database) = server.database {
         commands.push(b'+', &["SELECT", &database.to_string()]);
