@@ -67,12 +67,9 @@ const DRAIN_IDLE_TIMEOUT: Timespec = Timespec { tv_sec: 5, tv_nsec: 0 };
 /// Apache's mod_cgid and fcgiwrap connect to the program through a socket. If the program exits
 /// before it has read the whole body, the connection is reset and the response is lost.
 pub fn drain(input: &mut Take<impl Read>) {
-    if input.limit() == 0 {
-        // Even the time would cost 500 instructions with musl.
-        return;
-    }
-    let started = Instant::now();
-    while input.limit() > 0 && started.elapsed() < DRAIN_TIMEOUT {
+    // Set in the first round: without a body, even the time would cost 500 instructions with musl.
+    let mut started = None;
+    while input.limit() > 0 && started.get_or_insert_with(Instant::now).elapsed() < DRAIN_TIMEOUT {
         let mut stdin = [PollFd::from_borrowed_fd(stdin(), PollFlags::IN)];
         let is_ready = matches!(poll(&mut stdin, Some(&DRAIN_IDLE_TIMEOUT)), Ok(1..));
         if !is_ready || !matches!(input.read(&mut vec![0; 8192]), Ok(1..)) {
