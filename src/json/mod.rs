@@ -13,7 +13,7 @@ mod php;
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
-use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde::ser::{Serialize, Serializer};
 use serde_json::ser::{CompactFormatter, Formatter};
 
 pub use map::{Key, Map};
@@ -235,13 +235,7 @@ impl Serialize for Value {
             Value::Map(map) if map.is_list() => {
                 serializer.collect_seq(map.iter().map(|(_, value)| value))
             }
-            Value::Map(map) => {
-                let mut entries = serializer.serialize_map(Some(map.len()))?;
-                for (key, value) in map.iter() {
-                    entries.serialize_entry(key, value)?;
-                }
-                entries.end()
-            }
+            Value::Map(map) => serializer.collect_map(map.iter()),
         }
     }
 }
