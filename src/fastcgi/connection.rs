@@ -153,12 +153,8 @@ impl<'l> Connection<'l> {
     /// The epoll events that it waits for.
     pub fn interest(&self) -> EventFlags {
         let mut interest = EventFlags::ONESHOT;
-        if self.protocol.wants_input() {
-            interest |= EventFlags::IN;
-        }
-        if !self.out.is_empty() {
-            interest |= EventFlags::OUT;
-        }
+        interest.set(EventFlags::IN, self.protocol.wants_input());
+        interest.set(EventFlags::OUT, !self.out.is_empty());
         interest
     }
 
