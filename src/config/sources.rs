@@ -79,15 +79,12 @@ impl Settings {
             if text.is_empty() || text.starts_with(b"#") {
                 continue;
             }
-            let path = path.to_owned();
-            match self.parse_line(text) {
-                Ok((name, value)) => {
-                    self.0.push((name, value.to_vec(), Source::Line { path, line }));
-                }
-                Err(problem) => {
-                    return Err(Error::File { path, problem: format!("line {line}: {problem}") });
-                }
-            }
+            let (name, value) = self.parse_line(text).map_err(|problem| Error::File {
+                path: path.to_owned(),
+                problem: format!("line {line}: {problem}"),
+            })?;
+            let source = Source::Line { path: path.to_owned(), line };
+            self.0.push((name, value.to_vec(), source));
         }
         Ok(self)
     }
