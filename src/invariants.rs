@@ -93,12 +93,8 @@ pub fn fastcgi(input: &[u8]) {
     let Some(length) = rest.len().checked_sub(count.into()) else { return };
     let (bytes, lengths) = rest.split_at(length);
     let mut rest = bytes;
-    let mut pieces: Vec<&[u8]> = Vec::new();
-    for &length in lengths {
-        let (piece, after) = rest.split_at(rest.len().min(length.into()));
-        pieces.push(piece);
-        rest = after;
-    }
+    let cut = |&length: &u8| rest.split_off(..rest.len().min(length.into())).unwrap_or_default();
+    let mut pieces: Vec<&[u8]> = lengths.iter().map(cut).collect();
     pieces.push(rest);
     let limits = Limits { params: 300, body: 50, ..Limits::default() };
     let outcome = protocol::outcome(&limits, [bytes]);
