@@ -40,10 +40,9 @@ impl WriteLock {
                 locked => locked,
             };
             let locked = locked.map_err(Error::fault("open and lock", &path))?;
-            let (file, id) = locked.ok_or(Error::Busy)?;
+            let lock = locked.ok_or(Error::Busy)?;
             // Before anything is written: the leftovers that this writer would remove may be the files
             // of one with the other lock file.
-            let lock = WriteLock { _file: file, id, path: path.clone() };
             if lock.is_held()? {
                 return Ok(lock);
             }
@@ -58,10 +57,10 @@ impl WriteLock {
 }
 
 /// Opens and locks the file at `path`; `None` if another writer has the lock.
-fn open_and_lock(flags: OFlags, path: &Path) -> Result<Option<(File, FileId)>, Fault> {
+fn open_and_lock(flags: OFlags, path: &Path) -> Result<Option<WriteLock>, Fault> {
     shared_file::open_and(flags, path, |file| {
         let is_locked = lock::take(&file, lock::EXCLUSIVE, TIMEOUT)?;
         let id = FileId::of(&file.metadata()?);
-        Ok(is_locked.then_some((file, id)))
+        Ok(is_locked.then(|| WriteLock { _file: file, id, path: path.to_owned() }))
     })
 }
