@@ -23,16 +23,10 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 /// and a request on such a connection would get no answer.
 const MAX_IDLE: Duration = Duration::from_secs(60);
 
-/// The idle connections of this process. One request at a time uses a connection, and returns it only
-/// after the last reply: a late reply would be taken for the session of another user.
-static IDLE: Mutex<Vec<Idle>> = Mutex::new(Vec::new());
-
-/// An idle connection, logged in.
-struct Idle {
-    server: RedisServer,
-    connection: Connection,
-    since: Instant,
-}
+/// The idle connections of this process, each logged in to its server, and since when they are idle. One
+/// request at a time uses a connection, and returns it only after the last reply: a late reply would be
+/// taken for the session of another user.
+static IDLE: Mutex<Vec<(RedisServer, Connection, Instant)>> = Mutex::new(Vec::new());
 
 /// Why a session could not be read from the server.
 #[derive(Debug, thiserror::Error)]
@@ -111,7 +105,7 @@ fn ask(
 ) -> Result<Reply, Fault> {
     let reply = connection.ask(commands, deadline)?;
     let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
-    idle.push(Idle { server: server.clone(), connection, since: Instant::now() });
+    idle.push((server.clone(), connection, Instant::now()));
     Ok(reply)
 }
 
@@ -131,8 +125,8 @@ fn login(server: &RedisServer) -> Commands {
 /// Takes an idle connection. Closes those that have expired, or are to another server.
 fn idle(server: &RedisServer) -> Option<Connection> {
     let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
-    idle.retain(|known| known.server == *server && known.since.elapsed() < MAX_IDLE);
-    while let Some(Idle { connection, .. }) = idle.pop() {
+    idle.retain(|(known, _, since)| known == server && since.elapsed() < MAX_IDLE);
+    while let Some((_, connection, _)) = idle.pop() {
         if connection.is_idle() {
             return Some(connection);
         }
@@ -186,8 +180,7 @@ mod tests {
             let now = Instant::now();
             let connection = Connection::open(&server.address, now + TIMEOUT).unwrap();
             let since = now.checked_sub(Duration::from_secs(seconds)).unwrap();
-            let known = Idle { server: server.clone(), connection, since };
-            IDLE.lock().unwrap().push(known);
+            IDLE.lock().unwrap().push((server.clone(), connection, since));
             assert_eq!(idle(&server).is_some(), is_usable, "{seconds}");
         }
     }
