@@ -50,15 +50,8 @@ pub fn check(line: &str, config: &Config, settings: &Settings, report: &mut Repo
         return add(Level::Error, text);
     }
     let Ok(caller) = Caller::identify(&session, config) else {
-        let text = match unusable_centre(&session, config) {
-            Some(name) => {
-                format!(
-                    "the session's centre {name:?} is not a valid id: it must be {}",
-                    Id::EXPECTED
-                )
-            }
-            None => no_centre("the session has no", config, &services(&session)),
-        };
+        let text = invalid_centre(&session, config)
+            .unwrap_or_else(|| no_centre("the session has no", config, &services(&session)));
         return add(Level::Error, &text);
     };
     add(Level::Ok, &format!("the session exists; the browser must send it in the cookie {name}"));
@@ -100,11 +93,13 @@ pub fn read_line() -> io::Result<String> {
     Ok(line)
 }
 
-/// The centre in the session's data of the service, if its name cannot be used.
-fn unusable_centre(session: &Session, config: &Config) -> Option<String> {
+/// The sentence for a centre in the session's data of the service whose name is invalid.
+fn invalid_centre(session: &Session, config: &Config) -> Option<String> {
     let data = session.get("auth_data").and_then(PhpValue::as_array)?;
     let name = name_of_centre(data.get(config.service.as_str())?)?;
-    (!name.is_empty() && Id::parse(&name).is_err()).then_some(name)
+    let expected = Id::EXPECTED;
+    let text = format!("the session's centre {name:?} is not a valid id: it must be {expected}");
+    (!name.is_empty() && Id::parse(&name).is_err()).then_some(text)
 }
 
 /// The services under which the session has a centre.
