@@ -66,7 +66,8 @@ fn words(line: &str) -> Vec<String> {
 
 /// The virtual hosts, else the server itself.
 pub fn hosts(config: &[Directive]) -> Vec<Host<'_>> {
-    let listen = last(config, "listen").map_or("80", |listen| listen.word(0));
+    // The first of Debian, before that of TLS
+    let listen = named(config, "listen").next().map_or("80", |listen| listen.word(0));
     let site = |host: &Directive| {
         let value = |name| last(&host.inside, name).or(last(config, name));
         let word = |name| value(name).map_or("", |line| line.word(0));

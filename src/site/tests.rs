@@ -34,7 +34,7 @@ fn sites_of_apache_have_a_name_an_address_and_folders() {
             "http://a.example:80 127.0.0.1 web, =/srv/a b",
         ),
         (
-            "Listen 8080\nServerName https://b.example:8080",
+            "Listen 8080\nListen 443\nServerName https://b.example:8080",
             "http://b.example:8080 127.0.0.1 web, =/var/www",
         ),
         (
