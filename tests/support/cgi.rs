@@ -247,6 +247,18 @@ impl Traced {
     }
 }
 
+/// The system calls in a trace: the name, the number among those of this name, and the line.
+pub fn calls(trace: &str) -> Vec<(&str, usize, &str)> {
+    let mut times = BTreeMap::new();
+    let call = |line| {
+        let (call, _) = str::split_once(line, '(')?;
+        let time = times.entry(call).or_insert(0);
+        *time += 1;
+        Some((call, *time, line))
+    };
+    trace.lines().filter_map(call).collect()
+}
+
 fn is_setting(name: &str) -> bool {
     name.starts_with("COMEDOR_") || name == "TZ"
 }

@@ -30,8 +30,7 @@ use tempfile::TempDir;
 /// which hides /etc/comedor/comedor.conf of this machine.
 pub fn program() -> &'static str {
     static PROGRAM: LazyLock<String> = LazyLock::new(|| {
-        let folder = tempfile::tempdir().expect("a temporary folder").keep();
-        fs::set_permissions(&folder, Permissions::from_mode(0o755)).unwrap();
+        let folder = open_folder().keep();
         // The end of this process, however it ends, closes the pipe.
         let mut remover = Command::new("sh");
         remover.args(["-c", "cat; rm -r \"$0\""]).arg(&folder).stdin(Stdio::piped());
@@ -53,8 +52,21 @@ pub fn program_in(folder: &Path, settings: &str) -> PathBuf {
     // for writing, and it could not be run (ETXTBSY).
     output(Command::new("install").arg(built).arg(&program), "coreutils");
     fs::write(&file, settings).unwrap();
-    fs::set_permissions(file, Permissions::from_mode(0o644)).unwrap();
+    chmod(file, 0o644);
     program
+}
+
+/// A temporary folder that every user can enter.
+pub fn open_folder() -> TempDir {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    chmod(folder.path(), 0o755);
+    folder
+}
+
+/// Changes the mode of a file or folder.
+#[track_caller]
+pub fn chmod(path: impl AsRef<Path>, mode: u32) {
+    fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
 }
 
 /// An empty file counts as one that is being saved.
@@ -92,14 +104,14 @@ pub const ADMIN: &[&str] = &["service:docente", "sysadmin:access"];
 pub const AS_NOBODY: &[&str] = &["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
 
 /// A centre `centro1` with the aularios `aula1`, `aula2` and `compartida`, which shares the menus of
-/// `aula1`. `teacher` and `admin` are logged in.
+/// `aula1`, in a folder that every user can enter. `teacher` and `admin` are logged in.
 pub struct School {
     folder: TempDir,
 }
 
 impl School {
     pub fn new() -> School {
-        let school = School { folder: tempfile::tempdir().expect("a temporary folder") };
+        let school = School { folder: open_folder() };
         fs::create_dir(school.sessions()).unwrap();
         fs::create_dir_all(school.aularios()).unwrap();
         for (aulario, settings) in [
@@ -111,6 +123,13 @@ impl School {
         }
         school.log_in("teacher", session(TEACHER));
         school.log_in("admin", session(ADMIN));
+        school
+    }
+
+    /// The same with a saved day: see [`save`].
+    pub fn with_menu(name: &str) -> School {
+        let school = School::new();
+        school.save(save(name));
         school
     }
 
