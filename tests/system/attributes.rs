@@ -1,7 +1,7 @@
 //! Access control lists (acl(5)) and extended attributes of a file that is replaced.
 
 use std::fs;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::os::unix::fs::{MetadataExt, chown};
 use std::path::Path;
 use std::process::Command;
 
@@ -12,9 +12,12 @@ use crate::support::*;
 /// A user who runs the program in these tests, of the groups 65534 and 33.
 const US: &[&str] = &["setpriv", "--reuid=65534", "--regid=65534", "--groups=33"];
 
+/// Adds these entries, if there are any.
 #[track_caller]
 fn setfacl(entries: &str, path: &Path) {
-    output(Command::new("setfacl").args(["-m", entries]).arg(path), "acl");
+    if !entries.is_empty() {
+        output(Command::new("setfacl").args(["-m", entries]).arg(path), "acl");
+    }
 }
 
 /// The owner and the entries, as getfacl prints them with numbers.
@@ -28,48 +31,41 @@ fn getfacl(path: &Path) -> String {
     format!("{}:{} {:o} {}", now.uid(), now.gid(), now.mode() & 0o7777, entries.join(","))
 }
 
-/// A school whose folders are open to all users, with a saved day.
-pub fn open_school() -> School {
-    let school = School::new();
-    school.save(save("old"));
-    let folders = output(Command::new("find").arg(school.data()).args(["-type", "d"]), "findutils");
-    let folders = String::from_utf8(folders).unwrap();
-    let open = |path: &Path, mode| {
-        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
-    };
-    folders.lines().for_each(|folder| open(folder.as_ref(), 0o777));
-    open(school.data().parent().unwrap(), 0o755);
-    open(&school.sessions(), 0o755);
-    open(&school.sessions().join("sess_admin"), 0o666);
-    open(&school.path(LOCK), 0o666);
+/// A school whose files and folders are open to all users, with a saved day.
+fn open_school() -> School {
+    let school = School::with_menu("old");
+    let mut chmod = Command::new("chmod");
+    output(chmod.args(["-R", "a+rwX"]).args([school.data(), school.sessions()]), "coreutils");
     school
 }
 
-/// Gives the file of the day to 1234:`group`, with this mode and these entries.
+/// Gives the folder of the day this group and mode, and its new files these entries.
 #[track_caller]
-fn prepare(school: &School, group: u32, mode: u32, entries: &str) {
+fn prepare_folder(school: &School, group: u32, mode: u32, entries: &str) {
+    let path = school.path(DAY);
+    let folder = path.parent().unwrap();
+    chown(folder, None, Some(group)).expect("this test needs to run as root");
+    chmod(folder, mode);
+    setfacl(entries, folder);
+}
+
+/// Gives the file of the day to `owner`:`group`, with this mode and these entries.
+#[track_caller]
+fn prepare(school: &School, owner: u32, group: u32, mode: u32, entries: &str) {
     let path = school.path(DAY);
     fs::remove_file(&path).unwrap();
     school.write(DAY, "{}");
     output(Command::new("setfacl").arg("-b").arg(&path), "acl");
-    chown(&path, Some(1234), Some(group)).expect("this test needs to run as root");
-    fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
-    if !entries.is_empty() {
-        setfacl(entries, &path);
-    }
+    chown(&path, Some(owner), Some(group)).expect("this test needs to run as root");
+    chmod(&path, mode);
+    setfacl(entries, &path);
 }
 
 #[test]
-fn access_control_list_of_a_replaced_file_is_kept() {
+fn owner_mode_and_access_control_list_of_a_replaced_file_are_kept() {
     let school = open_school();
-    let path = school.path(DAY);
-    let folder = path.parent().unwrap();
     for (folder_mode, default) in [(0o777, ""), (0o2777, ""), (0o777, "d:u:7:rwx,d:m:rwx")] {
-        chown(folder, None, Some(33)).unwrap();
-        fs::set_permissions(folder, fs::Permissions::from_mode(folder_mode)).unwrap();
-        if !default.is_empty() {
-            setfacl(default, folder);
-        }
+        prepare_folder(&school, 33, folder_mode, default);
         for (group, mode, entries) in [
             (4321, 0o664, ""),
             (4321, 0o600, ""),
@@ -78,68 +74,91 @@ fn access_control_list_of_a_replaced_file_is_kept() {
             (33, 0o660, "u:33:rw,u:1234:rw,g:33:rw,g::-"),
             (33, 0o2664, "u:1234:rw"),
         ] {
-            prepare(&school, group, mode, entries);
-            let before = getfacl(&path);
+            prepare(&school, 1234, group, mode, entries);
+            let before = getfacl(&school.path(DAY));
             school.save(save("as root"));
-            assert_eq!(getfacl(&path), before, "{folder_mode:o} {default} {mode:o} {entries}");
+            let after = getfacl(&school.path(DAY));
+            assert_eq!(after, before, "{folder_mode:o} {default} {mode:o} {entries}");
         }
     }
 }
 
+/// A named entry of a list replaces an owner or a group that cannot be kept.
 #[test]
-fn named_entries_replace_an_owner_and_group_that_cannot_be_kept() {
+fn a_file_is_replaced_only_if_this_user_may_write_it_and_others_keep_their_access() {
     let school = open_school();
     let path = school.path(DAY);
-    let folder = path.parent().unwrap();
-    setfacl("d:u:7:rwx,d:m:rwx", folder);
-    for (group, mode, entries, replaced) in [
-        (4321, 0o664, "u:65534:rw,u:1234:rw,g:4321:rw", true),
-        (4321, 0o644, "u:65534:rw,u:1234:rw,g:4321:r", true),
-        (4321, 0o664, "u:1234:rw", false),
-        (4321, 0o664, "u:65534:rw", false),
-        (4321, 0o664, "u:1234:rw,g:4321:r", false),
-        (4321, 0o664, "u:1234:rw,g:4321:rw,m:r", false),
-        (4321, 0o774, "u:65534:rw,u:1234:rw,g:4321:rw", true),
-        (4321, 0o604, "u:1234:rw", false),
-        (4321, 0o664, "u:65534:rw,g:4321:rw", true),
-        (4321, 0o644, "g:4321:r", false),
-        (33, 0o644, "u:65534:rw,u:1234:rw", true),
-        (33, 0o644, "u:1234:rw", false),
-        (33, 0o644, "u:65534:rw", false),
-        (33, 0o664, "u:65534:rw", true),
-        (33, 0o664, "u:65534:rw,m:r", false),
-        (33, 0o664, "u:1234:r", false),
-        (33, 0o664, "u:1234:rw,m:r", false),
-        (33, 0o464, "u:1234:r", false),
+    for ((folder_group, folder_mode, default), files) in [
+        (
+            (0, 0o777, ""),
+            &[
+                (1234, 33, 0o664, "", true),
+                (1234, 33, 0o644, "", false),
+                (1234, 4321, 0o664, "", false),
+                (1234, 4321, 0o666, "", false),
+                (65534, 33, 0o600, "", true),
+                (65534, 65534, 0o600, "", true),
+                (65534, 65534, 0o444, "", false),
+                (65534, 4321, 0o664, "", false),
+            ][..],
+        ),
+        ((4321, 0o2777, ""), &[(1234, 4321, 0o664, "", false), (1234, 4321, 0o644, "", false)]),
+        ((33, 0o2777, ""), &[(1234, 4321, 0o664, "", false)]),
+        (
+            (0, 0o777, "d:u:7:rwx,d:m:rwx"),
+            &[
+                (1234, 4321, 0o664, "u:65534:rw,u:1234:rw,g:4321:rw", true),
+                (1234, 4321, 0o644, "u:65534:rw,u:1234:rw,g:4321:r", true),
+                (1234, 4321, 0o664, "u:1234:rw", false),
+                (1234, 4321, 0o664, "u:65534:rw", false),
+                (1234, 4321, 0o664, "u:1234:rw,g:4321:r", false),
+                (1234, 4321, 0o664, "u:1234:rw,g:4321:rw,m:r", false),
+                (1234, 4321, 0o774, "u:65534:rw,u:1234:rw,g:4321:rw", true),
+                (1234, 4321, 0o604, "u:1234:rw", false),
+                (1234, 4321, 0o664, "u:65534:rw,g:4321:rw", true),
+                (1234, 4321, 0o644, "g:4321:r", false),
+                (1234, 33, 0o644, "u:65534:rw,u:1234:rw", true),
+                (1234, 33, 0o644, "u:1234:rw", false),
+                (1234, 33, 0o644, "u:65534:rw", false),
+                (1234, 33, 0o664, "u:65534:rw", true),
+                (1234, 33, 0o664, "u:65534:rw,m:r", false),
+                (1234, 33, 0o664, "u:1234:r", false),
+                (1234, 33, 0o664, "u:1234:rw,m:r", false),
+                (1234, 33, 0o464, "u:1234:r", false),
+            ],
+        ),
     ] {
-        prepare(&school, group, mode, entries);
-        let (case, before) = (format!("{group} {mode:o} {entries}"), getfacl(&path));
-        let answer = school.post("save_menu").json(&save("new")).under(US).run();
-        if replaced {
-            answer.ok();
-            let group = if group == 33 { 33 } else { 65534 };
-            let expected = before.split_once(' ').unwrap().1;
-            assert_eq!(getfacl(&path), format!("65534:{group} {expected}"), "{case}");
-            assert!(school.read(DAY).contains("new"));
-        } else {
-            let log = &answer.fails("INTERNAL_ERROR").log;
-            let why =
-                ["its access control list must name its owner and group", "write: Permission"];
-            assert!(why.iter().any(|why| log.contains(why)), "{log}");
-            assert_eq!((getfacl(&path), school.read(DAY)), (before, "{}".to_owned()), "{case}");
+        prepare_folder(&school, folder_group, folder_mode, default);
+        for &(owner, group, mode, entries, replaced) in files {
+            prepare(&school, owner, group, mode, entries);
+            let case = format!("{folder_group} {folder_mode:o} {owner} {group} {mode:o} {entries}");
+            let before = getfacl(&path);
+            let answer = school.post("save_menu").json(&save("new")).under(US).run();
+            if replaced {
+                answer.ok();
+                let group = if group == 33 { 33 } else { 65534 };
+                let expected = before.split_once(' ').unwrap().1;
+                assert_eq!(getfacl(&path), format!("65534:{group} {expected}"), "{case}");
+                assert!(school.read(DAY).contains("new"));
+            } else {
+                let log = &answer.fails("INTERNAL_ERROR").log;
+                let why =
+                    ["its access control list must name its owner and group", "write: Permission"];
+                assert!(log.contains(DAY) && why.iter().any(|why| log.contains(why)), "{log}");
+                assert_eq!((getfacl(&path), school.read(DAY)), (before, "{}".to_owned()), "{case}");
+            }
+            let files = school.files();
+            assert!(!files.iter().any(|path| path.ends_with(".tmp")), "{case}: {files:?}");
+            let findings = crate::check::check(&school, US, &[], "");
+            let closed = format!("{findings:?}").contains(&format!("{}", path.display()));
+            assert_eq!(closed, !replaced, "{case}: {findings:#?}");
         }
-        let files = school.files();
-        assert!(!files.iter().any(|path| path.ends_with(".tmp")), "{case}: {files:?}");
-        let (_, findings) = crate::check::check(&school, US, &[], "");
-        let closed = format!("{findings:?}").contains(&format!("{}", path.display()));
-        assert_eq!(closed, !replaced, "{case}: {findings:#?}");
     }
 }
 
 #[test]
 fn attributes_of_users_are_kept_and_others_are_not() {
-    let school = School::new();
-    school.save(save("old"));
+    let school = School::with_menu("old");
     let path = school.path(DAY);
     let set = |name, value: &[u8]| {
         setxattr(&path, name, value, XattrFlags::empty())
@@ -160,8 +179,7 @@ fn attributes_of_users_are_kept_and_others_are_not() {
 
 #[test]
 fn file_system_without_attributes_has_none_and_other_errors_change_nothing() {
-    let school = School::new();
-    school.save(save("old"));
+    let school = School::with_menu("old");
     setfacl("u:33:rw", &school.path(DAY));
     let request = |name| school.post("save_menu").json(&save(name));
     for call in ["flistxattr:error=EIO:when=1", "fgetxattr:error=EIO:when=1", "fsetxattr:error=EIO"]

@@ -2,7 +2,8 @@
 
 use std::fs;
 use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::symlink;
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, SystemTime};
 
@@ -31,24 +32,23 @@ fn run(school: &School, wrapper: &[&str], options: &[&str], input: &str) -> Outp
     child.wait_with_output().unwrap()
 }
 
-/// Runs the check with `--json`; returns its exit status and its findings.
+/// The findings of the check with `--json`. Its exit status says what the worst is.
 #[track_caller]
-pub fn check(
-    school: &School,
-    wrapper: &[&str],
-    options: &[&str],
-    input: &str,
-) -> (i32, Vec<Value>) {
+pub fn check(school: &School, wrapper: &[&str], options: &[&str], input: &str) -> Vec<Value> {
     let output = run(school, wrapper, &[&["--json"], options].concat(), input);
     let document: Value = serde_json::from_slice(&output.stdout).expect("one JSON document");
-    let status = output.status.code().unwrap();
-    assert_eq!(document["status"], status);
     let findings = document["findings"].as_array().unwrap().clone();
-    for (key, level) in [("errors", "error"), ("warnings", "warning")] {
-        let count = findings.iter().filter(|finding| finding["level"] == level).count();
-        assert_eq!(document[key], count);
+    let (errors, warnings) = (count(&findings, "error"), count(&findings, "warning"));
+    let status = if errors > 0 { 2 } else { i32::from(warnings > 0) };
+    assert_eq!(output.status.code(), Some(status));
+    for (key, value) in [("status", status as usize), ("errors", errors), ("warnings", warnings)] {
+        assert_eq!(document[key], value);
     }
-    (status, findings)
+    findings
+}
+
+pub fn count(findings: &[Value], level: &str) -> usize {
+    findings.iter().filter(|finding| finding["level"] == level).count()
 }
 
 /// The finding of that level whose path or setting ends with `about`, with that text.
@@ -71,20 +71,24 @@ pub fn fix(wrapper: &[&str], finding: &Value) {
     output(Command::new(words[0]).args(&words[1..]), "sudo");
 }
 
+/// Makes a file or folder so old that no running writer can use it.
+pub fn make_old(path: &Path) {
+    let time = SystemTime::now() - Duration::from_secs(120);
+    fs::File::open(path).unwrap().set_modified(time).unwrap();
+}
+
 #[test]
 fn correct_installation_has_only_hints() {
-    let school = School::new();
-    school.save(json!({"date": DATE, "menu_type": "basal", "plates": {}}));
+    let school = School::with_menu("");
     let files = school.files();
     let ini = format!("session.save_path = {}\ndate.timezone = UTC\n", school.sessions().display());
     let findings = check_with(&school, &[], &[("php/8.2/fpm/php.ini", &ini)], "true");
     // The temporary folder may be in memory or in a container.
-    let is_file_system =
-        |finding: &Value| finding["text"].as_str().unwrap().starts_with("the file system is ");
+    let is_file_system = |text: &str| text.starts_with("the file system is ");
     let bad: Vec<_> = findings
         .iter()
         .filter(|finding| ["warning", "error"].contains(&finding["level"].as_str().unwrap()))
-        .filter(|finding| !is_file_system(finding))
+        .filter(|finding| !is_file_system(finding["text"].as_str().unwrap()))
         .map(|finding| finding["about"].as_str().unwrap())
         .collect();
     // The test runs as root, and its session folder may be in /tmp.
@@ -92,12 +96,8 @@ fn correct_installation_has_only_hints() {
     let is_in_tmp = ["/tmp", "/var/tmp"].into_iter().any(|folder| sessions.starts_with(folder));
     let expected = [sessions.to_str().unwrap()];
     assert_eq!(bad, expected[..usize::from(is_in_tmp)], "{findings:#?}");
-    found(
-        &findings,
-        "hint",
-        "user",
-        "once comedor is enabled in Apache or nginx, the check runs as the user",
-    );
+    let text = "once comedor is enabled in Apache or nginx, the check runs as the user";
+    found(&findings, "hint", "user", text);
     let data_dir = format!("COMEDOR_DATA_DIR={} (the environment)", school.data().display());
     found(&findings, "ok", "settings", &data_dir);
     found(&findings, "ok", "settings", "the other settings have their defaults");
@@ -108,17 +108,17 @@ fn correct_installation_has_only_hints() {
 
 #[test]
 fn problems_in_the_data_are_found_with_file_and_position() {
-    let school = School::new();
-    school.save(json!({"date": DATE, "menu_type": "basal", "plates": {}}));
+    let school = School::with_menu("");
     for (path, content) in [
         ("self.json", r#"{"shared_comedor_from":"self"}"#),
-        ("nowhere.json", r#"{"shared_comedor_from":"missing"}"#),
+        ("lost.json", r#"{"shared_comedor_from":"no"}"#),
         ("chain.json", r#"{"shared_comedor_from":"compartida"}"#),
         ("two words.json", "{}"),
         ("broken.json", "{"),
         ("orphan/x", ""),
         ("aula1/.Comedor-MenuTypes.json.tmp", "half"),
         ("aula1/.a'b\n\u{1}.tmp", "half"),
+        ("aula1/.folder.tmp/kept", ""),
         ("aula1/._datos.json.tmp", "of a running writer"),
         ("aula1/Comedor-MenuTypes.json", r#"[{"id":"a"},{"id":"a"},{"id":""},5]"#),
         ("aula1/Comedor/2026-11/21/_datos.json", r#"{"menus":{"a":{"plates":{"primero":"x"}}}}"#),
@@ -127,83 +127,67 @@ fn problems_in_the_data_are_found_with_file_and_position() {
         ("aula1/Comedor/2026-11/31/_datos.json", "{}"),
         ("aula2/Comedor-MenuTypes.json", "{"),
         ("compartida/Comedor-MenuTypes.json", "{"),
+        ("../../../menus.sqlite", ""),
+        ("../../../app.db", ""),
+        ("../../../notes.txt", ""),
     ] {
         school.write(path, content);
     }
-    for leftover in ["aula1/.Comedor-MenuTypes.json.tmp", "aula1/.a'b\n\u{1}.tmp"] {
-        let file = fs::File::open(school.path(leftover)).unwrap();
-        file.set_modified(SystemTime::now() - Duration::from_secs(120)).unwrap();
+    for leftover in [".Comedor-MenuTypes.json.tmp", ".a'b\n\u{1}.tmp", ".folder.tmp"] {
+        make_old(&school.path("aula1").join(leftover));
     }
-    let (status, findings) = check(&school, &[], &[], "");
-    assert_eq!(status, 2);
+    let findings = check(&school, &[], &[], "");
+    let chain = "shared_comedor_from is `compartida`, which has shared_comedor_from too";
+    let duplicates = "entries with an invalid or duplicate id, which no request can use: 2, 3, 4";
     for (level, about, text) in [
         ("warning", "self.json", "shared_comedor_from is `self`, which is not another aulario"),
-        (
-            "warning",
-            "nowhere.json",
-            "shared_comedor_from is `missing`, which is not another aulario",
-        ),
-        (
-            "warning",
-            "chain.json",
-            "shared_comedor_from is `compartida`, which has shared_comedor_from too",
-        ),
+        ("warning", "lost.json", "shared_comedor_from is `no`, which is not another aulario"),
+        ("warning", "chain.json", chain),
         ("warning", "two words.json", "not a valid id"),
         ("error", "broken.json", "is damaged (invalid JSON: EOF"),
         ("hint", "orphan", "its configuration file, of the same name with .json, is missing"),
         ("warning", ".Comedor-MenuTypes.json.tmp", "killed"),
-        (
-            "warning",
-            "Comedor-MenuTypes.json",
-            "entries with an invalid or duplicate id, which no request can use: 2, 3, 4",
-        ),
+        ("warning", "Comedor-MenuTypes.json", duplicates),
         ("error", "21/_datos.json", "menus.a.plates.primero is not a map"),
         ("error", "22/_datos.json", "EOF"),
         ("error", "22/_datos.json", "the day has no menus until the file is back"),
-        (
-            "error",
-            "aula2/Comedor-MenuTypes.json",
-            "the three default types apply, and menus of other types",
-        ),
+        ("error", "aula2/Comedor-MenuTypes.json", "the three default types apply, and menus of"),
         ("warning", "23/_datos.json", "is empty"),
         ("hint", "11/31", "is not the folder of a day"),
         ("hint", "aula1", "1 menu of type basal, which was deleted"),
+        ("warning", "/data/menus.sqlite", "is a database beside Centros"),
+        ("warning", "/data/app.db", "is a database beside Centros"),
     ] {
         found(&findings, level, about, text);
     }
-    let about = |is: fn(&str) -> bool| {
-        findings.iter().filter(move |finding| is(finding["about"].as_str().unwrap()))
-    };
     // An aulario that shares does not use its own data.
-    assert_eq!(about(|path| path.contains("/compartida/")).count(), 0);
-    // In another shell, a name with a quote could be another command.
-    for finding in about(|path| path.ends_with(".tmp")) {
-        match finding["about"].as_str().unwrap().ends_with(".Comedor-MenuTypes.json.tmp") {
-            true => fix(&[], finding),
-            false => assert_eq!(finding["fix"], Value::Null),
-        }
+    for other in ["/compartida/", "notes.txt", ".folder.tmp", "._datos.json.tmp"] {
+        assert!(!format!("{findings:?}").contains(other), "{other}");
     }
-    let is_temporary = |path: &String| path.ends_with(".tmp");
-    assert_eq!(
-        school.files().into_iter().filter(is_temporary).collect::<Vec<_>>(),
-        ["aula1/._datos.json.tmp", "aula1/.a'b\n\u{1}.tmp"]
-    );
+    // In another shell, a name with a quote could be another command.
+    assert_eq!(found(&findings, "warning", r"\u{1}.tmp", "killed")["fix"], Value::Null);
+    fix(&[], found(&findings, "warning", ".Comedor-MenuTypes.json.tmp", "killed"));
+    assert!(!school.path("aula1/.Comedor-MenuTypes.json.tmp").exists());
 
     // Damaged files are moved away, next to those of an earlier time.
     school.write("aula2/Comedor-MenuTypes.json.broken", "earlier");
     fix(&[], found(&findings, "error", "aula2/Comedor-MenuTypes.json", "damaged"));
     assert_eq!(school.read("aula2/Comedor-MenuTypes.json.broken"), "{");
     assert_eq!(school.read("aula2/Comedor-MenuTypes.json.broken.~1~"), "earlier");
+    // Nor into a folder.
+    let elsewhere = tempfile::tempdir().unwrap();
+    symlink(elsewhere.path(), school.path("aula1/Comedor/2026-11/22/_datos.json.broken")).unwrap();
+    fix(&[], found(&findings, "error", "22/_datos.json", "damaged"));
+    assert_eq!(school.read("aula1/Comedor/2026-11/22/_datos.json.broken"), "{\"menus\"");
 }
 
 /// strace delays the list of the aularios; their folders are not read any more.
 #[test]
 fn a_slow_disk_limits_the_check_to_a_part_of_the_data() {
-    let school = School::new();
-    school.save(json!({"date": DATE, "menu_type": "basal", "plates": {}}));
+    let school = School::with_menu("");
     let (folder, inject) = (school.aularios(), "inject=getdents64:delay_enter=11s:when=1");
     let slow = ["strace", "-f", "-o", "/dev/null", "-P", folder.to_str().unwrap(), "-e", inject];
-    let (_, findings) = check(&school, &slow, &[], "");
+    let findings = check(&school, &slow, &[], "");
     found(&findings, "warning", "/Centros", "not everything was checked in 10 seconds");
     found(&findings, "ok", "/Centros", " and 0 saved days checked");
 }
@@ -211,24 +195,19 @@ fn a_slow_disk_limits_the_check_to_a_part_of_the_data() {
 #[test]
 fn wrong_data_folder_is_reported_with_the_right_one() {
     let school = School::new();
-    let data = school.data();
+    let (data, second) = (school.data(), school.data().with_file_name("second"));
+    fs::create_dir_all(second.join("Centros")).unwrap();
+    let both = format!("; {} contains it; {} contains it", data.display(), second.display());
     for (setting, text) in [
         (data.join("Centros"), "/data contains it"),
-        (data.parent().unwrap().to_owned(), "/data contains it"),
-        (data.with_file_name("missing"), "/data contains it"),
+        (data.parent().unwrap().to_owned(), &both),
+        (data.with_file_name("missing"), &both),
         (data.join("x/y"), "must name the folder that contains Centros"),
     ] {
         let setting = format!("COMEDOR_DATA_DIR={}", setting.display());
-        let (status, findings) = check(&school, &["env", &setting], &[], "");
-        assert_eq!(status, 2);
+        let findings = check(&school, &["env", &setting], &[], "");
         found(&findings, "error", "", text);
     }
-    fs::create_dir_all(data.with_file_name("second").join("Centros")).unwrap();
-    let setting = format!("COMEDOR_DATA_DIR={}", data.with_file_name("missing").display());
-    let (_, findings) = check(&school, &["env", &setting], &[], "");
-    let second = data.with_file_name("second");
-    let each = format!("; {} contains it; {} contains it", data.display(), second.display());
-    found(&findings, "error", "/missing", &each);
 }
 
 #[test]
@@ -266,30 +245,24 @@ fn output_has_one_ok_line_per_subject_then_the_problems_and_a_summary() {
 #[test]
 fn invalid_setting_is_one_finding_with_its_value_and_place() {
     let school = School::new();
-    for (setting, text) in [
-        ("COMEDOR_SERVICE=../x", "COMEDOR_SERVICE=../x (the environment): COMEDOR_SERVICE must be"),
-        (
-            "COMEDOR_SESSION_FORMAT=x",
-            "COMEDOR_SESSION_FORMAT=x (the environment): COMEDOR_SESSION_FORMAT must be php,",
-        ),
-        (
-            "COMEDOR_SESSION_DIR=tls://h?auth=s3cret",
-            "COMEDOR_SESSION_DIR=tls://… (the environment):",
-        ),
-        ("TZ=Mars", "TZ=Mars (the environment): TZ must name a time zone"),
+    for (setting, problem) in [
+        ("COMEDOR_SERVICE=../x", "COMEDOR_SERVICE must be"),
+        ("COMEDOR_SESSION_FORMAT=x", "COMEDOR_SESSION_FORMAT must be php,"),
+        ("COMEDOR_SESSION_DIR=tls://h?auth=s3cret", "COMEDOR_SESSION_DIR must "),
+        ("TZ=Mars", "TZ must name a time zone"),
     ] {
-        let (status, findings) = check(&school, &["env", setting], &[], "");
-        assert_eq!(status, 2);
-        found(&findings, "error", "settings", text);
-        assert_eq!(findings.iter().filter(|finding| finding["level"] == "error").count(), 1);
+        let shown = setting.replace("h?auth=s3cret", "…");
+        let text = format!("{shown} (the environment): {problem}");
+        let findings = check(&school, &["env", setting], &[], "");
+        found(&findings, "error", "settings", &text);
+        assert_eq!(count(&findings, "error"), 1);
     }
 }
 
 #[test]
 fn a_limit_on_processes_is_named() {
     let wrapper = [AS_NOBODY, &["prlimit", "--nproc=1"]].concat();
-    let (status, findings) = check(&School::new(), &wrapper, &[], "");
-    assert_eq!(status, 2);
+    let findings = check(&School::new(), &wrapper, &[], "");
     found(&findings, "error", "/", "cannot start a thread: Resource temporarily unavailable");
 }
 
@@ -297,10 +270,10 @@ fn a_limit_on_processes_is_named() {
 fn a_program_with_a_set_user_id_bit_does_not_run() {
     // Debian 13 mounts /tmp with nosuid, where the bit has no effect.
     let folder = tempfile::tempdir_in("/var/tmp").unwrap();
-    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    chmod(folder.path(), 0o755);
     let program = program_in(folder.path(), "");
     let run = |mode, gateway: &[(&str, &str)]| {
-        fs::set_permissions(&program, fs::Permissions::from_mode(mode)).unwrap();
+        chmod(&program, mode);
         let mut command = Command::new(AS_NOBODY[0]);
         command.args(&AS_NOBODY[1..]).arg(&program).arg("--version").env_clear();
         command.envs(gateway.iter().copied()).output().unwrap()
@@ -313,17 +286,4 @@ fn a_program_with_a_set_user_id_bit_does_not_run() {
             assert!(output.stderr.starts_with(b"comedor: the program has a set-user-ID"));
         }
     }
-}
-
-#[test]
-fn database_beside_the_data_is_a_warning() {
-    let school = School::new();
-    for name in ["menus.sqlite", "app.db", "notes.txt"] {
-        fs::write(school.data().join(name), "").unwrap();
-    }
-    let (_, findings) = check(&school, &[], &[], "");
-    for name in ["menus.sqlite", "app.db"] {
-        found(&findings, "warning", name, "is a database beside Centros");
-    }
-    assert!(!format!("{findings:?}").contains("notes.txt"));
 }

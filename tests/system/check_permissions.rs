@@ -1,32 +1,24 @@
 //! Who can use the data: what the self-check finds about permissions, and the commands that it suggests.
 
-use std::fs::{self, Permissions};
-use std::os::unix::fs::{PermissionsExt, chown, symlink};
+use std::fs;
+use std::os::unix::fs::{chown, symlink};
 use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, SystemTime};
 
-use crate::check::{check, fix, found};
+use crate::check::{check, count, fix, found, make_old};
 use crate::support::*;
 
-/// Opens the folder of the school to all users; its data and sessions belong to nobody.
-fn of_nobody(school: &School) {
-    let parent = school.data().parent().unwrap().to_owned();
-    fs::set_permissions(&parent, Permissions::from_mode(0o755)).unwrap();
-    for folder in [school.data(), school.sessions()] {
-        output(Command::new("chown").args(["-R", "nobody:nogroup"]).arg(folder), "coreutils");
-    }
+/// Gives the data and the sessions of the school to `owner`.
+fn give(school: &School, owner: &str) {
+    let mut chown = Command::new("chown");
+    output(chown.args(["-R", owner]).args([school.data(), school.sessions()]), "coreutils");
 }
 
 #[test]
 fn missing_permissions_are_found_and_their_owner_gets_a_command() {
-    let school = School::new();
-    school.save(json!({"date": DATE, "menu_type": "basal", "plates": {}}));
-    let open = |path, mode| fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
-    open(school.data().parent().unwrap().to_owned(), 0o755);
+    let school = School::with_menu("");
     // Nobody but root can fix these; the command would follow what the user puts there.
-    let (status, findings) = check(&school, AS_NOBODY, &[], "");
-    assert_eq!(status, 2);
+    let findings = check(&school, AS_NOBODY, &[], "");
     found(&findings, "ok", "user", "nobody");
     found(&findings, "hint", "user", "checked as nobody; root can check more: sudo comedor check");
     found(&findings, "error", "/Aularios", "nobody cannot write here (Permission denied");
@@ -34,46 +26,44 @@ fn missing_permissions_are_found_and_their_owner_gets_a_command() {
     found(&findings, "error", "/aula1", "nobody cannot write to 6 paths here");
     assert!(findings.iter().all(|finding| finding["fix"] == Value::Null), "{findings:#?}");
 
-    of_nobody(&school);
-    let (status, findings) = check(&school, AS_NOBODY, &[], "");
-    assert_eq!(status, 1, "{findings:#?}");
-    for (path, mode, about, text) in [
-        (LOCK, 0o400, "/aula1", "cannot write to 1 path here"),
-        ("aula1/Comedor", 0o500, "/aula1", "aula1/Comedor;"),
-        ("aula1/Comedor/2026-11", 0o500, "/aula1", "cannot write to 1 path here"),
-        ("aula1.json", 0, "aula1.json", "Permission denied"),
-        ("", 0o500, "/Aularios", "fails for aularios without a folder: aula2"),
-        ("", 0o300, "/Aularios", "cannot list this folder"),
-        ("", 0o600, "/Aularios", "cannot enter this folder"),
-        ("../..", 0, "/Centros", "nobody needs execute permission"),
+    give(&school, "nobody:nogroup");
+    let errors = || count(&check(&school, AS_NOBODY, &[], ""), "error");
+    assert_eq!(errors(), 0);
+    let not_listed =
+        "nobody cannot list this folder (Permission denied (os error 13)), so it is not checked";
+    for (path, mode, level, about, text) in [
+        (LOCK, 0o400, "error", "/aula1", "cannot write to 1 path here"),
+        ("aula1/Comedor", 0o500, "error", "/aula1", "aula1/Comedor;"),
+        ("aula1/Comedor/2026-11", 0o500, "error", "/aula1", "cannot write to 1 path here"),
+        ("aula1.json", 0, "error", "aula1.json", "Permission denied"),
+        ("", 0o500, "error", "/Aularios", "fails for aularios without a folder: aula2"),
+        ("", 0o300, "warning", "/Aularios", not_listed),
+        ("", 0o600, "error", "/Aularios", "nobody cannot enter this folder"),
+        ("../..", 0, "error", "/Centros", "nobody needs execute permission"),
     ] {
-        open(school.path(path), mode);
-        let (_, findings) = check(&school, AS_NOBODY, &[], "");
-        let is =
-            |finding: &&Value| ["error", "warning"].contains(&finding["level"].as_str().unwrap());
-        let is_about = |finding: &&Value| finding["about"].as_str().unwrap().ends_with(about);
-        let finding = findings.iter().filter(is).find(is_about).expect(text);
-        assert!(finding["text"].as_str().unwrap().contains(text), "{findings:#?}");
+        chmod(school.path(path), mode);
+        let findings = check(&school, AS_NOBODY, &[], "");
+        let finding = found(&findings, level, about, text);
         assert!(!finding["fix"].as_str().unwrap().contains("sudo"), "{finding}");
         fix(AS_NOBODY, finding);
-        assert_eq!(check(&school, AS_NOBODY, &[], "").0, 1, "{path} {mode:o}");
+        assert_eq!(errors(), 0, "{path} {mode:o}");
     }
     // The folder of the aularios needs to be writable only to create the folder of one.
     fs::create_dir(school.path("aula2")).unwrap();
-    open(school.path("aula2"), 0o777);
-    open(school.aularios(), 0o555);
-    assert_eq!(check(&school, AS_NOBODY, &[], "").0, 1);
+    chmod(school.path("aula2"), 0o777);
+    chmod(school.aularios(), 0o555);
+    assert_eq!(errors(), 0);
 }
 
 #[test]
 fn each_folder_is_checked_by_itself() {
     let school = School::new();
-    of_nobody(&school);
+    give(&school, "nobody:nogroup");
     let closed = school.data().join("Centros/ceip1");
     fs::create_dir_all(closed.join("Aularios")).unwrap();
-    fs::set_permissions(&closed, Permissions::from_mode(0o700)).unwrap();
+    chmod(closed, 0o700);
     school.write("aula2.json", "{");
-    let (_, findings) = check(&school, AS_NOBODY, &[], "");
+    let findings = check(&school, AS_NOBODY, &[], "");
     let finding = found(&findings, "error", "/Centros/ceip1", "nobody cannot enter this");
     assert!(finding["text"].as_str().unwrap().ends_with("; it belongs to root, mode 0700"));
     found(&findings, "error", "aula2.json", "is damaged");
@@ -84,44 +74,36 @@ fn each_folder_is_checked_by_itself() {
 #[test]
 fn a_command_runs_as_the_user_who_can_change_what_is_there() {
     let school = School::new();
-    of_nobody(&school);
-    let leftover = school.path("aula1/.x y.tmp");
+    give(&school, "nobody:nogroup");
+    let (aula1, leftover) = (school.path("aula1"), school.path("aula1/.x y.tmp"));
     school.write("aula1/.x y.tmp", "half");
-    let old = SystemTime::now() - Duration::from_secs(120);
-    fs::File::open(&leftover).unwrap().set_modified(old).unwrap();
-    let own = |uid, gid| chown(school.path("aula1"), Some(uid), Some(gid)).unwrap();
-    let mode = |mode| {
-        let mode = Permissions::from_mode(mode);
-        fs::set_permissions(school.path("aula1"), mode).unwrap();
-    };
+    make_old(&leftover);
+    let own = |uid, gid| chown(&aula1, Some(uid), Some(gid)).unwrap();
     let command = |wrapper: &[&str]| {
-        let (_, findings) = check(&school, wrapper, &[], "");
+        let findings = check(&school, wrapper, &[], "");
         found(&findings, "warning", ".x y.tmp", "is left over from a killed process")["fix"].clone()
     };
     let rm = format!("rm '{}'", fs::canonicalize(&leftover).unwrap().display());
     own(65534, 65534);
     assert_eq!(command(&[]), format!("sudo -u nobody {rm}"));
     assert_eq!(command(AS_NOBODY), rm);
-    mode(0o777);
+    chmod(&aula1, 0o777);
     assert_eq!(command(&[]), Value::Null, "every user");
-    mode(0o755);
+    chmod(&aula1, 0o755);
     own(1, 65534);
     assert_eq!(command(&[]), Value::Null, "two users");
-    let own_all = |owner: &str| {
-        output(Command::new("chown").args(["-R", owner]).arg(school.data()), "coreutils");
-    };
-    own_all("4242:0");
+    give(&school, "4242:0");
     assert_eq!(command(&[]), format!("sudo -u '#4242' {rm}"));
-    mode(0o775);
-    own_all("games:games");
+    chmod(&aula1, 0o775);
+    give(&school, "games:games");
     assert_eq!(command(&[]), format!("sudo -u games {rm}"), "the only user of its group");
-    own_all("games:nogroup");
+    give(&school, "games:nogroup");
     assert_eq!(command(&[]), Value::Null, "a group with other users");
-    own_all("games:games");
-    output(Command::new("setfacl").args(["-m", "u:33:rwx"]).arg(school.path("aula1")), "acl");
+    give(&school, "games:games");
+    output(Command::new("setfacl").args(["-m", "u:33:rwx"]).arg(&aula1), "acl");
     assert_eq!(command(&[]), Value::Null, "a user in an access control list");
-    output(Command::new("setfacl").arg("-b").arg(school.path("aula1")), "acl");
-    own_all("root:root");
+    output(Command::new("setfacl").arg("-b").arg(&aula1), "acl");
+    give(&school, "root:root");
     assert_eq!(command(&[]), format!("sudo {rm}"));
 
     // The folder belongs to root, and a link to it to nobody, who could have made it.
@@ -148,9 +130,8 @@ fn a_closed_folder_outside_of_the_data_is_an_error_without_a_command() {
         // As systemd's ProtectHome=yes does.
         (0o000, "is closed to nobody", "the service needs ProtectHome=no to reach"),
     ] {
-        fs::set_permissions(&parent, Permissions::from_mode(mode)).unwrap();
-        let (status, findings) = check(&school, AS_NOBODY, &[], "");
-        assert_eq!(status, 2);
+        chmod(&parent, mode);
+        let findings = check(&school, AS_NOBODY, &[], "");
         for what in ["data folder (COMEDOR_DATA_DIR", "session folder (COMEDOR_SESSION_DIR"] {
             let finding = found(&findings, "error", parent.to_str().unwrap(), what);
             let text = finding["text"].as_str().unwrap();
@@ -166,9 +147,8 @@ fn no_command_follows_a_symbolic_link_out_of_the_data() {
     let parent = school.data().parent().unwrap().to_owned();
     let closed = |path: &Path, mode| {
         fs::create_dir_all(path.join("2026-11")).unwrap();
-        fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+        chmod(path, mode);
     };
-    fs::set_permissions(&parent, Permissions::from_mode(0o755)).unwrap();
     closed(&parent.join("unwritable"), 0o755);
     closed(&parent.join("unreadable"), 0o700);
     symlink(parent.join("unwritable"), school.path("aula1")).unwrap();
@@ -177,7 +157,7 @@ fn no_command_follows_a_symbolic_link_out_of_the_data() {
     fs::create_dir(school.data().join("Centros/centro2")).unwrap();
     symlink(parent.join("unwritable"), school.data().join("Centros/centro2/Aularios")).unwrap();
     fs::write(parent.join("unwritable/aula3.json"), "{}").unwrap();
-    let (_, findings) = check(&school, AS_NOBODY, &[], "");
+    let findings = check(&school, AS_NOBODY, &[], "");
     for (level, about, text) in [
         ("error", "/aula1", "cannot write to"),
         ("error", "/aula2/Comedor", "cannot enter this folder"),
@@ -188,45 +168,21 @@ fn no_command_follows_a_symbolic_link_out_of_the_data() {
 
     fs::rename(school.data().join("Centros"), parent.join("unreadable/Centros")).unwrap();
     symlink(parent.join("unreadable"), school.data().join("Centros")).unwrap();
-    let (_, findings) = check(&school, AS_NOBODY, &[], "");
+    let findings = check(&school, AS_NOBODY, &[], "");
     let finding = found(&findings, "error", "/Centros", "needs execute permission");
     assert_eq!(finding["fix"], Value::Null);
 }
 
 #[test]
-fn folder_with_the_name_of_a_temporary_file_gets_no_command() {
-    let school = School::new();
-    school.write("aula1/.x.tmp/kept", "");
-    let old = SystemTime::now() - Duration::from_secs(120);
-    fs::File::open(school.path("aula1/.x.tmp")).unwrap().set_modified(old).unwrap();
-    let (_, findings) = check(&school, &[], &[], "");
-    assert!(!format!("{findings:?}").contains(".x.tmp"), "{findings:#?}");
-}
-
-#[test]
-fn damaged_file_is_not_moved_into_a_folder() {
-    let school = School::new();
-    school.write(TYPES, "{");
-    let elsewhere = tempfile::tempdir().unwrap();
-    symlink(elsewhere.path(), school.path(&format!("{TYPES}.broken"))).unwrap();
-    let (_, findings) = check(&school, &[], &[], "");
-    fix(&[], found(&findings, "error", TYPES, "is damaged"));
-    assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 0);
-    assert_eq!(school.read(&format!("{TYPES}.broken")), "{");
-}
-
-#[test]
 fn symbolic_links_are_named_and_never_moved() {
-    let school = School::new();
-    school.save(json!({"date": DATE, "menu_type": "basal", "plates": {}}));
+    let school = School::with_menu("");
     let link = |path| {
         let path = school.path(path);
         _ = fs::rename(&path, path.with_extension("target"));
         symlink(path.with_extension("target"), path).unwrap();
     };
     [LOCK, TYPES, DAY, "aula2.json"].into_iter().for_each(link);
-    let (status, findings) = check(&school, &[], &[], "");
-    assert_eq!(status, 2);
+    let findings = check(&school, &[], &[], "");
     for about in [TYPES, DAY, "aula2.json"] {
         let finding = found(&findings, "error", about, "is a symbolic link");
         assert_eq!(finding["fix"], Value::Null);
@@ -236,27 +192,13 @@ fn symbolic_links_are_named_and_never_moved() {
 }
 
 #[test]
-fn folder_that_no_request_can_use_is_an_error() {
-    let school = School::new();
-    let parent = school.data().parent().unwrap().to_owned();
-    fs::set_permissions(parent, Permissions::from_mode(0o755)).unwrap();
-    for (mode, level, text) in
-        [(0o700, "error", "cannot enter this folder"), (0o711, "warning", "so it is not checked")]
-    {
-        fs::set_permissions(school.aularios(), Permissions::from_mode(mode)).unwrap();
-        let (_, findings) = check(&school, AS_NOBODY, &[], "");
-        found(&findings, level, "/Aularios", text);
-    }
-}
-
-#[test]
 fn root_that_lacks_capabilities_cannot_save_files_of_others() {
     let school = School::new();
     let without = ["setpriv", "--bounding-set=-chown,-lease"];
     let text =
         "root lacks the capabilities CHOWN, LEASE (cap_add), so it cannot save files of www-data";
-    let (_, findings) = check(&school, &without, &[], "");
+    let findings = check(&school, &without, &[], "");
     assert!(!format!("{findings:?}").contains("capabilities"), "{findings:#?}");
     chown(school.data().join("Centros"), Some(33), Some(33)).unwrap();
-    found(&check(&school, &without, &[], "").1, "error", "/Centros", text);
+    found(&check(&school, &without, &[], ""), "error", "/Centros", text);
 }

@@ -1,11 +1,10 @@
 //! What the self-check finds about sessions: one whose cookie it gets, and the folder of all.
 
-use std::fs::{self, Permissions};
+use std::fs;
 use std::io::{Read, Write};
-use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 
-use crate::check::{check, found};
+use crate::check::{check, count, found};
 use crate::support::*;
 
 #[test]
@@ -15,8 +14,9 @@ fn check_of_a_session_shows_only_centre_aularios_and_permissions() {
     let path = school.log_in("secret", secret);
     let before = fs::metadata(&path).unwrap().modified().unwrap();
     for input in ["secret\n", "secret", "PHPSESSID=secret\n", "a=b; PHPSESSID=secret"] {
-        let (status, findings) = check(&school, &[], &["--session"], input);
-        assert_eq!((status, findings.len()), (0, 7), "{input}");
+        let findings = check(&school, &[], &["--session"], input);
+        let problems = count(&findings, "error") + count(&findings, "warning");
+        assert_eq!((problems, findings.len()), (0, 7), "{input}");
         found(&findings, "ok", "session", "the centre is centro1");
         found(&findings, "ok", "session", "every aulario");
         found(&findings, "ok", "session", "may read");
@@ -31,13 +31,12 @@ fn check_of_a_session_shows_only_centre_aularios_and_permissions() {
     let unit = "a:1:{s:6:\"centro\";s:1:\"c\";}";
     school.log_in("two", format!("auth_ok|b:1;auth_data|a:2:{{i:7;{unit}s:5:\"aulas\";{unit}}}"));
     school.log_in("none", "auth_ok|b:1;auth_data|a:1:{s:1:\"x\";a:0:{}}");
+    let not_an_id =
+        "the session's centre \"Colegio San José\" is not a valid id: it must be 1 to 64";
+    let service = "found under `service`: set COMEDOR_SERVICE accordingly";
     for (wrapper, input, text) in [
         (&[][..], "elsewhere", "Centros/centro9 does not exist"),
-        (
-            &[],
-            "named",
-            "the session's centre \"Colegio San José\" is not a valid id: it must be 1 to 64",
-        ),
+        (&[], "named", not_an_id),
         (&[], "no", "the request has no valid session"),
         (&[], "../x", "expected the value of the cookie PHPSESSID"),
         (&[], "", "expected the value of the cookie PHPSESSID"),
@@ -45,20 +44,13 @@ fn check_of_a_session_shows_only_centre_aularios_and_permissions() {
         (&[], "out", "not logged in"),
         (&[], "none", "nor under another service"),
         (&[], "two", "found under `7`, `aulas`: set COMEDOR_SERVICE accordingly"),
-        (
-            &["env", "COMEDOR_SERVICE=menus"],
-            "secret",
-            "found under `service`: set COMEDOR_SERVICE accordingly",
-        ),
+        (&["env", "COMEDOR_SERVICE=menus"], "secret", service),
         (&["env", "COMEDOR_SESSION_NAME=SID"], "PHPSESSID=secret", "value of the cookie SID"),
     ] {
-        let (status, findings) = check(&school, wrapper, &["--session"], input);
-        assert_eq!(status, 2, "{input}");
+        let findings = check(&school, wrapper, &["--session"], input);
         found(&findings, "error", "session", text);
     }
-    let folder = school.sessions().parent().unwrap().to_owned();
-    fs::set_permissions(folder, Permissions::from_mode(0o755)).unwrap();
-    let (_, findings) = check(&school, AS_NOBODY, &["--session"], "secret");
+    let findings = check(&school, AS_NOBODY, &["--session"], "secret");
     found(&findings, "error", "session", "user 65534 needs read and write permission");
 }
 
@@ -90,40 +82,29 @@ fn session_check_prompts_at_a_terminal_and_reads_one_line() {
 #[test]
 fn session_files_of_another_user_are_an_error() {
     let school = School::new();
-    let sessions = school.sessions();
-    for folder in [sessions.parent().unwrap(), &sessions] {
-        fs::set_permissions(folder, Permissions::from_mode(0o755)).unwrap();
-    }
-    let (_, findings) = check(&school, AS_NOBODY, &[], "");
+    let findings = check(&school, AS_NOBODY, &[], "");
     let text = "nobody cannot use any of the session files, which belong to root: comedor must run as PHP's user";
-    found(&findings, "error", sessions.to_str().unwrap(), text);
+    found(&findings, "error", "/sessions", text);
 }
 
 #[test]
 fn service_that_no_session_has_is_a_warning() {
     let school = School::new();
-    let sessions = school.sessions();
-    let about = sessions.to_str().unwrap();
-    let (_, findings) = check(&school, &["env", "COMEDOR_SERVICE=aulas"], &[], "");
+    let findings = check(&school, &["env", "COMEDOR_SERVICE=aulas"], &[], "");
     let text = "no session has a centre under `aulas` (COMEDOR_SERVICE); found under `service`: set \
                 COMEDOR_SERVICE accordingly";
-    found(&findings, "warning", about, text);
+    found(&findings, "warning", "/sessions", text);
     let of_service =
         |findings: &[Value]| format!("{findings:?}").contains("no session has a centre under");
-    assert!(!of_service(&check(&school, &[], &[], "").1));
+    assert!(!of_service(&check(&school, &[], &[], "")));
     // Nobody is logged in.
     for id in ["teacher", "admin"] {
         school.log_in(id, "");
     }
-    assert!(!of_service(&check(&school, &["env", "COMEDOR_SERVICE=aulas"], &[], "").1));
+    assert!(!of_service(&check(&school, &["env", "COMEDOR_SERVICE=aulas"], &[], "")));
 
-    fs::set_permissions(sessions.parent().unwrap(), Permissions::from_mode(0o755)).unwrap();
-    fs::set_permissions(&sessions, Permissions::from_mode(0o1733)).unwrap();
-    let (_, findings) = check(&school, AS_NOBODY, &[], "");
-    found(
-        &findings,
-        "hint",
-        about,
-        "cannot be listed, so only a login shows whether COMEDOR_SERVICE is right",
-    );
+    chmod(school.sessions(), 0o1733);
+    let findings = check(&school, AS_NOBODY, &[], "");
+    let text = "cannot be listed, so only a login shows whether COMEDOR_SERVICE is right";
+    found(&findings, "hint", "/sessions", text);
 }

@@ -2,23 +2,20 @@
 
 use std::fs;
 use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::path::PathBuf;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Barrier};
 use std::thread;
 
+use crate::check::{check, found};
+use crate::check_machine;
 use crate::redis::{LOGIN, key};
 use crate::support::fastcgi::{Client, Held, Process, parameters};
 use crate::support::redis::{Redis, fake_redis, php_session, replies, reply_with};
 use crate::support::*;
 
-fn serve(socket: &Held, program: &Path, school: &School, save_path: Option<&str>) -> Process {
-    let mut command = Command::new(program);
-    command.env_clear().env("COMEDOR_DATA_DIR", school.data());
-    command.envs(save_path.map(|save_path| ("COMEDOR_SESSION_DIR", save_path)));
-    socket.spawn(command)
+fn serve(socket: &Held, school: &School, save_path: &str) -> Process {
+    socket.spawn(school.get("").set("COMEDOR_SESSION_DIR", save_path).responder())
 }
 
 /// The status of a read on a connection that stays open.
@@ -33,7 +30,7 @@ fn a_process_keeps_its_connection_and_survives_restarts_of_redis() {
     let (school, mut redis) = (School::new(), Redis::new());
     let socket = Held::new();
     for save_path in [redis.socket("?database=1"), redis.tcp("127.0.0.1", "?database=1")] {
-        let process = serve(&socket, Path::new(program()), &school, Some(&save_path));
+        let process = serve(&socket, &school, &save_path);
         let mut client = Client::connect(&socket.path);
         for _ in 0..3 {
             redis.restart();
@@ -45,11 +42,10 @@ fn a_process_keeps_its_connection_and_survives_restarts_of_redis() {
                 assert_eq!(status(&mut client, "teacher"), 200);
             }
             assert_eq!(process.descriptors(), open);
-            let received = redis.command(&["INFO", "stats"]);
-            let received = received.lines().find_map(|line| {
-                line.strip_prefix("total_connections_received:")?.trim().parse::<u32>().ok()
-            });
-            assert_eq!(received, Some(3), "one of the process, and redis-cli twice");
+            // One of the process, and redis-cli twice
+            let stats = redis.command(&["INFO", "stats"]);
+            let is_three = |line: &str| line.trim() == "total_connections_received:3";
+            assert!(stats.lines().any(is_three), "{stats}");
         }
         redis.stop();
         assert_eq!(status(&mut client, "teacher"), 500);
@@ -67,53 +63,36 @@ fn a_connection_is_not_reused_after_an_error_a_timeout_or_unexpected_bytes() {
     let school = School::new();
     let (sender, connections) = channel();
     let answered = Arc::new(Barrier::new(2));
-    let teacher = replies(&session(TEACHER));
     let after_the_answer = answered.clone();
+    let teacher = replies(&session(TEACHER));
+    let of_connection = [
+        [b"$-1\r\n-LOADING Redis is loading\r\n".to_vec(), teacher.clone()],
+        [teacher.repeat(2), teacher.clone()],
+        // No more until the program closes the connection
+        [teacher[..10].to_vec(), teacher.clone()],
+        [teacher.clone(), teacher.clone()],
+        // As a restart at the worst moment
+        [teacher.clone(), teacher[..10].to_vec()],
+        // Replies of another kind than Redis sends; then those to the next request would be late.
+        [b":0\r\n:0\r\n".to_vec(), teacher.clone()],
+        [teacher.clone(), b"$-1\r\n:0\r\n".to_vec()],
+    ];
     let save_path = fake_redis(move |number, stream| {
-        let (sender, teacher) = (sender.clone(), teacher.clone());
-        let answered = after_the_answer.clone();
+        let (sender, answered) = (sender.clone(), after_the_answer.clone());
+        let ([first, second], teacher) = (of_connection[number].clone(), teacher.clone());
         thread::spawn(move || {
             sender.send(number).unwrap();
-            match number {
-                0 => {
-                    reply_with(&stream, b"$-1\r\n-LOADING Redis is loading\r\n");
-                    reply_with(&stream, &teacher);
-                }
-                1 => {
-                    reply_with(&stream, &[teacher.as_slice(), &teacher].concat());
-                    reply_with(&stream, &teacher);
-                }
-                2 => {
-                    reply_with(&stream, &teacher[..10]);
-                    // Longer than the timeout: until the program closes the connection.
-                    reply_with(&stream, &teacher);
-                }
-                3 => {
-                    reply_with(&stream, &teacher);
-                    answered.wait();
-                    (&stream).write_all(&teacher).unwrap();
-                    answered.wait();
-                    reply_with(&stream, &teacher);
-                }
-                4 => {
-                    reply_with(&stream, &teacher);
-                    // As a restart at the worst moment.
-                    reply_with(&stream, &teacher[..10]);
-                }
-                // Replies of another kind than Redis sends; then those to the next request would be late.
-                5 => {
-                    reply_with(&stream, b":0\r\n:0\r\n");
-                    reply_with(&stream, &teacher);
-                }
-                _ => {
-                    reply_with(&stream, &teacher);
-                    reply_with(&stream, b"$-1\r\n:0\r\n");
-                }
+            reply_with(&stream, &first);
+            if number == 3 {
+                answered.wait();
+                (&stream).write_all(&teacher).unwrap();
+                answered.wait();
             }
+            reply_with(&stream, &second);
         });
     });
     let socket = Held::new();
-    let process = serve(&socket, Path::new(program()), &school, Some(&save_path));
+    let process = serve(&socket, &school, &save_path);
     let mut client = Client::connect(&socket.path);
     for (connection, expected) in
         [(0, 500), (1, 200), (2, 500), (3, 200), (4, 200), (5, 500), (6, 200)]
@@ -142,7 +121,7 @@ fn requests_at_the_same_time_get_the_session_of_their_own_user() {
         redis.command(&["SET", &key(&format!("user{number}")), &content]);
     }
     let socket = Held::new();
-    let process = serve(&socket, Path::new(program()), &school, Some(&redis.socket("")));
+    let process = serve(&socket, &school, &redis.socket(""));
     thread::scope(|scope| {
         for number in 0..8 {
             let path = &socket.path;
@@ -177,7 +156,8 @@ fn a_new_password_in_the_settings_file_is_used_by_the_next_request() {
     };
     let socket = Held::new();
     set("one");
-    let process = serve(&socket, &program, &school, None);
+    let by_file = school.get("").program(&program).unset("COMEDOR_SESSION_DIR");
+    let process = socket.spawn(by_file.responder());
     let mut client = Client::connect(&socket.path);
     for (password, expected) in [("one", 200), ("wrong", 500), ("two", 200)] {
         set(password);
@@ -187,59 +167,46 @@ fn a_new_password_in_the_settings_file_is_used_by_the_next_request() {
     process.stop();
 }
 
-/// Runs the check of the program in `folder`, whose settings file has this save_path and no data.
-fn check(
-    folder: &Path,
-    wrapper: &[&str],
-    save_path: &str,
-    options: &[&str],
-    input: &str,
-) -> Output {
-    fs::set_permissions(folder, PermissionsExt::from_mode(0o755)).unwrap();
-    let data = folder.display();
-    let settings = format!(
-        "\n# School\r\n COMEDOR_SESSION_DIR = {save_path} \r\nTZ=UTC\nCOMEDOR_DATA_DIR={data}\n"
-    );
-    let program = program_in(folder, &settings);
-    let words =
-        [crate::check::ALONE, wrapper, &[program.to_str().unwrap(), "check"], options].concat();
-    let mut command = Command::new(words[0]);
-    command.args(&words[1..]).env_clear().env("PATH", "/usr/bin:/bin");
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().unwrap();
-    _ = child.stdin.take().unwrap().write_all(input.as_bytes());
-    child.wait_with_output().unwrap()
+/// The findings of the check with this save_path.
+fn check_with(school: &School, wrapper: &[&str], save_path: &str) -> Vec<Value> {
+    let setting = format!("COMEDOR_SESSION_DIR={save_path}");
+    check(school, &[wrapper, &["env", &setting]].concat(), &[], "")
 }
 
 #[test]
 fn check_names_the_server_and_says_whether_it_accepts_a_request() {
-    let mut redis = Redis::new();
-    let folder = tempfile::tempdir().unwrap();
+    let (school, mut redis, folder) = (School::new(), Redis::new(), open_folder());
     redis.command(&["ACL", "SETUSER", "school", "on", ">s3cret", "~*", "+get", "+expire"]);
-    let check = |save_path: &str, finding: &str| {
-        let output = check(folder.path(), &[], save_path, &[], "");
-        let text = String::from_utf8(output.stdout).unwrap();
-        assert!(text.lines().any(|line| line.starts_with(finding)), "{finding}: {text}");
-        assert!(!text.contains("s3cret"), "{text}");
-        text
-    };
     let (socket, tcp) = (redis.socket(""), redis.tcp("127.0.0.1", ""));
-    check(&socket, &format!("ok      {socket}: Redis answers and accepts the commands"));
     let login = redis.socket("?auth[]=school&auth[]=s3cret");
-    let text =
-        check(&login, &format!("ok      {socket}?auth=…: Redis answers and accepts the commands"));
-    let place = format!("{}/comedor.conf line 3", folder.path().display());
-    assert!(text.contains(&format!("COMEDOR_SESSION_DIR={socket}?auth=… ({place})")), "{text}");
-    assert!(text.contains("every user of this machine can read the password"), "{text}");
-    check(
-        &format!("{tcp}?auth=s3cret"),
-        &format!("error   {tcp}?auth=…: ERR AUTH <password> called"),
-    );
-    check(&format!("{login}&database=1"), &format!("error   {socket}?auth=…&database=1: NOPERM"));
-    check("tcp://no.example", "error   tcp://no.example:6379: unknown host no.example");
+    let accepted = "Redis answers and accepts the commands";
+    let finds = |save_path: &str, level, about: &str, text| {
+        let findings = check_with(&school, &[], save_path);
+        found(&findings, level, about, text);
+        assert!(!format!("{findings:?}").contains("s3cret"), "{findings:#?}");
+    };
+    finds(&socket, "ok", &socket, accepted);
+    finds(&login, "ok", &format!("{socket}?auth=…"), accepted);
+    let password = format!("{tcp}?auth=s3cret");
+    finds(&password, "error", &format!("{tcp}?auth=…"), "ERR AUTH <password> called");
+    let database = format!("{login}&database=1");
+    finds(&database, "error", &format!("{socket}?auth=…&database=1"), "NOPERM");
+    finds("tcp://no.example", "error", "tcp://no.example:6379", "unknown host no.example");
+
+    let settings = format!("\n# School\r\n COMEDOR_SESSION_DIR = {login} \r\n");
+    let program = program_in(folder.path(), &settings);
+    let shell = "unset COMEDOR_SESSION_DIR; shift; exec \"$0\" \"$@\"";
+    let wrapper = ["sh", "-c", shell, program.to_str().unwrap()];
+    let findings = check(&school, &wrapper, &[], "");
+    let file = format!("{}/comedor.conf", folder.path().display());
+    let setting = format!("COMEDOR_SESSION_DIR={socket}?auth=… ({file} line 3)");
+    found(&findings, "ok", "settings", &setting);
+    found(&findings, "warning", &file, "every user of this machine can read the password");
+    assert!(!format!("{findings:?}").contains("s3cret"), "{findings:#?}");
+
     redis.stop();
     let refused = "Connection refused (os error 111); until this is fixed (docs/redis.md#set-up)";
-    check(&tcp, &format!("error   {tcp}: {refused}"));
+    finds(&tcp, "error", &tcp, refused);
 }
 
 #[test]
@@ -256,9 +223,9 @@ fn check_never_shows_the_password_in_a_save_path_of_php() {
     ] {
         let ini = format!("session.save_path=\"{save_path}\"\n");
         let files = [("php/8.2/fpm/php.ini", ini.as_str())];
-        let findings = crate::check_machine::check_with(&school, &[], &files, "true");
+        let findings = check_machine::check_with(&school, &[], &files, "true");
         let text = format!("PHP's session.save_path is {shown} (/etc/php/");
-        crate::check::found(&findings, "warning", "COMEDOR_SESSION_DIR", &text);
+        found(&findings, "warning", "COMEDOR_SESSION_DIR", &text);
         assert!(!format!("{findings:?}").contains("s3cret"), "{findings:#?}");
     }
 }
@@ -268,29 +235,21 @@ fn check_names_a_closed_folder_of_the_socket() {
     let redis = Redis::new();
     let path = PathBuf::from(redis.socket("").strip_prefix("unix://").unwrap());
     let closed = path.parent().unwrap();
-    fs::set_permissions(closed, PermissionsExt::from_mode(0o750)).unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let output = check(folder.path(), AS_NOBODY, &redis.socket(""), &[], "");
-    let text = String::from_utf8(output.stdout).unwrap();
-    let expected = format!(
-        "{}: nobody needs execute permission for this folder to reach the socket of Redis",
-        closed.display()
-    );
-    assert!(text.contains(&expected), "{text}");
+    chmod(closed, 0o750);
+    let findings = check_with(&School::new(), AS_NOBODY, &redis.socket(""));
+    let text = "nobody needs execute permission for this folder to reach the socket of Redis";
+    found(&findings, "error", closed.to_str().unwrap(), text);
 }
 
 #[test]
 fn check_of_a_session_reads_it_from_redis_and_does_not_extend_its_lifetime() {
-    let redis = Redis::new();
-    let folder = tempfile::tempdir().unwrap();
+    let (school, redis) = (School::new(), Redis::new());
     let id = php_session(&redis.socket(""), "php", "100", "", LOGIN);
-    let check = |id: &str| {
-        let output = self::check(folder.path(), &[], &redis.socket(""), &["--session"], id);
-        String::from_utf8(output.stdout).unwrap()
-    };
-    assert!(check(&id).contains("the centre is centro1"), "{}", check(&id));
+    let setting = format!("COMEDOR_SESSION_DIR={}", redis.socket(""));
+    let check = |id: &str| check(&school, &["env", &setting], &["--session"], id);
+    found(&check(&id), "ok", "session", "the centre is centro1");
     let left: u32 = redis.command(&["TTL", &key(&id)]).parse().unwrap();
     assert!(left <= 100, "{left}");
-    let text = check("missing");
-    assert!(text.contains("other settings than COMEDOR_SESSION_DIR=unix:///"), "{text}");
+    let text = "other settings than COMEDOR_SESSION_DIR=unix:///";
+    found(&check("missing"), "error", "session", text);
 }

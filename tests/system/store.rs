@@ -1,10 +1,8 @@
 //! The data files: the same bytes as PHP writes, the owner that they had, on disk before the answer.
 
 use std::fs;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
-use std::path::Path;
+use std::os::unix::fs::chown;
 
-use crate::attributes::open_school;
 use crate::support::*;
 
 /// What PHP writes after it has read the file.
@@ -29,24 +27,6 @@ const ODD: &str = r#"{
 }"#;
 
 #[test]
-fn written_files_are_byte_for_byte_as_by_php() {
-    let school = School::new();
-    let label = "Menú «ñ» / \"x\" \\ \u{2028} \u{7f} \u{1} 😀";
-    let added = json!({"id": "nuevo", "label": label, "color": "#FF00aa"});
-    school.post("add_menu_type").json(&added).run().ok();
-    school.save(save(label));
-    school.write("aula1/Comedor/2026-11/19/_datos.json", ODD);
-    let mut body = save("Sopa");
-    body["date"] = json!("2026-11-19");
-    school.save(body);
-    for path in [TYPES, DAY, "aula1/Comedor/2026-11/19/_datos.json"] {
-        let written = school.read(path);
-        let by_php = php(REWRITE, &[&school.path(path)]);
-        assert_eq!(written, String::from_utf8(by_php).unwrap());
-    }
-}
-
-#[test]
 fn number_that_php_reads_but_cannot_write_makes_a_file_malformed() {
     let school = School::new();
     let file = r#"{"date":"2026-11-20","menus":{"basal":{"kcal":1e999}}}"#;
@@ -59,11 +39,18 @@ fn number_that_php_reads_but_cannot_write_makes_a_file_malformed() {
 }
 
 #[test]
-fn a_change_to_a_file_of_php_changes_nothing_else() {
+fn a_changed_file_is_byte_for_byte_as_by_php_and_nothing_else_changes() {
     let school = School::new();
     school.write(DAY, ODD);
     school.write("before.json", php(REWRITE, &[&school.path(DAY)]));
     school.save(save("Sopa"));
+    let label = "Menú «ñ» / \"x\" \\ \u{2028} \u{7f} \u{1} 😀";
+    let added = json!({"id": "nuevo", "label": label, "color": "#FF00aa"});
+    school.post("add_menu_type").json(&added).run().ok();
+    for path in [TYPES, DAY] {
+        let by_php = php(REWRITE, &[&school.path(path)]);
+        assert_eq!(school.read(path), String::from_utf8(by_php).unwrap());
+    }
     // PHP compares the order of keys too.
     let code = "
         [$before, $after] = array_map(fn($f) => json_decode(file_get_contents($f), true), array_slice($argv, 1));
@@ -90,14 +77,18 @@ fn a_change_to_a_file_of_php_changes_nothing_else() {
 
 #[test]
 fn a_partially_written_file_is_read_again() {
-    let school = School::new();
-    school.save(save("whole"));
+    let school = School::with_menu("whole");
     let whole = school.read(DAY);
+    let read = school.get("get_menu").query("date", DATE);
+    let plates = json!({"segundo": {"name": "CGI"}});
+    let body = json!({"date": DATE, "menu_type": "basal", "plates": plates});
+    let write = school.post("save_menu").json(&body);
     for half in ["", &whole[..whole.len() / 2]] {
-        school.write(DAY, half);
-        let read = school.get("get_menu").query("date", DATE);
-        let answer = read.stopped("clock_nanosleep:when=1", |_| school.write(DAY, &whole));
-        assert_eq!(answer.ok()["menu"]["plates"]["primero"]["name"], "whole");
+        for request in [&read, &write] {
+            school.write(DAY, half);
+            let answer = request.stopped("clock_nanosleep:when=1", |_| school.write(DAY, &whole));
+            assert_eq!(answer.ok()["menu"]["plates"]["primero"]["name"], "whole");
+        }
     }
 }
 
@@ -113,128 +104,79 @@ fn a_settings_file_that_is_being_saved_is_read_again() {
 }
 
 #[test]
-fn a_replaced_file_keeps_owner_group_and_mode() {
-    let school = School::new();
-    school.save(save("x"));
-    let path = school.path(DAY);
-    for (owner, group, mode) in [(1234, 4321, 0o640), (0, 0, 0o600), (1234, 1234, 0o666)] {
-        chown(&path, Some(owner), Some(group)).expect("this test needs to run as root");
-        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
-        school.save(save("y"));
-        let now = fs::metadata(&path).unwrap();
-        assert_eq!((now.uid(), now.gid(), now.mode() & 0o7777), (owner, group, mode));
-    }
-}
-
-#[test]
 fn the_parent_of_the_aulario_folder_need_not_be_readable() {
     let school = School::new();
     fs::create_dir(school.path("aula1")).unwrap();
     chown(school.path("aula1"), Some(65534), Some(65534)).expect("this test needs to run as root");
-    let open = |path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
-    open(school.data().parent().unwrap().to_owned(), 0o755);
-    open(school.sessions().join("sess_admin"), 0o666);
-    open(school.aularios(), 0o711);
+    chmod(school.sessions().join("sess_admin"), 0o666);
+    chmod(school.aularios(), 0o711);
     school.post("save_menu").json(&save("x")).under(AS_NOBODY).run().ok();
-}
-
-/// As `nobody`, also of group 4567, in a school whose files belong to others.
-#[test]
-fn a_file_is_replaced_only_if_this_user_may_write_it_and_its_group_keeps_access() {
-    const PLAIN: (u32, u32) = (0, 0o777);
-    let school = open_school();
-    let path = school.path(DAY);
-    let folder = path.parent().unwrap();
-    for (owner, group, mode, (folder_group, folder_mode), replaced) in [
-        (1234, 4567, 0o664, PLAIN, true),
-        (1234, 4567, 0o644, PLAIN, false),
-        (1234, 4321, 0o664, PLAIN, false),
-        (1234, 4321, 0o666, PLAIN, false),
-        (1234, 4321, 0o664, (4321, 0o2777), false),
-        (1234, 4321, 0o644, (4321, 0o2777), false),
-        (1234, 4321, 0o664, (4567, 0o2777), false),
-        (65534, 4567, 0o600, PLAIN, true),
-        (65534, 65534, 0o600, PLAIN, true),
-        (65534, 65534, 0o444, PLAIN, false),
-        (65534, 4321, 0o664, PLAIN, false),
-    ] {
-        chown(folder, None, Some(folder_group)).expect("this test needs to run as root");
-        fs::set_permissions(folder, fs::Permissions::from_mode(folder_mode)).unwrap();
-        chown(&path, Some(owner), Some(group)).expect("this test needs to run as root");
-        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
-        let before = school.read(DAY);
-        let before_files = school.files();
-        let name = format!("{owner} {group} {mode:o} {folder_group} {folder_mode:o}");
-        let user = ["setpriv", "--reuid=65534", "--regid=65534", "--groups=4567"];
-        let answer = school.post("save_menu").json(&save(&name)).under(&user).run();
-        if replaced {
-            answer.ok();
-            assert!(school.read(DAY).contains(&name));
-            let now = fs::metadata(&path).unwrap();
-            assert_eq!((now.uid(), now.gid(), now.mode() & 0o7777), (65534, group, mode), "{name}");
-        } else {
-            assert!(answer.fails("INTERNAL_ERROR").log.contains(DAY), "{}", answer.log);
-            assert_eq!(school.read(DAY), before, "{name}");
-        }
-        assert_eq!(school.files(), before_files, "{name}");
-    }
 }
 
 #[test]
 fn a_success_is_on_disk_before_its_answer() {
     let school = School::new();
-    let calls = |cgi: &Cgi| {
-        let (answer, text) = cgi.trace(&["-y", "-e", "trace=mkdir,fsync,renameat2,write"]);
-        answer.ok();
-        let base = school.aularios();
-        let calls = text
-            .lines()
-            .filter(|line| line.contains(base.to_str().unwrap()) || line.starts_with("write(1"));
-        calls
-            .map(|line| {
-                let call = line.split('(').next().unwrap();
-                let path = line.split(base.to_str().unwrap()).nth(1).unwrap_or("");
-                let path = path.split(['"', '>']).next().unwrap();
-                format!("{call} {path}")
-            })
-            .collect::<Vec<_>>()
-    };
+    let base = school.aularios().display().to_string();
     let save = school.post("save_menu").json(&save("x"));
-    let place = "/aula1/Comedor/2026-11/20";
-    let last = [
-        format!("write {place}/._datos.json.tmp"),
-        format!("fsync {place}/._datos.json.tmp"),
-        format!("renameat2 {place}/._datos.json.tmp"),
-        format!("fsync {place}"),
-        "write ".to_owned(),
-    ];
+    let calls = || {
+        let (answer, trace) = save.trace(&["-y", "-e", "trace=mkdir,fsync,renameat2,write"]);
+        answer.ok();
+        let call = |(call, _, line): (&str, usize, &str)| match line.split_once(&base) {
+            Some((_, path)) => Some(format!("{call} {}", path.split(['"', '>']).next()?)),
+            None => line.starts_with("write(1").then(|| "answer".to_owned()),
+        };
+        calls(&trace).into_iter().filter_map(call).collect::<Vec<_>>()
+    };
     // Every new folder is flushed in the one around it, before the file is in place.
-    let mut first: Vec<String> =
-        ["mkdir /aula1", "mkdir /aula1", "fsync "].map(str::to_owned).into();
-    for folder in ["/aula1/Comedor", "/aula1/Comedor/2026-11", place] {
-        let around = Path::new(folder).parent().unwrap().display();
-        first.extend([format!("mkdir {folder}"), format!("fsync {around}")]);
-    }
-    first.extend(last.clone());
-    assert_eq!(calls(&save), first);
-    assert_eq!(calls(&save), last);
+    let folders = [
+        "mkdir /aula1", "mkdir /aula1", "fsync ", "mkdir /aula1/Comedor", "fsync /aula1",
+        "mkdir /aula1/Comedor/2026-11", "fsync /aula1/Comedor", "mkdir /aula1/Comedor/2026-11/20",
+        "fsync /aula1/Comedor/2026-11",
+    ];
+    let file = [
+        "write /aula1/Comedor/2026-11/20/._datos.json.tmp",
+        "fsync /aula1/Comedor/2026-11/20/._datos.json.tmp",
+        "renameat2 /aula1/Comedor/2026-11/20/._datos.json.tmp",
+        "fsync /aula1/Comedor/2026-11/20",
+        "answer",
+    ];
+    assert_eq!(calls(), [&folders[..], &file].concat());
+    assert_eq!(calls(), file);
 }
 
-/// The lock can be open, and no file beside it.
 #[test]
-fn too_few_file_descriptors_are_an_internal_error() {
-    let school = School::new();
-    let save = school.post("save_menu").json(&save("x")).under(&["prlimit", "--nofile=4"]);
-    let answer = save.run();
-    let log = &answer.fails("INTERNAL_ERROR").log;
-    assert!(log.contains(LOCK) && log.contains("os error 24"), "{log}");
+fn files_are_unchanged_if_the_disk_or_a_limit_prevents_a_write() {
+    let school = School::with_menu("old");
+    let old = school.read(DAY);
+    let folder = school.path("aula1");
+    let in_mounts =
+        |script| vec!["unshare", "--mount", "sh", "-c", script, folder.to_str().unwrap()];
+    let full = "cd $0 && mount -t tmpfs -o size=64k none $0 && cp -r . $0 &&
+        ! head -c 64K /dev/zero > $0/filler 2> /dev/null &&
+        \"$@\" && diff -r Comedor $0/Comedor >&2";
+    let read_only = "mount --bind $0 $0 && mount -o remount,bind,ro $0 && exec \"$@\"";
+    let without_locks = |fault| vec!["strace", "-o", "/dev/null", "-e", fault];
+    for (wrapper, file, error) in [
+        (in_mounts(full), "._datos.json.tmp", 28),
+        (in_mounts(read_only), "", 30),
+        (vec!["prlimit", "--fsize=16"], "._datos.json.tmp", 27),
+        // The lock can be open, and no file beside it.
+        (vec!["prlimit", "--nofile=4"], LOCK, 24),
+        // The session is locked first.
+        (without_locks("inject=flock:error=ENOLCK:when=1"), "sess_admi", 37),
+        (without_locks("inject=flock:error=ENOLCK:when=2"), LOCK, 37),
+    ] {
+        let answer = school.post("save_menu").json(&save("new")).under(&wrapper).run();
+        let log = &answer.fails("INTERNAL_ERROR").log;
+        assert!(log.contains(file) && log.contains(&format!("os error {error}")), "{log}");
+        assert_eq!(school.read(DAY), old, "{wrapper:?}");
+    }
 }
 
 /// It can create no timer then (RLIMIT_SIGPENDING).
 #[test]
 fn a_lock_is_waited_for_even_if_its_user_has_too_many_signals() {
-    let school = School::new();
-    school.save(save("old"));
+    let school = School::with_menu("old");
     let lock = fs::File::open(school.path(LOCK)).unwrap();
     lock.lock().unwrap();
     let save = school.post("save_menu").json(&save("new")).under(&["prlimit", "--sigpending=0"]);
