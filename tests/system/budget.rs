@@ -81,12 +81,6 @@ fn total(file: &Path) -> u64 {
     total.trim().parse().unwrap()
 }
 
-fn system_calls(request: &Cgi) -> u64 {
-    let (answer, trace) = request.trace(&[]);
-    answer.ok();
-    trace.lines().filter(|line| line.contains('(')).count() as u64
-}
-
 #[test]
 fn instructions_and_system_calls_stay_within_budget() {
     let school = school_with_a_menu();
@@ -98,7 +92,7 @@ fn instructions_and_system_calls_stay_within_budget() {
         ("get_menu_types", get_menu_types(&school), 77_000, 32),
         ("save_menu", save_menu(&school), 167_000, 90),
     ] {
-        let (instructions, calls) = (instructions(&request), system_calls(&request));
+        let (instructions, calls) = cost(&request);
         println!("{name}: {instructions} instructions, {calls} system calls");
         assert!(instructions <= most_instructions, "{name}: {instructions}");
         assert!(calls <= most_calls, "{name}: {calls}");
@@ -137,10 +131,16 @@ fn memory_of_a_read_stays_within_budget() {
     assert!(peak <= 750, "{peak} KiB");
 }
 
-/// Instructions and system calls of a read and a write.
+/// Instructions and system calls.
+fn cost(request: &Cgi) -> (u64, u64) {
+    let (answer, trace) = request.trace(&[]);
+    answer.ok();
+    (instructions(request), calls(&trace).len() as u64)
+}
+
+/// Those of a read and a write.
 fn costs(school: &School) -> [(u64, u64); 2] {
-    [get_menu(school), save_menu(school)]
-        .map(|request| (instructions(&request), system_calls(&request)))
+    [get_menu(school), save_menu(school)].map(|request| cost(&request))
 }
 
 #[test]
@@ -201,18 +201,15 @@ fn cost_is_linear_in_the_size_of_the_session() {
     let school = school_with_a_menu();
     let sizes = [1, 100, 10 * 1024].map(|kib| kib * 1024);
     let costs = sizes.map(|size| {
-        let item =
-            |n| format!("i:{n};a:2:{{s:2:\"id\";i:{n};s:4:\"name\";s:12:\"Lentejas 1kg\";}}");
-        let mut items = Vec::new();
-        let mut length = 0;
-        while length < size {
-            items.push(item(items.len()));
-            length += items[items.len() - 1].len() as u64;
+        let (mut count, mut items) = (0, String::new());
+        while (items.len() as u64) < size {
+            let item = "s:2:\"id\";i:7;s:4:\"name\";s:12:\"Lentejas 1kg\";";
+            items += &format!("i:{count};a:2:{{{item}}}");
+            count += 1;
         }
-        let basket = format!("|a:{}:{{{}}}", items.len(), items.concat());
-        school.log_in("teacher", format!("basket{basket}{}", session(TEACHER)));
-        let request = get_menu(&school);
-        (instructions(&request), system_calls(&request))
+        let basket = format!("basket|a:{count}:{{{items}}}");
+        school.log_in("teacher", basket + &session(TEACHER));
+        cost(&get_menu(&school))
     });
     assert_linear("reads, by bytes of session", sizes, costs, 60.);
 }
@@ -251,10 +248,7 @@ fn a_fastcgi_request_stays_within_its_budget() {
     let connection = "trace=!epoll_wait,epoll_pwait,epoll_ctl,accept4,recvfrom,sendto,shutdown,\
                       timerfd_settime,futex";
     let strace = ["/usr/bin/strace", "-f", "-o", path, "-e", connection];
-    let lines = || {
-        let trace = fs::read_to_string(path).unwrap();
-        trace.lines().filter(|line| line.contains('(')).count() as u64
-    };
+    let lines = || calls(&fs::read_to_string(path).unwrap()).len() as u64;
     let redis = redis_with_a_teacher();
     for (name, save_path, most_instructions, most_calls) in
         [("get_menu", None, 92_000, 24), ("session in Redis", Some(redis.socket("")), 110_000, 21)]
@@ -274,8 +268,7 @@ fn stopping_a_responder_starts_no_threads() {
     let path = file.path().to_str().unwrap();
     let strace = ["/usr/bin/strace", "-f", "-o", path, "-e", "trace=clone,clone3"];
     let process = socket.spawn(school.get("").under(&strace).responder());
-    let parameters = parameters("GET", "action=get_menu_types&aulario=aula1", "PHPSESSID=teacher");
-    Client::connect(&socket.path).ask(false, &parameters, b"");
+    school.get("get_menu_types").ask(&socket.path).ok();
     process.stop();
     let trace = fs::read_to_string(path).unwrap();
     let threads = trace.lines().filter(|line| line.contains(" clone")).count();

@@ -1,6 +1,5 @@
 //! Errors of network file systems, injected by strace. `tests/vm/network/run` uses real ones.
 
-use std::collections::BTreeMap;
 use std::fs;
 
 use crate::faults::writes;
@@ -12,18 +11,10 @@ fn calls_on_files(school: &School, request: &Cgi, options: &[&str]) -> Vec<Strin
     let (answer, trace) = request.trace(&[&["-y"], options].concat());
     answer.ok();
     let school = school.data().parent().unwrap().to_str().unwrap().to_owned();
-    let mut times = BTreeMap::<&str, usize>::new();
-    let mut calls = Vec::new();
-    for line in trace.lines() {
-        let Some((call, arguments)) = line.split_once('(') else { continue };
-        let time = times.entry(call).or_default();
-        *time += 1;
-        if arguments.contains(&school) && !line.contains("(INJECTED)") {
-            calls.push(format!("inject={call}:when={time}"));
-        }
-    }
+    let mut calls = calls(&trace);
+    calls.retain(|(.., line)| line.contains(&school) && !line.contains("(INJECTED)"));
     assert!(calls.len() > 10, "{trace}");
-    calls
+    calls.iter().map(|(call, time, _)| format!("inject={call}:when={time}")).collect()
 }
 
 /// On a network file system: the file, or its folder, was replaced by another client.
@@ -55,8 +46,7 @@ fn a_single_stale_file_handle_does_not_fail_a_request() {
 
 #[test]
 fn read_of_a_file_that_was_replaced_after_its_open_is_repeated() {
-    let school = School::new();
-    school.save(save("whole"));
+    let school = School::with_menu("whole");
     let read = school.get("get_menu").query("date", DATE).query("menu", "basal");
     for call in calls_on_files(&school, &read, &[]) {
         let fault = format!("{call}:error=ESTALE");
@@ -68,8 +58,7 @@ fn read_of_a_file_that_was_replaced_after_its_open_is_repeated() {
 
 #[test]
 fn a_data_file_that_stays_stale_is_logged_and_a_session_that_stays_stale_has_ended() {
-    let school = School::new();
-    school.save(save("old"));
+    let school = School::with_menu("old");
     for (file, calls, code) in [
         (school.path(DAY), "/^open", "INTERNAL_ERROR"),
         (school.sessions().join("sess_admin"), "read", "INVALID_SESSION"),
@@ -101,23 +90,11 @@ fn a_failed_rename_that_the_server_has_done_is_a_success() {
     }
 }
 
-#[test]
-fn file_system_without_locks_is_an_internal_error() {
-    let school = School::new();
-    school.save(save("old"));
-    // The session is locked first.
-    for fault in ["flock:error=ENOLCK:when=1", "flock:error=ENOLCK:when=2"] {
-        let answer = school.post("save_menu").json(&save("new")).inject(fault).run();
-        assert!(answer.fails("INTERNAL_ERROR").log.contains("No locks available"), "{fault}");
-    }
-}
-
 /// On NFS a rename waits for a lease on the file that it replaces, and first moves a file away that is
 /// open.
 #[test]
 fn old_file_is_closed_before_a_rename_that_cannot_exchange() {
-    let school = School::new();
-    school.save(save("old"));
+    let school = School::with_menu("old");
     let options = ["-y", "-e", "inject=renameat2:error=EINVAL"];
     let (answer, trace) = school.post("save_menu").json(&save("new")).trace(&options);
     answer.ok();

@@ -35,8 +35,7 @@ fn sessions_of_phpredis_are_read_with_its_save_path_and_in_every_format() {
             let read = read(&school, &save_path, &id);
             read.clone().set("COMEDOR_SESSION_FORMAT", format).run().ok();
             let other = if format == "php" { "php_binary" } else { "php" };
-            let answer = read.set("COMEDOR_SESSION_FORMAT", other).run();
-            answer.fails("INVALID_SESSION");
+            read.set("COMEDOR_SESSION_FORMAT", other).run().fails("INVALID_SESSION");
         }
     }
 }
@@ -71,9 +70,7 @@ fn an_expired_or_destroyed_session_is_not_created_again() {
     let destroyed = php_session(&redis.socket(""), "php", "1440", "", LOGIN);
     read(&destroyed).ok();
     php_session(&redis.socket(""), "php", "1440", &destroyed, "session_destroy();");
-    let answer = read(&destroyed);
-    answer.fails("INVALID_SESSION");
-    assert_eq!(answer.log, "");
+    assert_eq!(read(&destroyed).fails("INVALID_SESSION").log, "");
 
     let empty = php_session(&redis.socket(""), "php", "1440", "", LOGIN);
     php_session(&redis.socket(""), "php", "1440", &empty, "$_SESSION = [];");
@@ -98,8 +95,7 @@ fn ids_that_only_phpredis_accepts_are_never_sent() {
         let name = id.replace("%0d%0a", "\r\n");
         redis.command(&["SET", &key(&name), &session(TEACHER)]);
         let answer = read(&school, &redis.socket(""), id).run();
-        answer.fails("INVALID_SESSION");
-        assert_eq!(answer.log, "", "{id}");
+        assert_eq!(answer.fails("INVALID_SESSION").log, "", "{id}");
     }
     redis.command(&["SET", &key("a,-Z9"), &session(TEACHER)]);
     read(&school, &redis.socket(""), "a,-Z9").run().ok();
@@ -164,16 +160,10 @@ fn an_error_of_redis_is_a_server_fault() {
 #[test]
 fn errors_that_repeat_a_command_are_logged_without_its_arguments() {
     let school = School::new();
-    for (error, log) in [
-        (
-            "-ERR unknown command 'AUTH', with args beginning with: 'pass'\r\n+OK\r\n",
-            "ERR unknown command 'AUTH'\n",
-        ),
-        (
-            "+OK\r\n$-1\r\n-ERR wrong number of arguments for 'expire' command\r\n",
-            "'expire' command; it must be Redis 7 or Valkey 7.2, or later\n",
-        ),
-    ] {
+    let login = "-ERR unknown command 'AUTH', with args beginning with: 'pass'\r\n+OK\r\n";
+    let expire = "+OK\r\n$-1\r\n-ERR wrong number of arguments for 'expire' command\r\n";
+    let too_old = "'expire' command; it must be Redis 7 or Valkey 7.2, or later\n";
+    for (error, log) in [(login, "ERR unknown command 'AUTH'\n"), (expire, too_old)] {
         let redis = fake_redis(move |_, stream| {
             reply_with(&stream, format!("{error}:0\r\n").as_bytes());
         });

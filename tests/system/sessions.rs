@@ -1,7 +1,7 @@
 //! Session files that PHP wrote, and malformed ones.
 
 use std::fs::{self, File};
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{chown, symlink};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
@@ -84,8 +84,7 @@ fn only_a_regular_file_of_at_most_16_mib_is_a_session() {
     }
     for id in ["", "no", "..", "../sess_teacher", "a/b", &"x".repeat(256), &"x".repeat(5000)] {
         let answer = school.get("get_menu").session(id).run();
-        answer.fails("INVALID_SESSION");
-        assert_eq!(answer.log, "", "{id}");
+        assert_eq!(answer.fails("INVALID_SESSION").log, "", "{id}");
     }
     school.get("get_menu").unset("HTTP_COOKIE").run().fails("INVALID_SESSION");
 }
@@ -93,32 +92,23 @@ fn only_a_regular_file_of_at_most_16_mib_is_a_session() {
 #[test]
 fn missing_access_is_a_server_fault_and_another_owner_an_invalid_session() {
     let school = School::new();
-    let mode =
-        |path: &Path, mode| fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
-    for folder in school.data().ancestors().take(2).chain(school.aularios().ancestors().take(4)) {
-        mode(folder, 0o755);
-    }
     let file = school.sessions().join("sess_teacher");
     const FOLDER: u32 = 0o1733;
+    let needed = "sess_teac…: user 65534 needs read and write permission";
+    let for_folder = format!("{needed} for the file, as PHP does, and execute");
     for (folder_mode, file_mode, owner, code, log) in [
         (FOLDER, 0o600, 65534, "OK", ""),
-        (FOLDER, 0o400, 65534, "INTERNAL_ERROR", "user 65534 needs read and write permission"),
-        (FOLDER, 0o200, 65534, "INTERNAL_ERROR", "user 65534 needs read and write permission"),
-        (FOLDER, 0o644, 0, "INTERNAL_ERROR", "sess_teac…: user 65534 needs read and write"),
-        (FOLDER, 0o600, 65533, "INTERNAL_ERROR", "user 65534 needs read and write permission"),
+        (FOLDER, 0o400, 65534, "INTERNAL_ERROR", needed),
+        (FOLDER, 0o200, 65534, "INTERNAL_ERROR", needed),
+        (FOLDER, 0o644, 0, "INTERNAL_ERROR", needed),
+        (FOLDER, 0o600, 65533, "INTERNAL_ERROR", needed),
         (FOLDER, 0o666, 0, "OK", ""),
         (FOLDER, 0o666, 65533, "INVALID_SESSION", "sess_teac…: it belongs to another user (65533)"),
-        (
-            0o700,
-            0o666,
-            65534,
-            "INTERNAL_ERROR",
-            "user 65534 needs read and write permission for the file, as PHP does, and execute",
-        ),
+        (0o700, 0o666, 65534, "INTERNAL_ERROR", &for_folder),
     ] {
-        mode(&school.sessions(), folder_mode);
-        std::os::unix::fs::chown(&file, Some(owner), None).unwrap();
-        mode(&file, file_mode);
+        chmod(school.sessions(), folder_mode);
+        chown(&file, Some(owner), None).unwrap();
+        chmod(&file, file_mode);
         let answer = school.get("get_menu").under(AS_NOBODY).run();
         match code {
             "OK" => drop(answer.ok()),
@@ -309,7 +299,6 @@ fn memory_is_a_small_multiple_of_the_session_size() {
     ] {
         school.log_in("big", &content);
         let read = school.get("get_menu").session("big");
-        let answer = read.memory(128 << 20).run();
-        answer.fails("INVALID_SESSION");
+        read.memory(128 << 20).run().fails("INVALID_SESSION");
     }
 }
