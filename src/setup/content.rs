@@ -24,27 +24,6 @@ pub fn example(text: &str, path: &str, modules: &[&str]) -> String {
     format!("{MARK}{}{lines}", modules.collect::<String>())
 }
 
-/// A settings file with these lines beside those that were [`added`] before, and without others for the same
-/// settings.
-pub fn settings(old: &str, lines: &[String]) -> String {
-    let name = |line: &str| line.split('=').next().unwrap_or_default().trim().to_owned();
-    let names: Vec<String> = lines.iter().map(|line| name(line)).collect();
-    let is_other = |line: &&str| !names.contains(&name(line));
-    let earlier = added(old);
-    let rest = old.strip_prefix(MARK).map(|old| old.split_once("\n\n").unwrap_or_default().1);
-    let kept = rest.unwrap_or(old).lines().filter(is_other);
-    let kept: String = kept.flat_map(|line| [line, "\n"]).collect();
-    let earlier = earlier.iter().map(String::as_str).filter(is_other);
-    let lines: Vec<&str> = earlier.chain(lines.iter().map(String::as_str)).collect();
-    format!("{MARK}{}\n\n{kept}", lines.join("\n"))
-}
-
-/// The lines that [`settings`] has added.
-pub fn added(settings: &str) -> Vec<String> {
-    let added = settings.strip_prefix(MARK).unwrap_or_default().lines();
-    added.take_while(|line| !line.is_empty()).map(str::to_owned).collect()
-}
-
 /// For `comedor.service`: PHP's user, and access to what the sandbox of the shipped unit hides.
 pub fn service(php: &Php, config: &Config) -> Result<String, String> {
     let mut text = format!("{MARK}[Service]\nUser={}\nGroup={}\n", php.user, php.group);
@@ -69,19 +48,4 @@ pub fn service(php: &Php, config: &Config) -> Result<String, String> {
         text += if is_in(&["/tmp", "/var/tmp"]) { "PrivateTmp=no\n" } else { "" };
     }
     Ok(text)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn settings_of_two_set_ups_are_those_of_one() {
-        let lines = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
-        let old = "# Ours\nA=0\n\nB=0\nC=0\n";
-        let twice = settings(&settings(old, &lines("A=1 B=1")), &lines("B=2 C=2"));
-        assert_eq!(twice, settings(old, &lines("A=1 B=2 C=2")));
-        assert_eq!(added(&twice), lines("A=1 B=2 C=2"));
-        assert_eq!(twice, format!("{MARK}A=1\nB=2\nC=2\n\n# Ours\n\n"));
-    }
 }

@@ -2,10 +2,10 @@
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::Path;
 
-use super::{content, say};
+use super::say;
 use crate::site::command::{property, run};
 
 pub const APACHE: &str = "/etc/apache2/conf-available/comedor-setup.conf";
@@ -16,32 +16,28 @@ pub const UPSTREAM: &str = "/etc/nginx/conf.d/comedor-setup.conf";
 pub const SERVICE: &str = "/etc/systemd/system/comedor.service.d/comedor-setup.conf";
 pub const SOCKET: &str = "/etc/systemd/system/comedor.socket.d/comedor-setup.conf";
 pub const SETTINGS: &str = "/etc/comedor/comedor.conf";
-/// The settings before the first set-up, with their owner, group and mode; changed directly after the last one
-/// wrote [`SETTINGS`]
+/// The settings before the first set-up. Unless they were edited since, [`SETTINGS`] has the same time.
 const BEFORE: &str = "/etc/comedor/comedor.conf.before-setup";
 
-/// Replaces `path` atomically, with the attributes of the old file if there is one.
+/// Replaces `path` atomically, with the owner, group, mode and time of the old file if there is one.
 pub fn write(path: &str, content: &str) -> Result<(), String> {
     let new = format!("{path}.new");
     let write = || {
         Path::new(path).parent().map_or(Ok(()), fs::create_dir_all)?;
         _ = fs::remove_file(&new);
-        let mut file = File::create_new(&new)?;
+        let mut file = File::options().write(true).create_new(true).mode(0o600).open(&new)?;
+        file.write_all(content.as_bytes())?;
         match fs::metadata(path) {
             Ok(old) => {
                 fchown(&file, Some(old.uid()), Some(old.gid()))?;
                 file.set_permissions(old.permissions())?;
+                file.set_modified(old.modified()?)?;
             }
             Err(_) => file.set_permissions(Permissions::from_mode(0o644))?,
         }
-        file.write_all(content.as_bytes())?;
         file.sync_all()?;
-        if path == SETTINGS && Path::new(path).exists() {
-            // Both set its time of change.
-            match fs::metadata(BEFORE) {
-                Ok(before) => fs::set_permissions(BEFORE, before.permissions())?,
-                Err(_) => fs::hard_link(path, BEFORE)?,
-            }
+        if path == SETTINGS && fs::exists(path)? && !fs::exists(BEFORE)? {
+            fs::hard_link(path, BEFORE)?;
         }
         fs::rename(&new, path)
     };
@@ -51,7 +47,7 @@ pub fn write(path: &str, content: &str) -> Result<(), String> {
 /// Puts everything back, as far as it is there, also after a set-up or an undo that was killed: the file
 /// that says what remains to do goes last.
 pub fn undo() -> Result<(), String> {
-    let steps = [undo_apache, undo_nginx, undo_units, undo_settings];
+    let steps = [undo_apache, undo_nginx, undo_units, restore_settings];
     let failed: Vec<String> = steps.iter().filter_map(|step| step().err()).collect();
     for path in [APACHE, NGINX, UPSTREAM, SERVICE, SOCKET, SETTINGS] {
         _ = remove(&format!("{path}.new"));
@@ -119,17 +115,10 @@ fn undo_units() -> Result<(), String> {
     run("systemctl", &["daemon-reload"]).map(drop)
 }
 
-fn undo_settings() -> Result<(), String> {
-    let Ok(before) = fs::read_to_string(BEFORE) else { return Ok(()) };
-    let now = fs::read_to_string(SETTINGS).unwrap_or_default();
-    let is_later = match (fs::metadata(SETTINGS), fs::metadata(BEFORE)) {
-        (Ok(now), Ok(before)) => {
-            (now.mtime(), now.mtime_nsec()) > (before.ctime(), before.ctime_nsec())
-        }
-        _ => false,
-    };
-    let is_ours = !is_later && now == content::settings(&before, &content::added(&now));
-    if now != before && !is_ours {
+fn restore_settings() -> Result<(), String> {
+    let time = |path| fs::metadata(path).and_then(|file| file.modified()).ok();
+    let Some(before) = time(BEFORE) else { return Ok(()) };
+    if time(SETTINGS) != Some(before) {
         say(&format!("Kept {SETTINGS}, which has been edited since; the old one is {BEFORE}."));
         return Ok(());
     }

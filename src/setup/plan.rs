@@ -114,7 +114,9 @@ impl<'m> Plan<'m> {
                 steps.extend(is_included.then_some("systemctl reload nginx"));
             }
         }
-        contents.extend(settings.map(|settings| (SETTINGS, settings)));
+        if !lines.is_empty() {
+            contents.push((SETTINGS, settings));
+        }
         let is_done = script.comedor.is_some() && !is_included;
         let needs_include = server == Server::Nginx && !is_included;
         Ok(Plan { script, php, aularios, config, lines, contents, steps, is_done, needs_include })
@@ -179,7 +181,7 @@ fn choose<'m>(machine: &'m Machine, options: &Options) -> Result<&'m Script, Str
 }
 
 /// What has to be added to the settings, with the sources, the new file, and the configuration.
-fn settings(script: &Script) -> Result<(String, Option<String>, Config), String> {
+fn settings(script: &Script) -> Result<(String, String, Config), String> {
     let old = match fs::read_to_string(SETTINGS) {
         Err(error) if error.kind() != ErrorKind::NotFound => {
             return Err(format!("{SETTINGS}: {error}"));
@@ -191,8 +193,8 @@ fn settings(script: &Script) -> Result<(String, Option<String>, Config), String>
         let config = settings.and_then(|settings| Config::from_settings(&settings));
         config.map_err(|error| format!("{error}; fix this first"))
     };
-    let (mut shown, mut new, mut config) = (String::new(), None, parse(&old)?);
-    let mut lines = Vec::new();
+    let (mut shown, mut config) = (String::new(), parse(&old)?);
+    let mut new = format!("{}\n\n{MARK}", old.replace(MARK, "").trim_end());
     for Wanted { setting, value, source, .. } in wanted(script) {
         // The service determines the default of the data folder.
         if equals(&config, setting, value) {
@@ -205,12 +207,11 @@ fn settings(script: &Script) -> Result<(String, Option<String>, Config), String>
                 "set {name} in {SETTINGS} to the value at {source}, then run this command again; set-up writes only [A-Za-z0-9._/-]"
             ));
         }
-        let line = format!("{name}={value}");
-        shown += &format!("      {line:34} ({source})\n");
-        lines.push(line);
-        let text = content::settings(&old, &lines);
-        config = parse(&text)?;
-        new = Some(text);
+        let is_other = |line: &&str| line.split('=').next().map(str::trim) != Some(name);
+        let others: String = new.lines().filter(is_other).flat_map(|line| [line, "\n"]).collect();
+        new = format!("{others}{name}={value}\n");
+        shown += &format!("      {:34} ({source})\n", format!("{name}={value}"));
+        config = parse(&new)?;
     }
     Ok((shown, new, config))
 }

@@ -121,6 +121,16 @@ cp /usr/share/doc/comedor/examples/nginx-upstream.conf.example /etc/nginx/conf.d
 state > /tmp/before
 refuses 'duplicate upstream' --yes
 
+# Two set-ups, of which the second one adds a setting.
+installed web=nginx php=fpm
+set_up 3 'include' --yes
+echo 'date.timezone = Pacific/Auckland' > "/etc/php/$php_version/fpm/conf.d/99-zone.ini"
+set_up 3 'TZ=Pacific/Auckland' --yes
+grep COMEDOR_SERVICE=entreaulas /etc/comedor/comedor.conf
+set_up 0 '' --undo
+rm "/etc/php/$php_version/fpm/conf.d/99-zone.ini"
+unchanged
+
 # A configuration that was broken before.
 installed
 echo NoSuchDirective > /etc/apache2/conf-enabled/broken.conf
@@ -175,6 +185,7 @@ while [ $status = 137 ]; do
     strace -o /dev/null -e trace=$calls -e inject=$calls:signal=KILL:when=$step comedor setup --yes &> /tmp/output ||
         status=$?
     comedor setup --undo
+    unchanged
     log_in
     script_answers
 done
