@@ -11,17 +11,14 @@ mod login;
 mod plan;
 
 use std::io::{self, IsTerminal, Write};
-use std::path::Path;
-use std::thread::sleep;
-use std::time::{Duration, Instant};
 
 use rustix::process::geteuid;
 
 use crate::check;
 use crate::ffi;
 use crate::log::log;
+use crate::site;
 use crate::site::command::run as command;
-use crate::site::{self, Answer, ask};
 use plan::Plan;
 
 /// The options of the command.
@@ -41,9 +38,6 @@ pub enum Choice {
     Cgi,
     FastCgi,
 }
-
-/// After a reload, a process with the old configuration may answer once more.
-const RELOAD: Duration = Duration::from_secs(5);
 
 /// Runs `comedor setup`; returns the exit status: 0 done, 1 put back or refused, 3 a line must be added to
 /// nginx's configuration.
@@ -113,7 +107,7 @@ fn apply(plan: &Plan) -> Result<(), String> {
     if plan.needs_include {
         return Ok(());
     }
-    try_it(plan)?;
+    say(&format!("… {}", login::try_it(plan)?));
     let mut errors = check::errors();
     errors.retain(|error| !known.contains(error));
     if !errors.is_empty() {
@@ -122,25 +116,6 @@ fn apply(plan: &Plan) -> Result<(), String> {
     if !known.is_empty() {
         say("… there are errors that PHP has too; to see them: sudo comedor check");
     }
-    Ok(())
-}
-
-/// Tries what was enabled: a request without a login, and one with a login.
-fn try_it(plan: &Plan) -> Result<(), String> {
-    if !Path::new("/usr/bin/curl").exists() {
-        say("… not tried through the web server: curl is not installed");
-        return Ok(());
-    }
-    let end = Instant::now() + RELOAD;
-    while let answer = ask(plan.script)
-        && !matches!(answer, Answer::Comedor)
-    {
-        if Instant::now() > end {
-            return Err(format!("comedor does not answer {}: {answer}", plan.script.url()));
-        }
-        sleep(Duration::from_millis(200));
-    }
-    say(&format!("… {}", login::try_it(plan)?));
     Ok(())
 }
 

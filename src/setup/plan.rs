@@ -19,13 +19,11 @@ const PROGRAM: &str = "/usr/lib/cgi-bin/comedor";
 /// The guides, as the package installs them
 const GUIDES: &str = "/usr/share/doc/comedor/docs";
 
-/// The centre and the id of an aulario
-pub type Aulario = (Id, Id);
-
 pub struct Plan<'m> {
     pub script: &'m Script,
     pub php: &'m Php,
-    pub aularios: Vec<Aulario>,
+    /// The centre and the id of each aulario
+    pub aularios: Vec<(Id, Id)>,
     /// The configuration with the new settings
     pub config: Config,
     /// The new settings with their sources, as they are shown
@@ -124,7 +122,7 @@ impl<'m> Plan<'m> {
 }
 
 /// The aularios, as PHP's user sees them.
-fn aularios(config: &Config, user: &str) -> io::Result<Vec<Aulario>> {
+fn aularios(config: &Config, user: &str) -> io::Result<Vec<(Id, Id)>> {
     let centres = layout::centres(&config.data_dir);
     let said = read_as(user, |out| {
         fs::read_dir(&centres)?;
