@@ -2,7 +2,7 @@
 
 use crate::config::Config;
 use crate::session::{Address, RedisServer, SavePath};
-use crate::site::{Php, is_plain};
+use crate::site::{Php, plain};
 use crate::store::layout;
 
 /// Starts what set-up writes.
@@ -39,10 +39,7 @@ pub fn service(php: &Php, config: &Config) -> Result<String, String> {
     }
     for folder in folders {
         let real = folder.canonicalize().map_err(|error| format!("{folder:?}: {error}"))?;
-        let Some(path) = real.to_str().filter(|path| is_plain(path)) else {
-            return Err(format!("{real:?} has characters other than [A-Za-z0-9._/-]"));
-        };
-        text += &format!("ReadWritePaths=-{path}\n");
+        text += &format!("ReadWritePaths=-{}\n", plain(&real.to_string_lossy())?);
         let is_in = |places: &[&str]| places.iter().any(|place| real.starts_with(place));
         text += if is_in(&["/home", "/root", "/run/user"]) { "ProtectHome=no\n" } else { "" };
         text += if is_in(&["/tmp", "/var/tmp"]) { "PrivateTmp=no\n" } else { "" };

@@ -12,7 +12,7 @@ use crate::check::{Wanted, counted, equals, wanted};
 use crate::config::{Config, Settings};
 use crate::log::printable;
 use crate::model::Id;
-use crate::site::{Machine, Php, Script, Server, entries, is_plain, read_as};
+use crate::site::{Machine, Php, Script, Server, entries, plain, read_as};
 use crate::store::layout;
 
 const PROGRAM: &str = "/usr/lib/cgi-bin/comedor";
@@ -71,9 +71,8 @@ impl<'m> Plan<'m> {
         }
 
         let (lines, settings, config) = settings(script)?;
-        let texts = [path, &script.site.name, user, &php.user, &php.group, &config.session.name];
-        if let Some(text) = texts.into_iter().find(|text| !is_plain(text)) {
-            return Err(guide(format!("{text:?} has characters other than [A-Za-z0-9._/-]")));
+        for text in [path, &script.site.name, user, &php.user, &php.group, &config.session.name] {
+            plain(text).map_err(guide)?;
         }
         let aularios = aularios(&config, &php.user);
         let aularios = aularios.map_err(|error| guide(error.to_string()))?;
@@ -156,7 +155,7 @@ fn choose<'m>(machine: &'m Machine, options: &Options) -> Result<&'m Script, Str
     };
     if found().any(|other| other.path != script.path) {
         // What is printed may be pasted into a shell.
-        let all = found().filter(|script| is_plain(&script.path));
+        let all = found().filter(|script| plain(&script.path).is_ok());
         let all: String = all.map(|script| format!("\n--path {}", shown(script))).collect();
         return Err(format!("there are several scripts; choose one:{all}"));
     }
@@ -199,7 +198,7 @@ fn settings(script: &Script) -> Result<(String, String, Config), String> {
             continue;
         }
         let name = setting.name;
-        if !is_plain(value) {
+        if plain(value).is_err() {
             // It may have a password.
             return Err(format!(
                 "set {name} in {SETTINGS} to the value at {source}, then run this command again; set-up writes only [A-Za-z0-9._/-]"

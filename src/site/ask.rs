@@ -55,9 +55,7 @@ pub fn request(
     cookie: &str,
 ) -> Result<String, String> {
     let (url, site) = (script.url(), &script.site);
-    if !is_plain(&site.name) || !is_plain(&script.path) {
-        return Err(format!("{url:?} has characters other than [A-Za-z0-9._/-]"));
-    }
+    plain(&site.name).and(plain(&script.path))?;
     let options = format!(
         "silent\nshow-error\ninsecure\nmax-time = 10\nurl = {url}?action=get_menu_types&aulario={aulario}\n\
          resolve = {}:{}:{}\ncookie = \"{cookie}\"\nwrite-out = \"\\n%{{http_code}} %{{redirect_url}}\"\n",
@@ -66,7 +64,9 @@ pub fn request(
     command::run_as(user, "curl", &["--disable", "--config", "-"], &options)
 }
 
-/// Whether a text needs no quotes in any configuration, and no other characters in a URL.
-pub fn is_plain(text: &str) -> bool {
-    text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._/-".contains(&byte))
+/// The text, if it needs no quotes in any configuration, and has only characters of a URL.
+pub fn plain(text: &str) -> Result<&str, String> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._/-".contains(&byte);
+    let refused = || format!("{text:?} has characters other than [A-Za-z0-9._/-]");
+    text.bytes().all(is_plain).then_some(text).ok_or_else(refused)
 }

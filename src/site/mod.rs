@@ -30,7 +30,7 @@ use crate::log::printable;
 use crate::store::access::Credentials;
 use directive::Directive;
 
-pub use ask::{Answer, ask, is_plain, request};
+pub use ask::{Answer, ask, plain, request};
 pub use find::{find, read_as};
 
 /// What was found
