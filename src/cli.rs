@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use comedor::check::{self, Subject};
 use comedor::config::SETTINGS;
 use comedor::log::log;
-use comedor::setup::{self, Choice};
+use comedor::setup;
 
 const USAGE: &str = "\
 comedor: the dining-hall menu API of a PHP school application, for CGI and FastCGI
@@ -99,8 +99,8 @@ fn set_up(words: &[&str]) -> u8 {
         match word {
             "--dry-run" => options.dry_run = true,
             "--yes" => options.yes = true,
-            "--cgi" => options.choice = Some(Choice::Cgi),
-            "--fastcgi" => options.choice = Some(Choice::FastCgi),
+            "--cgi" => options.cgi = true,
+            "--fastcgi" => options.fastcgi = true,
             "--path" => match words.next() {
                 Some(path) => options.path = Some((*path).to_owned()),
                 None => return misused("`--path` needs an argument: PATH"),

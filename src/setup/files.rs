@@ -9,7 +9,9 @@ use super::say;
 use crate::site::command::{property, run};
 
 pub const APACHE: &str = "/etc/apache2/conf-available/comedor-setup.conf";
+/// What `a2enconf` creates: a link, and a note that an administrator did it
 const LINK: &str = "/etc/apache2/conf-enabled/comedor-setup.conf";
+const NOTE: &str = "/var/lib/apache2/conf/enabled_by_admin/comedor-setup";
 pub const NGINX: &str = "/etc/nginx/snippets/comedor-setup.conf";
 /// In force with the next start of nginx; without [`NGINX`] no request uses it
 pub const UPSTREAM: &str = "/etc/nginx/conf.d/comedor-setup.conf";
@@ -44,25 +46,47 @@ pub fn write(path: &str, content: &str) -> Result<(), String> {
     write().map_err(|error: io::Error| format!("{path}: {error}"))
 }
 
-/// Puts everything back, as far as it is there, also after a set-up or an undo that was killed: the file
-/// that says what remains to do goes last.
+/// Puts everything back, as far as it is there, also after a set-up or an undo that was killed.
 pub fn undo() -> Result<(), String> {
-    let steps = [undo_apache, undo_nginx, undo_units, restore_settings];
-    let failed: Vec<String> = steps.iter().filter_map(|step| step().err()).collect();
+    const DISABLE: [&str; 4] = ["disable", "--now", "comedor.socket", "comedor.service"];
+    let done = [
+        take_back(APACHE, &[LINK, NOTE], || reload("apache2")),
+        take_back(NGINX, &[UPSTREAM], || reload("nginx")),
+        take_back(SERVICE, &[SOCKET], || run("systemctl", &DISABLE).map(drop)),
+        restore_settings(),
+    ];
     for path in [APACHE, NGINX, UPSTREAM, SERVICE, SOCKET, SETTINGS] {
         _ = remove(&format!("{path}.new"));
     }
+    for file in [SERVICE, SOCKET] {
+        _ = Path::new(file).parent().map(fs::remove_dir);
+    }
+    let failed: Vec<String> = done.into_iter().filter_map(Result::err).collect();
     if failed.is_empty() { Ok(()) } else { Err(failed.join("\n")) }
+}
+
+/// Removes `file` and the `others`. Until `stop` has succeeded, `file` remains, without content and effect: it
+/// says what remains to do.
+fn take_back(file: &str, others: &[&str], stop: fn() -> Result<(), String>) -> Result<(), String> {
+    let emptied = File::options().write(true).truncate(true).open(file);
+    others.iter().try_for_each(|other| remove(other))?;
+    if emptied.is_ok() {
+        stop()?;
+    }
+    if file == NGINX && is_included() {
+        // Without the file, nginx would not start.
+        say(&format!("Emptied {NGINX}; remove its include line, then delete it."));
+        return Ok(());
+    }
+    remove(file)
 }
 
 /// Removes a file, if it exists.
 fn remove(path: &str) -> Result<(), String> {
     match fs::remove_file(path) {
-        Ok(()) => say(&format!("Removed {path}.")),
-        Err(error) if error.kind() == ErrorKind::NotFound => {}
-        Err(error) => return Err(format!("{path}: {error}")),
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(format!("{path}: {error}")),
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 /// Lets a server read its configuration again, if it runs, or did not start with it.
@@ -73,46 +97,10 @@ fn reload(unit: &str) -> Result<(), String> {
     }
 }
 
-fn undo_apache() -> Result<(), String> {
-    remove(LINK)?;
-    remove("/var/lib/apache2/conf/enabled_by_admin/comedor-setup")?;
-    if Path::new(APACHE).exists() {
-        reload("apache2")?;
-    }
-    remove(APACHE)
-}
-
 /// Whether nginx reads the snippet. If its configuration is broken, it may.
 pub fn is_included() -> bool {
     let all = || run("nginx", &["-T", "-q"]);
     Path::new(NGINX).exists() && all().map_or(true, |all| all.contains(&format!("file {NGINX}:")))
-}
-
-fn undo_nginx() -> Result<(), String> {
-    if is_included() {
-        // Without the file, nginx would not start.
-        let emptied = File::options().write(true).truncate(true).open(NGINX);
-        emptied.map_err(|error| format!("{NGINX}: {error}"))?;
-    }
-    remove(UPSTREAM)?;
-    // The upstream may have been what broke the configuration.
-    if !is_included() {
-        return remove(NGINX);
-    }
-    say(&format!("Emptied {NGINX}; remove its include line, then delete it."));
-    reload("nginx")
-}
-
-fn undo_units() -> Result<(), String> {
-    if ![SERVICE, SOCKET].iter().any(|file| Path::new(file).exists()) {
-        return Ok(());
-    }
-    run("systemctl", &["disable", "--now", "comedor.socket", "comedor.service"])?;
-    for file in [SERVICE, SOCKET] {
-        remove(file)?;
-        _ = Path::new(file).parent().map(fs::remove_dir);
-    }
-    run("systemctl", &["daemon-reload"]).map(drop)
 }
 
 fn restore_settings() -> Result<(), String> {

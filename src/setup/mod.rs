@@ -17,8 +17,8 @@ use rustix::process::geteuid;
 use crate::check;
 use crate::ffi;
 use crate::log::log;
-use crate::site;
-use crate::site::command::run as command;
+use crate::site::{self, command};
+use files::NGINX;
 use plan::Plan;
 
 /// The options of the command.
@@ -27,16 +27,11 @@ pub struct Options {
     pub dry_run: bool,
     /// Asks nothing
     pub yes: bool,
-    /// Else CGI, if it can work
-    pub choice: Option<Choice>,
+    /// Without both: CGI, if it can work
+    pub cgi: bool,
+    pub fastcgi: bool,
     /// The URL path of the script, if there are several
     pub path: Option<String>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Choice {
-    Cgi,
-    FastCgi,
 }
 
 /// Runs `comedor setup`; returns the exit status: 0 done, 1 put back or refused, 3 a line must be added to
@@ -82,41 +77,43 @@ fn set_up(options: &Options) -> Result<u8, String> {
     }
     // A half of it would be worse than the wait.
     ffi::ignore_interruptions();
-    if let Err(problem) = apply(&plan) {
+    apply(&plan).or_else(|problem| {
         say(&format!("\nFailed: {problem}"));
         files::undo().map_err(|error| format!("{error}\nthen run: sudo comedor setup --undo"))?;
-        return Err("everything was put back; the PHP script answers".to_owned());
-    }
-    if plan.needs_include {
-        say(&plan.include());
-        return Ok(3);
-    }
-    say(&format!("comedor answers {}. To undo: sudo comedor setup --undo", plan.script.url()));
-    Ok(0)
+        Err("everything was put back; the PHP script answers".to_owned())
+    })
 }
 
-fn apply(plan: &Plan) -> Result<(), String> {
-    plan.contents.iter().try_for_each(|(path, content)| files::write(path, content))?;
-    // With the new settings: what PHP's user cannot use has nothing to do with comedor.
-    let known = check::errors_of(&plan.php.user);
-    for step in &plan.steps {
-        say(&format!("… {step}"));
-        let words: Vec<&str> = step.split(' ').collect();
-        command(words[0], &words[1..])?;
+fn apply(plan: &Plan) -> Result<u8, String> {
+    for (path, content, steps) in &plan.parts {
+        files::write(path, content)?;
+        for step in steps {
+            say(&format!("… {step}"));
+            let words: Vec<&str> = step.split(' ').collect();
+            command::run(words[0], &words[1..])?;
+        }
     }
     if plan.needs_include {
-        return Ok(());
+        let place = &plan.script.site.place;
+        say(&format!(
+            "\nAdd this line to the server {{ … }} at {place}:\n\n    include {NGINX};\n"
+        ));
+        say("Then run sudo comedor setup again, to try it.");
+        return Ok(3);
     }
     say(&format!("… {}", login::try_it(plan)?));
-    let mut errors = check::errors();
-    errors.retain(|error| !known.contains(error));
-    if !errors.is_empty() {
-        return Err(format!("comedor check finds errors:\n{}", errors.concat()));
+    // What PHP's user cannot use has nothing to do with comedor.
+    let of_php = check::errors_of(&plan.php.user);
+    let (known, new): (Vec<_>, Vec<_>) =
+        check::errors().into_iter().partition(|error| of_php.contains(error));
+    if !new.is_empty() {
+        return Err(format!("comedor check finds errors:\n{}", new.concat()));
     }
     if !known.is_empty() {
         say("… there are errors that PHP has too; to see them: sudo comedor check");
     }
-    Ok(())
+    say(&format!("comedor answers {}. To undo: sudo comedor setup --undo", plan.script.url()));
+    Ok(0)
 }
 
 fn is_confirmed() -> bool {
