@@ -168,9 +168,9 @@ impl School {
     /// Every file and folder below the aularios, sorted.
     pub fn files(&self) -> Vec<String> {
         let mut find = Command::new("find");
-        find.arg(self.aularios()).args(["-mindepth", "1", "-printf", "%P\n"]);
+        find.arg(self.aularios()).args(["-mindepth", "1", "-printf", "%P\\0"]);
         let found = String::from_utf8(output(&mut find, "findutils")).unwrap();
-        let mut files: Vec<String> = found.lines().map(str::to_owned).collect();
+        let mut files: Vec<String> = found.split_terminator('\0').map(str::to_owned).collect();
         files.sort();
         files
     }
