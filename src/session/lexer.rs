@@ -25,10 +25,8 @@ pub enum Token<'b> {
     Text(&'b [u8]),
     /// `N;`, `d:`, or `E:`, a case of an enum
     Other,
-    /// `a:` and its brace, before this number of pairs
-    Array { pairs: usize },
-    /// `O:` and its brace, before this number of properties
-    Object { class: &'b [u8], pairs: usize },
+    /// `a:`, or `O:` with the name of a class, and its brace, before this number of pairs
+    Open { class: Option<&'b [u8]>, pairs: usize },
     /// `C:`, content of this length that only its class can decode
     Custom { length: usize },
     /// `R:`, a reference to a slot
@@ -177,8 +175,8 @@ impl<'b> Cursor<'b> {
                 self.require(is_enum_case(case), "Enum:Case before this")?;
                 Token::Other
             }
-            b'a' => return Ok(Token::Array { pairs: self.opening()? }),
-            b'O' => return Ok(Token::Object { class: self.class()?, pairs: self.opening()? }),
+            b'a' => return Ok(Token::Open { class: None, pairs: self.opening()? }),
+            b'O' => return Ok(Token::Open { class: Some(self.class()?), pairs: self.opening()? }),
             b'C' => {
                 self.class()?;
                 let length = self.number()?;
@@ -210,7 +208,7 @@ impl<'b> Cursor<'b> {
     pub fn skip(&mut self) -> Result<(), Error> {
         let mut open = 0;
         loop {
-            if let Token::Array { .. } | Token::Object { .. } = self.token()? {
+            if let Token::Open { .. } = self.token()? {
                 open += 1;
             }
             while open > 0 && self.rest().starts_with(b"}") {

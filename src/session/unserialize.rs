@@ -151,7 +151,7 @@ impl Session {
     fn value_at(&self, at: usize) -> Option<PhpValue<'_>> {
         let mut cursor = self.cursor_at(at);
         Some(match cursor.token().ok()? {
-            Token::Array { pairs } => {
+            Token::Open { class: None, pairs } => {
                 PhpValue::Array(PhpArray { session: self, start: cursor.at, length: pairs })
             }
             Token::Reference(slot) => self.value_at(self.slots.get(slot)?)?,
@@ -240,12 +240,7 @@ impl<'b> Decoder<'b> {
             let start = self.cursor.at;
             let token = self.cursor.token()?;
             self.add_slot(start, &token)?;
-            let opened = match token {
-                Token::Array { pairs } => Some((pairs, None)),
-                Token::Object { class, pairs } => Some((pairs, Some(class))),
-                _ => None,
-            };
-            if let Some((pairs, class)) = opened {
+            if let Token::Open { class, pairs } = token {
                 let counts = pairs > 0 || class.is_some();
                 let is_deep = counts && self.open.len() >= MAX_DEPTH;
                 self.cursor.require(!is_deep, "at most 4096 levels")?;
