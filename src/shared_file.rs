@@ -81,9 +81,9 @@ pub fn open_and<T>(
     }
 }
 
-/// Opens `path` for reading, through symbolic links.
-pub fn open_followed(path: &Path) -> Result<File, Fault> {
-    open_with(OFlags::RDONLY, path)
+/// Reads the file at `path`, through symbolic links. See [`read`].
+pub fn read_followed(path: &Path) -> Result<(Vec<u8>, Metadata), Fault> {
+    read(&open_with(OFlags::RDONLY, path)?)
 }
 
 /// Not by the standard library: musl's `open` sets `CLOEXEC` by another system call again.

@@ -145,8 +145,7 @@ impl Settings {
 fn read(path: &Path, was_seen: &AtomicBool) -> Result<Option<Vec<u8>>, Error> {
     let mut retries = Retries::new(PAUSE, EDITOR_TIMEOUT);
     loop {
-        let read = shared_file::open_followed(path).and_then(|file| shared_file::read(&file));
-        let (id, problem) = match read {
+        let (id, problem) = match shared_file::read_followed(path) {
             Ok((bytes, metadata)) => {
                 was_seen.store(true, Ordering::Relaxed);
                 if !bytes.is_empty() {

@@ -92,6 +92,6 @@ fn walk(folder: &Path) -> Vec<PathBuf> {
 
 /// The text of a regular file that is not too large.
 fn read(path: &Path) -> Option<String> {
-    let (bytes, _) = shared_file::read(&shared_file::open_followed(path).ok()?).ok()?;
+    let (bytes, _) = shared_file::read_followed(path).ok()?;
     (bytes.len() <= MAX_SIZE).then(|| String::from_utf8_lossy(&bytes).into_owned())
 }

@@ -130,8 +130,7 @@ fn addresses(host: &str) -> Vec<IpAddr> {
     if let Ok(address) = host.parse() {
         return vec![address];
     }
-    let hosts = shared_file::open_followed(Path::new("/etc/hosts"))
-        .and_then(|file| shared_file::read(&file));
+    let hosts = shared_file::read_followed(Path::new("/etc/hosts"));
     let hosts = hosts.map(|(bytes, _)| bytes).unwrap_or_default();
     let found = find(&String::from_utf8_lossy(&hosts), host);
     if found.is_empty() && host.eq_ignore_ascii_case("localhost") {
