@@ -7,13 +7,10 @@
 //! (RLIMIT_SIGPENDING), the thread polls.
 
 use std::fs::{File, Metadata};
-use std::io;
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
-
-use rustix::fs::{FlockOperation, flock};
-use rustix::io::Errno;
 
 use crate::fastcgi;
 use crate::ffi::Interruptions;
@@ -58,11 +55,11 @@ impl Retries {
     }
 }
 
-/// A kind of lock: the operation that fails if the lock is held, and the one that waits.
-pub type Kind = [FlockOperation; 2];
-pub const SHARED: Kind = [FlockOperation::NonBlockingLockShared, FlockOperation::LockShared];
-pub const EXCLUSIVE: Kind =
-    [FlockOperation::NonBlockingLockExclusive, FlockOperation::LockExclusive];
+/// A kind of lock: the function that fails if the lock is held, and the one that waits. By their path:
+/// `File` has others of the same names.
+pub type Kind = [fn(&File) -> io::Result<()>; 2];
+pub const SHARED: Kind = [fs2::FileExt::try_lock_shared, fs2::FileExt::lock_shared];
+pub const EXCLUSIVE: Kind = [fs2::FileExt::try_lock_exclusive, fs2::FileExt::lock_exclusive];
 
 /// The time between two attempts without a timer.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -70,20 +67,20 @@ const PAUSE: Duration = Duration::from_millis(5);
 /// Waits up to `timeout` for a lock on `file`, which holds until the file is closed. Returns whether it
 /// was taken; `false` at once if it may not wait.
 pub fn take(file: &File, [attempt, wait]: Kind, timeout: Duration) -> io::Result<bool> {
-    match flock(file, attempt) {
-        Err(Errno::AGAIN | Errno::INTR) => {}
-        done => return Ok(done.map(|()| true)?),
+    match attempt(file) {
+        Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+        done => return done.map(|()| true),
     }
     let FileId(id) = FileId::of(&file.metadata()?);
     let Some(_waiting) = fastcgi::wait(id) else { return Ok(false) };
     let deadline = Instant::now() + timeout;
     let interruptions = Interruptions::after(timeout);
-    let operation = if interruptions.is_ok() { wait } else { attempt };
+    let lock = if interruptions.is_ok() { wait } else { attempt };
     loop {
-        match flock(file, operation) {
-            Err(Errno::AGAIN) => sleep(PAUSE),
-            Err(Errno::INTR) => {}
-            done => return Ok(done.map(|()| true)?),
+        match lock(file) {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => sleep(PAUSE),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            done => return done.map(|()| true),
         }
         if Instant::now() >= deadline {
             return Ok(false);
