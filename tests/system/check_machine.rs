@@ -163,10 +163,8 @@ fn a_process_behind_the_socket_looks_itself_for_root() {
     let (school, socket, folder) = (School::new(), Held::new(), open_folder());
     let program =
         program_in(folder.path(), &format!("COMEDOR_DATA_DIR={}\n", school.data().display()));
-    let words = [AS_NOBODY, &[program.to_str().unwrap()]].concat();
-    let mut command = Command::new(words[0]);
-    command.args(&words[1..]).env_clear().env("COMEDOR_SESSION_DIR", "/nowhere");
-    let process = socket.spawn(command);
+    let by_file = school.get("").program(&program).unset("COMEDOR_DATA_DIR").under(AS_NOBODY);
+    let process = socket.spawn(by_file.set("COMEDOR_SESSION_DIR", "/nowhere").responder());
     let path = socket.path.to_str().unwrap();
     let look = |wrapper| check(&school, wrapper, &["--socket", path], "");
     // Its user, its environment.

@@ -114,9 +114,7 @@ fn a_connection_is_not_reused_after_an_error_a_timeout_or_unexpected_bytes() {
 fn requests_at_the_same_time_get_the_session_of_their_own_user() {
     let (school, redis) = (School::new(), Redis::new());
     for number in 0..8 {
-        let aulario = school.data().join(format!("Centros/c{number}/Aularios/a{number}.json"));
-        fs::create_dir_all(aulario.parent().unwrap()).unwrap();
-        fs::write(aulario, "{}").unwrap();
+        school.write(&format!("../../c{number}/Aularios/a{number}.json"), "{}");
         let content = session_of(&format!("c{number}"), TEACHER);
         redis.command(&["SET", &key(&format!("user{number}")), &content]);
     }

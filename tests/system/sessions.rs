@@ -21,9 +21,7 @@ fn session_files_are_decoded_as_php_decodes_them() {
     for case in expectations {
         let text = |key: &str| case[key].as_str().unwrap_or("any").to_owned();
         let (file, centro, aulario) = (text("file"), text("centro"), text("aulario"));
-        let aularios = school.data().join("Centros").join(&centro).join("Aularios");
-        fs::create_dir_all(&aularios).unwrap();
-        fs::write(aularios.join(format!("{aulario}.json")), "{}").unwrap();
+        school.write(&format!("../../{centro}/Aularios/{aulario}.json"), "{}");
         let content = fs::read(Path::new(FIXTURES).join(&file)).unwrap();
         let path = school.log_in("fixture", &content);
 
