@@ -44,6 +44,11 @@ fn run(script: &str) {
 }
 
 #[test]
+fn every_command_of_the_guides_works() {
+    run("walk.sh");
+}
+
+#[test]
 fn servers_of_several_kinds_that_follow_the_guides_have_no_problems() {
     run("check.sh");
 }

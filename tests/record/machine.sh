@@ -8,7 +8,7 @@ rm -rf /usr/sbin/policy-rc.d /var/lib/apt/lists/*
 rm -f /etc/apt/sources.list.d/* /etc/apt/apt.conf.d/70debconf
 echo 'Dpkg::Progress-Fancy "0";' > /etc/apt/apt.conf.d/record
 
-. tests/package/guide.sh
+. tests/deploy/guide.sh
 blocks README.md
 application /entreaulas entreaulas
 hostname school

@@ -1,9 +1,6 @@
 #!/bin/bash
-# Runs every command of docs/install.md, docs/install-special.md and docs/troubleshooting.md. Run by walk.rs in a
-# throw-away copy of this machine.
+# Every command of docs/install.md, docs/install-special.md and docs/troubleshooting.md.
 set -euo pipefail
-export CARGO_NET_OFFLINE=true
-unset CARGO_TARGET_DIR
 # This machine may start no service of a package, and know of newer packages, which it can't download.
 rm -rf /usr/sbin/policy-rc.d /var/lib/apt/lists/*
 # It restarts services more often than systemd accepts from an administrator.
@@ -11,7 +8,7 @@ mkdir /run/systemd/system/service.d
 printf '[Unit]\nStartLimitIntervalSec=0\n' > /run/systemd/system/service.d/often.conf
 systemctl daemon-reload
 
-. tests/package/guide.sh
+. tests/deploy/guide.sh
 blocks docs/install.md docs/install-special.md docs/troubleshooting.md
 # finds TEXT: the check, which then fails, prints it.
 finds() {
@@ -30,11 +27,11 @@ nothing_remains() {
 # A folder with what a reader downloads, for this machine.
 downloads=/tmp/downloads
 mkdir $downloads
-package=$(cgi-bin/package | tail -n 1)
-cp "$package" $downloads/
+cp "$PACKAGE" $downloads/
+dpkg-deb -R "$PACKAGE" /tmp/next
 archive=comedor-0-$(uname -m)-linux
 git -c safe.directory="$PWD" archive --prefix="$archive/" HEAD | tar -x -C $downloads
-cp "$(cgi-bin/build)" cgi-bin/{install,uninstall} "$downloads/$archive/"
+cp /tmp/next/usr/lib/cgi-bin/comedor cgi-bin/{install,uninstall} "$downloads/$archive/"
 tar -C $downloads -czf "$downloads/$archive.tar.gz" --remove-files "$archive"
 (cd $downloads && sha256sum -- * > SHA256SUMS)
 # run and again, in that folder.
@@ -121,7 +118,6 @@ for block in 'Restore.1' 'Restore.2'; do
 done
 
 echo '# mine' >> /etc/comedor/comedor.conf
-dpkg-deb -R $downloads/comedor_*.deb /tmp/next
 echo '# new' >> /tmp/next/etc/comedor/comedor.conf
 sed -i 's/^Version: .*/&.1/' /tmp/next/DEBIAN/control
 mkdir /tmp/older
