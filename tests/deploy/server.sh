@@ -188,9 +188,12 @@ enable_by_hand() {
     systemctl restart ${web/%apache/apache2}
 }
 
+# save DISH
+save() { api save_menu -d "{\"date\":\"$date\",\"menu_type\":\"basal\",\"plates\":{\"primero\":{\"name\":\"$1\"}}}"; }
 # Ten times in a row: after a reload, each process with the old configuration may answer once more.
 script_answers() {
     local end=$((SECONDS + 10)) times=0 answer
+    log_in
     until [ $times = 10 ]; do
         answer=$(api get_menu_types)
         times=$((times + 1))
@@ -202,8 +205,7 @@ script_answers() {
 comedor_answers() {
     local dish=$RANDOM
     log_in
-    api save_menu -d "{\"date\":\"$date\",\"menu_type\":\"basal\",\"plates\":{\"primero\":{\"name\":\"Sopa $dish\"}}}" |
-        expect '"success":true'
+    save "Sopa $dish" | expect '"success":true'
     ask "day.php?date=$date" | expect "Sopa $dish"
     ask "day.php?date=$date" -d plate=segundo -d "name=Pescado $dish" | expect "Pescado $dish"
     api get_menu | expect "Pescado $dish"
@@ -211,7 +213,6 @@ comedor_answers() {
 }
 # … and so does the script, after comedor has gone.
 script_reads_the_menu() {
-    log_in
     script_answers
     api get_menu | expect 'Pescado'
 }

@@ -5,7 +5,6 @@ next_version
 
 # set_up [OPTION]...: sets it up, uses, upgrades and undoes it.
 set_up() {
-    log_in
     script_answers
     install_package
     comedor setup --yes "$@" &> /tmp/setup || [ $web-$? = nginx-3 ] || { cat /tmp/setup && return 1; }

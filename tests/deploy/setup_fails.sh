@@ -18,7 +18,6 @@ set_up() {
 refuses() {
     set_up 1 "$@"
     unchanged
-    log_in
     script_answers
 }
 installed() {
@@ -104,7 +103,6 @@ comedor_answers
 # Settings that were added since are kept.
 echo COMEDOR_TRUSTED_ORIGINS=https://other.example >> /etc/comedor/comedor.conf
 set_up 0 'comedor.conf.before-setup' --undo
-log_in
 script_answers
 grep other.example /etc/comedor/comedor.conf
 # So are lines among those of set-up.
@@ -144,7 +142,6 @@ apache_unit "ExecStartPre=/bin/sh -c '! [ -e $link ]'" "ExecReload=" "ExecReload
     'ExecReload=/usr/sbin/apachectl graceful'
 set_up 1 '' --yes
 [ ! -e $link ]
-log_in
 script_answers
 
 # A signal in the middle.
@@ -157,7 +154,6 @@ rm -r /run/systemd/system/apache2.service.d
 systemctl daemon-reload
 # Removal of the package undoes it too.
 dpkg --remove comedor
-log_in
 script_answers
 dpkg --purge comedor
 left=$(find /etc -name '*comedor*')
@@ -186,7 +182,6 @@ while [ $status = 137 ]; do
         status=$?
     comedor setup --undo
     unchanged
-    log_in
     script_answers
 done
 echo "killed $((step - 1)) times"
@@ -213,5 +208,4 @@ timeout 10 sh -c 'echo > /run/killed'
 tail -f --pid="$child" /dev/null
 [ -z "$(sessions_of_set_up)" ]
 comedor setup --undo
-log_in
 script_answers
