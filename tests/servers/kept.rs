@@ -6,6 +6,7 @@ use std::net::TcpStream;
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::children;
 use crate::support::site::{Php, Site, apache_with_fastcgi, nginx_with_fastcgi, wait_until};
 
 /// Sends a request on each of `count` connections at the same time. They stay open, so that each occupies
@@ -27,38 +28,32 @@ fn clients(site: &Site, count: usize) -> Vec<TcpStream> {
     clients
 }
 
-fn answers(site: &Site) {
-    let (status, answer) = site.curl(&[&site.api("action=get_menu_types&aulario=aula1")]);
-    assert!(status == 400 && answer.contains("INVALID_SESSION"), "{status} {answer}");
-}
-
 /// Restarts the server with this file of its configuration changed, and waits until its old processes have
 /// ended, which would end the connections that they accept.
 fn restart(site: &Site, file: &str, change: impl Fn(String) -> String) {
     let path = site.path().join(file);
     fs::write(&path, change(fs::read_to_string(&path).unwrap())).unwrap();
     let server = site.server_process();
-    let children = || fs::read_to_string(format!("/proc/{server}/task/{server}/children")).unwrap();
-    let before = children();
+    let before = children(server);
     kill_process(Pid::from_raw(server as i32).unwrap(), Signal::HUP).unwrap();
-    let has_ended = |child: &str| !children().split(' ').any(|other| other == child);
-    wait_until("the end of the old processes", || before.split_whitespace().all(has_ended));
+    let has_ended = |child: &u32| !children(server).contains(child);
+    wait_until("the end of the old processes", || before.iter().all(has_ended));
 }
 
 #[test]
 fn each_process_of_apache_keeps_a_connection_until_it_ends() {
     let site = apache_with_fastcgi("prefork", Php::Fpm);
     let before = site.descriptors();
-    answers(&site);
+    site.answers();
     let more = "StartServers 256\nMinSpareServers 256\nMaxSpareServers 256\nKeepAliveTimeout 60\n";
     restart(&site, "example.conf", |example| example + more);
     let held = clients(&site, 250);
     wait_until("the kept connections", || site.descriptors() >= before + 250);
-    answers(&site);
+    site.answers();
     drop(held);
     restart(&site, "example.conf", |example| example.replace(more, ""));
     wait_until("their end", || site.descriptors() == before);
-    answers(&site);
+    site.answers();
 }
 
 #[test]
@@ -73,5 +68,5 @@ fn processes_of_nginx_keep_16_connections_each_until_a_reload() {
     }
     restart(&site, "nginx.conf", |conf| conf);
     wait_until("their end", || site.descriptors() == before);
-    answers(&site);
+    site.answers();
 }

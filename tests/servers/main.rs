@@ -10,6 +10,8 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
+use rustix::process::{Pid, Signal, kill_process};
+
 mod browser;
 mod kept;
 mod restarts;
@@ -28,125 +30,63 @@ use support::{json, output};
 
 const DATE: &str = "2026-03-04";
 
-#[test]
-fn apache_prefork_with_mod_php_and_mod_cgi() {
-    apache("prefork", Php::Module, "cgi", Settings::Server).exercise();
+/// A test for each server: everything works.
+macro_rules! servers {
+    ($($name:ident: $site:expr;)*) => {$(
+        #[test]
+        fn $name() {
+            $site.exercise();
+        }
+    )*};
+}
+
+servers! {
+    apache_prefork_with_mod_php_and_mod_cgi: apache("prefork", Php::Module, "cgi", Settings::Server);
+    apache_prefork_with_mod_php_and_mod_cgid: apache("prefork", Php::Module, "cgid", Settings::File);
+    apache_prefork_with_php_fpm_and_mod_cgi: apache("prefork", Php::Fpm, "cgi", Settings::File);
+    apache_event_with_php_fpm_and_mod_cgid: apache("event", Php::Fpm, "cgid", Settings::Server);
+    apache_event_with_php_fpm_and_mod_cgi: apache("event", Php::Fpm, "cgi", Settings::File);
+    apache_event_with_php_fpm_by_proxy_pass_match:
+        apache("event", Php::FpmByProxyPassMatch, "cgid", Settings::File);
+    apache_event_with_php_fpm_by_proxy_pass_match_and_fastcgi:
+        apache_with_fastcgi("event", Php::FpmByProxyPassMatch);
+    apache_prefork_with_htaccess_only: htaccess("prefork", Php::Module, "cgi", Settings::File);
+    apache_event_with_htaccess_only: htaccess("event", Php::Fpm, "cgid", Settings::Server);
+    lighttpd_with_php_cgi_that_checks_for_files: lighttpd("enable", Settings::File);
+    lighttpd_with_php_cgi_that_does_not_check_for_files_and_fastcgi:
+        lighttpd_with_fastcgi("disable", Settings::Server);
+    nginx_with_php_fpm_and_fcgiwrap_and_server_settings: nginx_with_fcgiwrap(Settings::Server);
+    nginx_with_php_fpm_and_fcgiwrap: nginx_with_fcgiwrap(Settings::File);
 }
 
 #[test]
-fn apache_prefork_with_mod_php_and_mod_cgid() {
-    apache("prefork", Php::Module, "cgid", Settings::File).exercise();
+fn apache_with_suexec_writes_all_files_as_the_user_of_the_site() {
+    for (mpm, cgi) in [("prefork", "cgi"), ("event", "cgid")] {
+        let site = apache_with_suexec(mpm, cgi);
+        site.exercise();
+        let mut of_others = Command::new("find");
+        of_others.arg(site.path().join("data")).args(["!", "-uid", &NOBODY.to_string()]);
+        assert_eq!(String::from_utf8_lossy(&output(&mut of_others, "findutils")), "");
+    }
 }
 
 #[test]
-fn apache_prefork_with_php_fpm_and_mod_cgi() {
-    apache("prefork", Php::Fpm, "cgi", Settings::File).exercise();
-}
-
-#[test]
-fn apache_event_with_php_fpm_and_mod_cgid() {
-    apache("event", Php::Fpm, "cgid", Settings::Server).exercise();
-}
-
-#[test]
-fn apache_event_with_php_fpm_and_mod_cgi() {
-    apache("event", Php::Fpm, "cgi", Settings::File).exercise();
-}
-
-#[test]
-fn apache_event_with_php_fpm_by_proxy_pass_match() {
-    apache("event", Php::FpmByProxyPassMatch, "cgid", Settings::File).exercise();
-}
-
-#[test]
-fn apache_prefork_with_htaccess_only() {
-    htaccess("prefork", Php::Module, "cgi", Settings::File).exercise();
-}
-
-#[test]
-fn apache_event_with_htaccess_only() {
-    htaccess("event", Php::Fpm, "cgid", Settings::Server).exercise();
-}
-
-#[test]
-fn apache_with_suexec_and_mod_cgi() {
-    let site = apache_with_suexec("prefork", "cgi");
-    site.exercise();
-    site.all_files_belong_to_the_site_user();
-}
-
-#[test]
-fn apache_with_suexec_and_mod_cgid() {
-    let site = apache_with_suexec("event", "cgid");
-    site.exercise();
-    site.all_files_belong_to_the_site_user();
-}
-
-#[test]
-fn apache_prefork_as_process_1_of_a_container() {
-    let site = apache_in_container("prefork", "cgi");
-    site.exercise();
-    site.no_process_is_left();
-}
-
-#[test]
-fn apache_event_as_process_1_of_a_container() {
-    let site = apache_in_container("event", "cgid");
-    site.exercise();
-    site.no_process_is_left();
-}
-
-#[test]
-fn lighttpd_with_php_cgi_that_checks_for_files() {
-    lighttpd("enable", Settings::File).exercise();
-}
-
-#[test]
-fn lighttpd_with_php_cgi_that_does_not_check_for_files() {
-    lighttpd("disable", Settings::Server).exercise();
+fn apache_as_process_1_of_a_container_reaps_all_processes() {
+    for (mpm, cgi) in [("prefork", "cgi"), ("event", "cgid")] {
+        let site = apache_in_container(mpm, cgi);
+        site.exercise();
+        let [apache] = <[u32; 1]>::try_from(children(site.server_process())).unwrap();
+        let is_program = |child: &u32| name(*child).contains("comedor");
+        wait_until("no process of comedor", || !children(apache).iter().any(is_program));
+    }
 }
 
 /// lighttpd without systemd would lose what the program writes to standard error.
 #[test]
-fn lighttpd_writes_error_messages_of_the_program_to_the_breakagelog_of_the_example() {
+fn lighttpd_with_php_cgi_that_does_not_check_for_files_and_the_breakagelog_of_the_example() {
     let site = lighttpd("disable", Settings::Server);
+    site.exercise();
     site.logs_errors_in("breakage.log");
-}
-
-#[test]
-fn nginx_with_php_fpm_and_fcgiwrap_and_server_settings() {
-    nginx_with_fcgiwrap(Settings::Server).exercise();
-}
-
-#[test]
-fn nginx_with_php_fpm_and_fcgiwrap() {
-    nginx_with_fcgiwrap(Settings::File).exercise();
-}
-
-#[test]
-fn nginx_with_php_fpm_and_fastcgi() {
-    let site = nginx_with_fastcgi();
-    site.exercise();
-    site.restart("error.log");
-}
-
-#[test]
-fn apache_prefork_with_mod_php_and_fastcgi() {
-    let site = apache_with_fastcgi("prefork", Php::Module);
-    site.exercise();
-    site.restart("error.log");
-}
-
-#[test]
-fn apache_event_with_php_fpm_and_fastcgi() {
-    let site = apache_with_fastcgi("event", Php::Fpm);
-    site.exercise();
-    site.restart("error.log");
-}
-
-#[test]
-fn apache_event_with_php_fpm_by_proxy_pass_match_and_fastcgi() {
-    apache_with_fastcgi("event", Php::FpmByProxyPassMatch).exercise();
 }
 
 #[test]
@@ -157,22 +97,40 @@ fn lighttpd_with_php_cgi_that_checks_for_files_and_fastcgi() {
 }
 
 #[test]
-fn lighttpd_with_php_cgi_that_does_not_check_for_files_and_fastcgi() {
-    lighttpd_with_fastcgi("disable", Settings::Server).exercise();
+fn nginx_with_php_fpm_and_fastcgi() {
+    nginx_with_fastcgi().with_a_socket();
+}
+
+#[test]
+fn apache_prefork_with_mod_php_and_fastcgi() {
+    apache_with_fastcgi("prefork", Php::Module).with_a_socket();
+}
+
+#[test]
+fn apache_event_with_php_fpm_and_fastcgi() {
+    apache_with_fastcgi("event", Php::Fpm).with_a_socket();
+}
+
+/// The child processes of a process.
+fn children(process: u32) -> Vec<u32> {
+    let children = fs::read_to_string(format!("/proc/{process}/task/{process}/children"));
+    children.unwrap_or_default().split_whitespace().map(|child| child.parse().unwrap()).collect()
+}
+
+/// The name of a process; empty if it has ended.
+fn name(process: u32) -> String {
+    fs::read_to_string(format!("/proc/{process}/comm")).unwrap_or_default()
 }
 
 #[test]
 fn lighttpd_starts_the_program_again_after_it_was_stopped() {
     let site = lighttpd_with_fastcgi("enable", Settings::File);
+    site.answers();
+    let mut programs = children(site.server_process());
+    programs.retain(|child| name(*child) == "comedor\n");
+    let [program] = <[u32; 1]>::try_from(programs).unwrap();
+    kill_process(Pid::from_raw(program as i32).unwrap(), Signal::TERM).unwrap();
     let read = site.api("action=get_menu_types&aulario=aula1");
-    assert_eq!(site.curl(&[&read]).0, 400);
-    let children = format!("/proc/{0}/task/{0}/children", site.server_process());
-    let children = fs::read_to_string(children).unwrap();
-    let name = |pid: &str| fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-    let is_program = |pid: &&str| name(pid) == "comedor\n";
-    let programs: Vec<&str> = children.split_whitespace().filter(is_program).collect();
-    let [program] = programs.as_slice() else { panic!("one process: {programs:?}") };
-    output(Command::new("sh").args(["-c", &format!("kill {program}")]), "dash");
     wait_until("the program", || site.curl(&[&read]).0 == 400);
     assert_ne!(name(program), "comedor\n");
 }
@@ -186,8 +144,7 @@ fn caddy_with_php_fpm_and_a_socket_of_the_program() {
         let read = site.api("action=get_menu_types&aulario=aula1");
         assert_eq!(site.curl(&[&read]).0, 502);
         site.start_responder_with_a_path();
-        let (status, answer) = site.curl(&[&read]);
-        assert!(status == 400 && answer.contains("INVALID_SESSION"), "{status} {answer}");
+        site.answers();
     }
 }
 
@@ -208,8 +165,7 @@ fn caddy_with_slow_uploads_serves_others() {
             })
             .collect();
         for _ in 0..10 {
-            let (status, answer) = site.curl(&[&site.api("action=get_menu_types&aulario=aula1")]);
-            assert!(status == 400 && answer.contains("INVALID_SESSION"), "{status} {answer}");
+            site.answers();
         }
         assert!(site.descriptors() < before + 50, "uploads wait in Caddy");
         drop(slow);
@@ -220,34 +176,34 @@ fn caddy_with_slow_uploads_serves_others() {
 #[test]
 fn caddy_with_its_pages_in_a_route() {
     for program in CADDIES {
-        let site = caddy(program, "route {\n import comedor.caddyfile\n php_fastcgi FPM\n }");
-        let (status, answer) = site.curl(&[&site.api("action=get_menu_types&aulario=aula1")]);
-        assert!(status == 400 && answer.contains("INVALID_SESSION"), "{status} {answer}");
+        caddy(program, "route {\n import comedor.caddyfile\n php_fastcgi FPM\n }").answers();
     }
 }
 
 impl Site {
+    /// The program answers a request without a session.
+    #[track_caller]
+    fn answers(&self) {
+        let (status, answer) = self.curl(&[&self.api("action=get_menu_types&aulario=aula1")]);
+        assert!(status == 400 && answer.contains("INVALID_SESSION"), "{status} {answer}");
+    }
+
     /// Everything that must work under each server.
     #[track_caller]
     fn exercise(&self) {
-        self.log_in_by_page();
+        let jar = self.path().join("cookies");
+        self.curl(&["-c", jar.to_str().unwrap(), &self.url("login.php")]);
         self.actions();
         self.requests();
         self.concurrent_clients();
 
         self.curl(&[&self.url("logout.php")]);
-        let (status, answer) = self.curl(&[&self.api("action=get_menu_types&aulario=aula1")]);
-        assert!(status == 400 && answer.contains("INVALID_SESSION"), "{answer}");
+        self.answers();
 
         let logs =
             output(Command::new("cat").args(files_in(&self.path().join("log"))), "coreutils");
         let logs = String::from_utf8_lossy(&logs);
         assert!(!logs.contains("comedor: "), "client errors must not be logged: {logs}");
-    }
-
-    fn log_in_by_page(&self) {
-        let jar = self.path().join("cookies");
-        self.curl(&["-c", jar.to_str().unwrap(), &self.url("login.php")]);
     }
 
     /// Every action succeeds, PHP sees its effect, and a request refreshes the session.
@@ -396,44 +352,20 @@ impl Site {
         }
     }
 
-    /// With the socket open in another process, a request that comes while the program is not running
-    /// is answered once it is, and no request of concurrent clients fails.
+    /// Also with a socket that stays open between the processes of the program. The cause of a 502 or 503 is
+    /// in the server's log, as docs/troubleshooting.md quotes it; a request that comes while the program is
+    /// not running is answered once it is.
     #[track_caller]
-    fn restart(&self, log: &str) {
-        self.logs_errors_in(log);
+    fn with_a_socket(&self) {
+        self.exercise();
+        self.logs_errors_in("error.log");
         // Kept connections need no socket.
         self.stop_responder();
-        self.a_socket_that_cannot_be_used_is_in(log);
-        let read = self.api("action=get_menu_types&aulario=aula1");
-        let mut curl = Command::new("curl");
-        let request = curl.args(["-s", "-m", "30", &read]).stdout(Stdio::piped()).spawn().unwrap();
-        self.start_responder();
-        let answer = request.wait_with_output().unwrap().stdout;
-        assert!(String::from_utf8_lossy(&answer).contains("INVALID_SESSION"), "{answer:?}");
-        self.log_in_by_page();
-        thread::scope(|scope| {
-            let clients = scope.spawn(|| self.concurrent_clients());
-            let mut restarts = 0;
-            while !clients.is_finished() {
-                self.stop_responder();
-                self.start_responder();
-                // Answered: the program runs, and has work to finish when it is stopped.
-                assert_eq!(self.curl(&[&read]).0, 200);
-                restarts += 1;
-            }
-            assert!(restarts >= 8, "{restarts} restarts");
-        });
-    }
-
-    /// The cause of a 502 or 503 is in the server's log, as docs/troubleshooting.md quotes it.
-    #[track_caller]
-    fn a_socket_that_cannot_be_used_is_in(&self, log: &str) {
-        let socket = self.path().join("comedor.sock");
-        let moved = self.path().join("moved.sock");
+        let [socket, moved] = ["comedor.sock", "moved.sock"].map(|name| self.path().join(name));
         let fails = |cause| {
             let (status, _) = self.curl(&[&self.api("action=get_menu_types&aulario=aula1")]);
             assert!([502, 503].contains(&status), "{status}");
-            let log = fs::read_to_string(self.path().join("log").join(log)).unwrap();
+            let log = fs::read_to_string(self.path().join("log/error.log")).unwrap();
             assert!(log.contains(cause), "{cause}: {log}");
         };
         fs::rename(&socket, &moved).unwrap();
@@ -442,6 +374,12 @@ impl Site {
         fs::set_permissions(&socket, Permissions::from_mode(0o000)).unwrap();
         fails("Permission denied");
         fs::set_permissions(&socket, Permissions::from_mode(0o660)).unwrap();
+        let read = self.api("action=get_menu_types&aulario=aula1");
+        let mut curl = Command::new("curl");
+        let request = curl.args(["-s", "-m", "30", &read]).stdout(Stdio::piped()).spawn().unwrap();
+        self.start_responder();
+        let answer = request.wait_with_output().unwrap().stdout;
+        assert!(String::from_utf8_lossy(&answer).contains("INVALID_SESSION"), "{answer:?}");
     }
 
     /// An error that an administrator can fix is a line in the server's log.
@@ -457,29 +395,5 @@ impl Site {
             fs::read_to_string(&log).unwrap().contains("comedor.conf: line 1: unknown setting")
         });
         fs::write(settings, valid).unwrap();
-    }
-
-    #[track_caller]
-    fn all_files_belong_to_the_site_user(&self) {
-        let mut of_others = Command::new("find");
-        of_others.arg(self.path().join("data")).args(["!", "-uid", &NOBODY.to_string()]);
-        assert_eq!(String::from_utf8_lossy(&output(&mut of_others, "findutils")), "");
-    }
-
-    /// Process 1 of the container has reaped the programs and their child processes.
-    #[track_caller]
-    fn no_process_is_left(&self) {
-        let children = |pid: &str| {
-            let path = format!("/proc/{pid}/task/{pid}/children");
-            fs::read_to_string(path).unwrap_or_default()
-        };
-        let first = children(&self.server_process().to_string());
-        wait_until("no process of comedor", || {
-            let names = children(first.trim())
-                .split_whitespace()
-                .map(|child| fs::read_to_string(format!("/proc/{child}/comm")).unwrap_or_default())
-                .collect::<String>();
-            !names.contains("comedor")
-        });
     }
 }
