@@ -3,12 +3,12 @@
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::net::{TcpListener, TcpStream};
-use std::process::Command;
+use crate::support::{Value, json, text_of};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::support::site::{Site, nginx_with_fastcgi, wait_until};
-use crate::support::{Value, json, output, text_of};
+use crate::support::{Value, json, text_of};
 
 const DATE: &str = "2026-03-04";
 
@@ -29,7 +29,7 @@ fn balancer(server_a: &str, server_b: &str) -> Site {
     site
 }
 
-/// A browser at a host name of the balancer, with cookies of its own.
+/// A browser at a host name of the balancer.
 struct Browser<'b> {
     balancer: &'b Site,
     host: &'static str,
@@ -43,22 +43,16 @@ impl Browser<'_> {
     /// The status and body of a request with these arguments of curl.
     #[track_caller]
     fn curl(&self, arguments: &[&str], page: &str) -> (u16, String) {
-        let jar = self.balancer.path().join(format!("cookies of {}", self.host));
-        let mut command = Command::new("curl");
-        command.args(["-s", "-m", "30", "-w", "\n%{http_code}"]).arg("-b").arg(&jar);
-        if page == "login.php" {
-            command.arg("-c").arg(&jar);
-        }
         let address = format!("{}:{}:127.0.0.1", self.host, self.balancer.port);
-        command.args(["--resolve", &address]).args(arguments).arg(self.url(page));
-        let output = String::from_utf8(output(&mut command, "curl")).unwrap();
-        let (body, status) = output.rsplit_once('\n').unwrap();
-        (status.parse().unwrap(), body.to_owned())
+        self.balancer.curl(&[&["--resolve", &address], arguments, &[&self.url(page)]].concat())
     }
 
+    /// The cookies of both host names are in one file.
     #[track_caller]
     fn log_in(&self) {
-        assert_eq!(self.curl(&[], "login.php"), (200, "in".to_owned()));
+        let jar = self.balancer.path().join("cookies");
+        let login = self.curl(&["-c", jar.to_str().unwrap()], "login.php");
+        assert_eq!(login, (200, "in".to_owned()));
     }
 
     fn get_menu(&self) -> (u16, String) {
@@ -107,16 +101,6 @@ fn browsers(balancer: &Site) -> [Browser<'_>; 2] {
     ["norte.school.example", "sur.school.example"].map(|host| Browser { balancer, host })
 }
 
-/// The same, logged in.
-#[track_caller]
-fn logged_in(balancer: &Site) -> [Browser<'_>; 2] {
-    let browsers = browsers(balancer);
-    for browser in &browsers {
-        browser.log_in();
-    }
-    browsers
-}
-
 const TYPES: &str = "api/comedor.php?action=get_menu_types&aulario=aula1";
 
 #[track_caller]
@@ -127,7 +111,9 @@ fn assert_answer((status, answer): (u16, String), expected: u16, code: &str) {
 #[test]
 fn each_school_is_read_and_written_on_its_own_server() {
     let schools = Schools::start();
-    let [norte, sur] = logged_in(&schools.balancer);
+    let [norte, sur] = browsers(&schools.balancer);
+    norte.log_in();
+    sur.log_in();
     for (school, server) in [(&norte, &schools.server_a), (&sur, &schools.server_b)] {
         assert_answer(school.save(school.host, &school.url("")), 200, "true");
         assert_eq!(server.plates("aula1", DATE)["primero"]["name"], school.host);
@@ -148,8 +134,7 @@ fn a_login_at_one_school_is_not_valid_at_another_and_an_unknown_host_name_is_ref
     let schools = Schools::start();
     let [norte, sur] = browsers(&schools.balancer);
     norte.log_in();
-    let jar = schools.balancer.path().join(format!("cookies of {}", norte.host));
-    let jar = fs::read_to_string(jar).unwrap();
+    let jar = fs::read_to_string(schools.balancer.path().join("cookies")).unwrap();
     let cookie = format!("Cookie: PHPSESSID={}", jar.split_whitespace().last().unwrap());
     assert_answer(norte.curl(&[], TYPES), 200, "true");
     assert_answer(sur.curl(&["-H", &cookie], TYPES), 400, "INVALID_SESSION");
@@ -166,7 +151,9 @@ fn a_login_at_one_school_is_not_valid_at_another_and_an_unknown_host_name_is_ref
 #[test]
 fn a_stopped_server_does_not_affect_the_school_of_another_server() {
     let schools = Schools::start();
-    let [norte, sur] = logged_in(&schools.balancer);
+    let [norte, sur] = browsers(&schools.balancer);
+    norte.log_in();
+    sur.log_in();
     assert_answer(norte.save(norte.host, &norte.url("")), 200, "true");
     assert_eq!(sur.get_menu().0, 200);
     thread::scope(|scope| {
