@@ -3,7 +3,6 @@
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::net::{TcpListener, TcpStream};
-use crate::support::{Value, json, text_of};
 use std::thread;
 use std::time::{Duration, Instant};
 
