@@ -362,11 +362,6 @@ fn client_and_use(url: &str, file: &str) -> (String, String) {
     (client.to_owned(), used.split_once("*/").expect(file).0.to_owned())
 }
 
-/// The blocks of commands in a document.
-fn blocks(text: &str) -> Vec<&str> {
-    text.split("```sh\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect()
-}
-
 /// A site to which an administrator is logged in, and its address.
 fn site_with_an_administrator() -> (Site, String) {
     let site = lighttpd("enable", Settings::File);
@@ -380,28 +375,24 @@ fn answers(text: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).expect(line)).collect()
 }
 
-/// Runs the commands of the document's blocks that show answers, and gives the answers by block.
-fn run_curl_lines(document: &str) -> Vec<Vec<Value>> {
+/// Runs the commands of the document's block that shows answers, and gives these.
+fn run_curl_lines(document: &str) -> Vec<Value> {
     let (_site, url) = site_with_an_administrator();
-    let mut shown = Vec::new();
     let text = text_for(&url, document);
-    for block in blocks(&text).iter().filter(|block| block.contains("\n# {")) {
-        let mut of_block = String::new();
-        // A long answer continues on lines that start with more spaces.
-        let block = block.replace("\n#  ", "");
-        let mut rest = block.as_str();
-        while let Some((command, shown)) = rest.split_once("\n# ") {
-            let (answer, next) = shown.split_once('\n').unwrap_or((shown, ""));
-            let setup = format!("api={url}/api/comedor.php; cookie=PHPSESSID=admin;");
-            let got = run(&mut tool("sh", &["-c", &format!("{setup} {command}")]));
-            assert_eq!(got, answer, "{document}: {command}");
-            of_block += &format!("{answer}\n");
-            rest = next;
-        }
-        assert_eq!(rest.trim(), "", "{document}: each curl line shows its answer");
-        shown.push(answers(&of_block));
-    }
-    shown
+    let blocks = text.split("```sh\n").skip(1).map(|rest| rest.split("```").next().unwrap());
+    let blocks: Vec<&str> = blocks.filter(|block| block.contains("\n# {")).collect();
+    let [block] = blocks[..] else { panic!("{document}: {} blocks", blocks.len()) };
+    // A long answer continues on lines that start with more spaces.
+    let block = block.replace("\n#  ", "");
+    let shown: Vec<&str> = block.lines().filter_map(|line| line.strip_prefix("# ")).collect();
+    let script = format!(
+        "api={url}/api/comedor.php; cookie=PHPSESSID=admin
+        curl() {{ command curl \"$@\" && echo; }}
+        {block}"
+    );
+    let got = run(&mut tool("sh", &["-euc", &script]));
+    assert_eq!(got.lines().collect::<Vec<_>>(), shown, "{document}");
+    answers(&got)
 }
 
 #[test]
@@ -411,7 +402,7 @@ fn documented_curl_commands_get_the_documented_answers() {
 
 #[test]
 fn the_clients_in_javascript_and_php_get_the_answers_that_curl_gets() {
-    let [shown] = &run_curl_lines("docs/api.md")[..] else { panic!("one block") };
+    let shown = run_curl_lines("docs/api.md");
     assert_eq!(shown.len(), 7);
     // They read, save, and delete a type that does not exist.
     let shown = [&shown[..3], &shown[6..]].concat();
