@@ -88,16 +88,6 @@ rm /tmp/restarting
 wait $!
 inline 'sudo journalctl -u comedor' | grep -F 'Stopped comedor.service'
 inline 'sudo systemctl disable --now comedor.socket comedor.service'
-# The command of the container image, with the same socket.
-command='comedor fastcgi /run/comedor/comedor.sock'
-grep -F "\`$command\`" docs/container.md
-install -d -o www-data /run/comedor
-# shellcheck disable=SC2086  # words
-setpriv --reuid=www-data --regid=www-data --clear-groups $command &
-until [ -S /run/comedor/comedor.sock ]; do kill -0 $! && sleep 0.02; done
-answers /api/comedor.php '"success":true'
-kill $!
-wait $!
 inline 'sudo a2disconf --purge comedor-fastcgi && sudo systemctl restart apache2'
 inline 'sudo rm /etc/apache2/conf-available/comedor-fastcgi.conf'
 answers /api/comedor.php 'OLD PHP SCRIPT'
