@@ -41,8 +41,10 @@ macro_rules! servers {
 }
 
 servers! {
-    apache_prefork_with_mod_php_and_mod_cgi: apache("prefork", Php::Module, "cgi", Settings::Server);
-    apache_prefork_with_mod_php_and_mod_cgid: apache("prefork", Php::Module, "cgid", Settings::File);
+    apache_prefork_with_mod_php_and_mod_cgi:
+        apache("prefork", Php::Module, "cgi", Settings::Server);
+    apache_prefork_with_mod_php_and_mod_cgid:
+        apache("prefork", Php::Module, "cgid", Settings::File);
     apache_prefork_with_php_fpm_and_mod_cgi: apache("prefork", Php::Fpm, "cgi", Settings::File);
     apache_event_with_php_fpm_and_mod_cgid: apache("event", Php::Fpm, "cgid", Settings::Server);
     apache_event_with_php_fpm_and_mod_cgi: apache("event", Php::Fpm, "cgi", Settings::File);
