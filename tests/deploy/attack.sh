@@ -36,9 +36,7 @@ survives() {
     diff /tmp/before <(outside)
 }
 
-lay_out php=fpm
-install_package
-enable_by_hand fastcgi
+enable fastcgi php=fpm
 comedor_answers
 check_is_clean
 chown -R www-data: /var/www/html/entreaulas

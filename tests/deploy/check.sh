@@ -1,17 +1,17 @@
 # What `comedor check` finds on servers of several kinds, with comedor enabled as the guides say, and their service.
 . tests/deploy/server.sh
 
-# enabled cgi|fastcgi [SETTING]...: comedor answers, and the check finds no problem.
+# enabled cgi|fastcgi: comedor answers, and the check finds no problem.
 enabled() {
     script_answers
-    enable_by_hand "$@"
+    enable_by_hand "$1"
     comedor_answers
     check_is_clean
 }
 
-lay_out php=fpm data=/srv/disk/entreaulas
+lay_out php=fpm data=/srv/disk/entreaulas settings=COMEDOR_DATA_DIR=/srv/disk/entreaulas
 install_package
-enabled cgi COMEDOR_DATA_DIR=/srv/disk/entreaulas
+enabled cgi
 
 lay_out php=pool user=maestra data_at=/home/maestra/school
 install_package

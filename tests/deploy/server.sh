@@ -6,8 +6,6 @@ trap 'echo "failed: ${BASH_SOURCE[0]}: $LINENO: $BASH_COMMAND" >&2' ERR
 php_version=$(basename /etc/php/*)
 fpm=php$php_version-fpm
 date=2026-11-20
-# The path at which comedor is enabled by hand
-path=/entreaulas/api/comedor.php
 
 rm -f /usr/sbin/policy-rc.d
 # Services start more often here than systemd accepts from an administrator.
@@ -33,6 +31,8 @@ lay_out() {
     sessions=/var/lib/php/sessions ini='' pool='' code=''
     # Lines of Apache's configuration before the site; whether it sends http to https
     server='' tls=''
+    # The path and the settings with which comedor is enabled by hand
+    path=/entreaulas/api/comedor.php settings=
     [ $# -eq 0 ] || declare -g "$@"
     echo "== a server with ${*:-mod_php}"
     clear_server
@@ -163,10 +163,10 @@ drop_in() {
     printf '%s\n' '[Service]' "$@" > /etc/systemd/system/comedor.service.d/override.conf
     systemctl daemon-reload
 }
-# enable_by_hand cgi|fastcgi [SETTING]...: as the guides say.
+# enable_by_hand cgi|fastcgi: as the guides say.
 enable_by_hand() {
     local change="s#/api/comedor.php#$path#g" examples=/usr/share/doc/comedor/examples
-    printf '%s\n' COMEDOR_SERVICE=entreaulas "${@:2}" > /etc/comedor/comedor.conf
+    printf '%s\n' COMEDOR_SERVICE=entreaulas "$settings" > /etc/comedor/comedor.conf
     [ "$1" = cgi ] || systemctl enable -q --now comedor.socket
     case $web-$1 in
     apache-cgi)
@@ -186,6 +186,12 @@ enable_by_hand() {
         ;;
     esac > /dev/null
     systemctl restart ${web/%apache/apache2}
+}
+# enable cgi|fastcgi [NAME=VALUE]...: a server of this kind with comedor.
+enable() {
+    lay_out "${@:2}"
+    install_package
+    enable_by_hand "$1"
 }
 
 # save DISH
