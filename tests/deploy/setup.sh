@@ -3,8 +3,8 @@
 
 next_version
 
-# set_up [OPTION]...: sets it up, uses, upgrades and undoes it.
-set_up() {
+# whole_way [OPTION]: sets comedor up, uses, upgrades and undoes it.
+whole_way() {
     script_answers
     install_package
     comedor setup --yes "$@" &> /tmp/setup || [ $web-$? = nginx-3 ] || { cat /tmp/setup && return 1; }
@@ -32,37 +32,30 @@ set_up() {
         script_reads_the_menu
     fi
 }
+# set_up OPTION [NAME=VALUE]...: on such a server; without an option if it is empty.
+set_up() {
+    lay_out "${@:2}"
+    whole_way ${1:+"$1"}
+}
 
-lay_out
-set_up
-lay_out tls=yes
-set_up --fastcgi
-lay_out php=fpm server='<VirtualHost *:80>
+set_up ''
+set_up --fastcgi tls=yes
+set_up '' php=fpm server='<VirtualHost *:80>
     ServerName other.example
     DocumentRoot /var/www/other
 </VirtualHost>'
-set_up
-lay_out php=fpm data_at=/srv/disk/school
-set_up --fastcgi
-lay_out php=pool user=maestra data=/home/maestra/entreaulas
-set_up
-lay_out application=/srv/aulas
-set_up --cgi
-lay_out php=fpm application=/srv/aulas
-set_up --fastcgi
-lay_out php=fpm sessions=/srv/sessions ini='session.save_path = /srv/sessions'
-set_up --fastcgi
-lay_out sessions=/srv/sessions code="
+set_up --fastcgi php=fpm data_at=/srv/disk/school
+set_up '' php=pool user=maestra data=/home/maestra/entreaulas
+set_up --cgi application=/srv/aulas
+set_up --fastcgi php=fpm application=/srv/aulas
+set_up --fastcgi php=fpm sessions=/srv/sessions ini='session.save_path = /srv/sessions'
+set_up '' sessions=/srv/sessions code="
     ini_set('session.save_path', '/srv/sessions');
     session_name('AULAS');
     date_default_timezone_set('Pacific/Auckland');"
-set_up
-lay_out php=pool sessions=/srv/sessions pool='php_admin_value[session.save_path] = /srv/sessions'
-set_up
-lay_out web=nginx php=fpm
-set_up
-lay_out web=nginx php=pool user=maestra data_at=/srv/disk/school
-set_up
+set_up '' php=pool sessions=/srv/sessions pool='php_admin_value[session.save_path] = /srv/sessions'
+set_up '' web=nginx php=fpm
+set_up '' web=nginx php=pool user=maestra data_at=/srv/disk/school
 
 redis-server --port 6379 --requirepass secret --save '' --daemonize yes > /dev/null
 redis=tcp://127.0.0.1:6379?auth=secret
@@ -74,7 +67,7 @@ grep secret /tmp/setup && exit 1
 printf '%s\n' '# Our school' COMEDOR_SESSION_DIR=$redis ' COMEDOR_SERVICE =aulas' | tee /tmp/old > /etc/comedor/comedor.conf
 chmod 640 /etc/comedor/comedor.conf
 chgrp www-data /etc/comedor/comedor.conf
-set_up --fastcgi
+whole_way --fastcgi
 diff /tmp/old /etc/comedor/comedor.conf
 
 # Without curl, but for this test.
@@ -82,5 +75,4 @@ PATH=$PATH:/opt/curl
 install -D /usr/bin/curl /opt/curl/curl
 rm /usr/bin/curl
 hash -r
-lay_out
-set_up
+set_up ''
