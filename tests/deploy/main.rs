@@ -43,32 +43,20 @@ fn run(script: &str) {
     assert!(result.status.success(), "{out}\n{errors}\nIt needs root and what .ci/run installs.");
 }
 
-#[test]
-fn every_command_of_the_guides_works() {
-    run("walk.sh");
+macro_rules! scripts {
+    ($($name:ident: $script:expr;)*) => {$(
+        #[test]
+        fn $name() {
+            run($script);
+        }
+    )*};
 }
 
-#[test]
-fn servers_of_several_kinds_that_follow_the_guides_have_no_problems() {
-    run("check.sh");
-}
-
-#[test]
-fn the_check_finds_what_was_enabled_with_a_mistake() {
-    run("check_finds.sh");
-}
-
-#[test]
-fn set_up_serves_servers_of_several_kinds_until_it_is_undone() {
-    run("setup.sh");
-}
-
-#[test]
-fn a_set_up_that_fails_or_is_killed_leaves_the_script_in_charge() {
-    run("setup_fails.sh");
-}
-
-#[test]
-fn files_and_processes_of_phps_user_do_not_harm_root() {
-    run("attack.sh");
+scripts! {
+    every_command_of_the_guides_works: "walk.sh";
+    servers_of_several_kinds_that_follow_the_guides_have_no_problems: "check.sh";
+    the_check_finds_what_was_enabled_with_a_mistake: "check_finds.sh";
+    set_up_serves_servers_of_several_kinds_until_it_is_undone: "setup.sh";
+    a_set_up_that_fails_or_is_killed_leaves_the_script_in_charge: "setup_fails.sh";
+    files_and_processes_of_phps_user_do_not_harm_root: "attack.sh";
 }
