@@ -7,11 +7,6 @@ php_version=$(basename /etc/php/*)
 fpm=php$php_version-fpm
 date=2026-11-20
 
-rm -f /usr/sbin/policy-rc.d
-# Services start more often here than systemd accepts from an administrator.
-mkdir -p /run/systemd/system/service.d
-printf '[Unit]\nStartLimitIntervalSec=0\n' > /run/systemd/system/service.d/often.conf
-systemctl daemon-reload
 useradd --system --no-create-home maestra
 echo '127.0.0.1 school.example other.example' >> /etc/hosts
 openssl req -x509 -newkey rsa:2048 -nodes -subj /CN=school.example -keyout /etc/ssl/school.pem -out /etc/ssl/school.pem 2> /dev/null

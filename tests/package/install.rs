@@ -10,16 +10,6 @@ use tempfile::TempDir;
 
 use crate::support::*;
 
-/// Documentation as users find it, below the folder of the documentation.
-const DOCUMENTS: &[&str] = &[
-    "README.es.md", "README.md", "openapi.yaml", "examples/Caddyfile.example",
-    "examples/apache-fastcgi.conf.example", "examples/apache.conf.example",
-    "examples/comedor.conf.example", "examples/htaccess.example",
-    "examples/lighttpd-fastcgi.conf.example", "examples/lighttpd.conf.example",
-    "examples/nginx-fcgiwrap.conf.example", "examples/nginx-routing.conf.example",
-    "examples/nginx-upstream.conf.example", "examples/nginx.conf.example",
-];
-
 /// A system's root with what `cgi-bin/install` installs below `/opt/x`.
 struct Root(TempDir);
 
@@ -78,11 +68,16 @@ fn assert_works(program: &Path) {
     assert_eq!(version, concat!("comedor ", env!("CARGO_PKG_VERSION"), "\n").as_bytes());
 }
 
-/// Every document is below `folder`, and every relative link in the Markdown files leads to a file.
+/// The documents and every example are below `folder`, and every relative link in the Markdown files leads to a
+/// file.
 #[track_caller]
 fn assert_documented(folder: &Path) {
-    for document in DOCUMENTS {
-        assert!(folder.join(document).exists(), "{document}");
+    let examples = fs::read_dir(Path::new(REPOSITORY).join("examples")).unwrap();
+    let examples = examples.map(|example| example.unwrap().file_name());
+    let examples = examples.chain(["apache.conf.example".into()]);
+    let examples = examples.map(|name| Path::new("examples").join(name));
+    for file in examples.chain(["README.es.md", "README.md", "openapi.yaml"].map(PathBuf::from)) {
+        assert!(folder.join(&file).exists(), "{file:?}");
     }
     let files = files_in(folder);
     let is_markdown = |path: &&PathBuf| path.extension().is_some_and(|name| name == "md");

@@ -2,8 +2,6 @@
 # Runs the commands of README.md's section "Install" in a throw-away copy of this machine with the application, and writes
 # what their terminal shows to /downloads/shown. Run by tests/record/run.
 set -euo pipefail
-# This machine may start no service of a package, and know of newer packages, which it can't download.
-rm -rf /usr/sbin/policy-rc.d /var/lib/apt/lists/*
 # What only this machine's apt would say.
 rm -f /etc/apt/sources.list.d/* /etc/apt/apt.conf.d/70debconf
 echo 'Dpkg::Progress-Fancy "0";' > /etc/apt/apt.conf.d/record
