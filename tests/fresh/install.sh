@@ -20,13 +20,6 @@ run_and_agree 'Install.2'
 answers /api/comedor.php '"success":true'
 run 'Undo.1'
 answers /api/comedor.php 'OLD PHP SCRIPT'
-for way in --cgi --fastcgi; do
-    comedor setup --yes $way
-    answers /api/comedor.php '"success":true'
-    comedor check
-    comedor setup --undo
-    answers /api/comedor.php 'OLD PHP SCRIPT'
-done
 for block in /tmp/blocks/'Apache with FastCGI'.*; do run "${block##*/}"; done
 answers /api/comedor.php '"success":true'
 curl -sf -b "PHPSESSID=$id" 'http://localhost/api/comedor.php?action=save_menu&aulario=aula1' \
