@@ -224,11 +224,11 @@ mod tests {
         for value in [
             "tcp://a:1,tcp://b:1", "tcp://a:1 tcp://b:1", "tcp://?seed[]=a:1&seed[]=b:1",
             "tcp://a:1?seed[]=b:1", "tls://a:1", "rediss://a:1", "tcp://", "tcp://:6379",
-            "tcp://h:x", "tcp://h:0", "tcp://h:65536", "tcp://u:p@h", "tcp://::1:6379",
-            "tcp://[::1", "tcp://[::1]x", "tcp://[::1]]", "tcp://[x]x", "tcp://[]",
-            "tcp://h#x?database=1", "unix://run/redis.sock", "tcp://h?database=x",
-            "tcp://h?database=-1", "tcp://h?prefix[]=x", "tcp://h?auth[]=a&auth[]=b&auth[]=c",
-            "tcp://h?auth[user]=a", "tcp://h?auth=%ff",
+            "tcp://h:x", "tcp://h:+1", "tcp://h:0", "tcp://h:65536", "tcp://u:p@h",
+            "tcp://::1:6379", "tcp://[::1", "tcp://[::1]x", "tcp://[::1]]", "tcp://[x]x",
+            "tcp://[]", "tcp://h#x?database=1", "unix://run/redis.sock", "tcp://h?database=x",
+            "tcp://h?database=-1", "tcp://h?database=%2B1", "tcp://h?prefix[]=x",
+            "tcp://h?auth[]=a&auth[]=b&auth[]=c", "tcp://h?auth[user]=a", "tcp://h?auth=%ff",
         ] {
             assert_eq!(SavePath::parse(value.as_bytes()), None, "{value}");
         }

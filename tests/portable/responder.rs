@@ -111,8 +111,7 @@ fn a_process_with_few_file_descriptors_lowers_its_limits_and_says_so() {
     for (limit, is_lowered) in [("256:", false), ("100:100", true)] {
         let limited = school.get("").under(&["prlimit", &format!("--nofile={limit}")]);
         let process = socket.spawn(limited.responder());
-        let body = save("second");
-        let records = school.post("save_menu").json(&body).records();
+        let records = school.post("save_menu").json(&save("second")).records();
         let mut clients: Vec<Client> = (0..90).map(|_| Client::connect(&socket.path)).collect();
         for client in &mut clients {
             // Some give way.

@@ -1,36 +1,27 @@
 //! The structure of the source.
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::path::Path;
+use std::process::Command;
 
-use crate::support::{REPOSITORY, text_of};
+use crate::support::{REPOSITORY, output, text_of};
 
 /// The path of a module or an item, from the root of the crate.
 type Name = Vec<String>;
 
 /// The modules of the library, and the code of each without comments and tests.
 fn modules() -> Vec<(Name, String)> {
-    fn walk(folder: &Path, parent: &Name, modules: &mut Vec<(Name, String)>) {
-        for entry in fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            let stem = path.file_stem().unwrap().to_str().unwrap().to_owned();
-            let name = if stem == "mod" { parent.clone() } else { [&parent[..], &[stem]].concat() };
-            if path.is_dir() {
-                walk(&path, &name, modules);
-                continue;
-            } else if name.ends_with(&["tests".to_owned()]) {
-                continue;
-            }
-            let text = fs::read_to_string(&path).unwrap();
-            let code = text.split("#[cfg(test)]\nmod tests").next().unwrap();
-            let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
-            modules.push((name, lines.collect::<Vec<_>>().join("\n")));
-        }
-    }
-    let mut modules = Vec::new();
-    walk(&Path::new(REPOSITORY).join("src"), &Vec::new(), &mut modules);
-    modules
+    let mut find = Command::new("find");
+    find.args(["src", "-name", "*.rs", "!", "-name", "tests.rs"]).current_dir(REPOSITORY);
+    let files = String::from_utf8(output(&mut find, "findutils")).unwrap();
+    let modules = files.lines().map(|file| {
+        let name = file.trim_start_matches("src/").trim_end_matches(".rs").trim_end_matches("/mod");
+        let text = text_of(file);
+        let code = text.split("#[cfg(test)]\nmod tests").next().unwrap();
+        let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
+        let code = lines.collect::<Vec<_>>().join("\n");
+        (name.split('/').map(str::to_owned).collect(), code)
+    });
+    modules.collect()
 }
 
 /// The names that `code` of the module `from` has after `crate::` or `super::`. A list has no lists in it.

@@ -56,8 +56,7 @@ impl Redis {
 
 impl Drop for Redis {
     fn drop(&mut self) {
-        _ = self.process.kill();
-        _ = self.process.wait();
+        self.stop();
     }
 }
 

@@ -72,10 +72,7 @@ fn preflight_of_a_trusted_origin_is_answered_without_a_session() {
     // A server may not know the length of a body.
     for request in [request.clone(), request.set("CONTENT_LENGTH", "0")] {
         let answer = request.run();
-        assert_eq!(
-            (answer.status, answer.body.as_slice(), answer.log.as_str()),
-            (204, &b""[..], "")
-        );
+        assert_eq!((answer.status, answer.body.len(), answer.log.as_str()), (204, 0, ""));
         assert_eq!(answer.header("Content-Length"), None);
         let expected = [
             ("Vary", "Origin"),

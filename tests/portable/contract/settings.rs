@@ -11,9 +11,6 @@ fn an_invalid_setting_is_named_only_in_the_log() {
     for (name, value) in [
         ("COMEDOR_SERVICE", "../x"),
         ("COMEDOR_DATA_DIR", ""),
-        ("COMEDOR_SESSION_DIR", "x;y"),
-        ("COMEDOR_SESSION_DIR", "tcp://h:+1"),
-        ("COMEDOR_SESSION_DIR", "tcp://h?database=%2B1"),
         ("COMEDOR_SESSION_DIR", "tcp://a?auth=s3cret,tcp://b"),
         ("COMEDOR_SESSION_DIR", "tls://a?auth=s3cret"),
         ("COMEDOR_SESSION_DIR", "tcp://a:b?auth=s3cret"),
@@ -25,7 +22,6 @@ fn an_invalid_setting_is_named_only_in_the_log() {
         ("COMEDOR_SESSION_LIFETIME", "0"),
         ("COMEDOR_SESSION_LIFETIME", "+5"),
         ("COMEDOR_SESSION_LIFETIME", "2147483648"),
-        ("COMEDOR_TRUSTED_ORIGINS", "menus.example"),
         ("COMEDOR_TRUSTED_ORIGINS", "https://menus.example, https://*.school.example"),
         ("COMEDOR_LEAVE_EARLY", "no"),
     ] {

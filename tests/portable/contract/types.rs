@@ -5,32 +5,25 @@ use super::*;
 #[test]
 fn types_are_added_changed_and_deleted() {
     let school = School::new();
+    let post = |action, body: Value| school.post(action).json(&body).run().ok();
+    let sent = json!({"id": " Sin Sal/A b\u{f1}.c ", "label": " Sin sal "});
     assert_eq!(
-        school
-            .post("add_menu_type")
-            .json(&json!({"id": " Sin Sal/A b\u{f1}.c ", "label": " Sin sal "}))
-            .run()
-            .ok(),
+        post("add_menu_type", sent),
         json!({
             "success": true, "message": "Menu type added.",
             "menu_type": {"id": "ab.c", "label": "Sin sal", "color": "#0d6efd"},
         })
     );
     assert_eq!(
-        school
-            .post("rename_menu_type")
-            .json(&json!({"id": "ab.c", "label": null, "color": "#ABCDEF"}))
-            .run()
-            .ok(),
+        post("rename_menu_type", json!({"id": "ab.c", "label": null, "color": "#ABCDEF"})),
         json!({
             "success": true, "message": "Menu type changed.",
             "menu_type": {"id": "ab.c", "label": "Sin sal", "color": "#ABCDEF"},
         })
     );
-    let renamed = school.post("rename_menu_type").json(&json!({"id": "basal", "label": "Normal"}));
-    renamed.run().ok();
+    post("rename_menu_type", json!({"id": "basal", "label": "Normal"}));
     assert_eq!(
-        school.post("delete_menu_type").json(&json!({"id": "vegetariano"})).run().ok(),
+        post("delete_menu_type", json!({"id": "vegetariano"})),
         json!({"success": true, "message": "Menu type deleted."})
     );
     assert_eq!(

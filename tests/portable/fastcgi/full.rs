@@ -4,40 +4,6 @@ use std::time::Duration;
 
 use super::*;
 
-#[test]
-fn handlers_that_wait_for_a_lock_leave_their_places_to_others() {
-    let limits = Limits {
-        requests: 1,
-        waiting: 5,
-        waiting_for_one: 3,
-        connections: 20,
-        ..Limits::default()
-    };
-    let service = Service::start(limits);
-    let mut waiting: Vec<Client> = b"aaabb"
-        .iter()
-        .enumerate()
-        .map(|(before, key)| {
-            let mut client = service.client();
-            client.send(request(true, LOCK, &[*key]));
-            service.handler.wait_for(before + 1);
-            client
-        })
-        .collect();
-    let full = answered("too many wait");
-    assert_eq!(service.client().ask(false, LOCK, b"a"), full, "for one lock");
-    assert_eq!(service.client().ask(false, LOCK, b"c"), full, "in all");
-    assert_eq!(service.client().ask(false, &[], b"x"), answered("x"));
-    service.handler.open_gate();
-    for (client, key) in waiting.iter_mut().zip(["a", "a", "a", "b", "b"]) {
-        assert_eq!(client.reply(), answered(key));
-    }
-    // All places are free again: to run, and to wait.
-    for client in &mut waiting {
-        assert_eq!(client.ask(true, LOCK, b"a"), answered("a"));
-    }
-}
-
 /// With a limit on threads, those that there are must not all wait.
 #[test]
 fn the_last_thread_does_not_wait_if_no_other_can_be_started() {
@@ -69,34 +35,43 @@ fn a_new_client_is_served_when_a_busy_connection_becomes_idle_or_closes() {
     }
 }
 
+/// Its answer shows that what is before it was received.
+const PING: [u8; 8] = [1, 99, 0, 0, 0, 0, 0, 0];
+
 #[test]
-fn at_the_limit_a_new_connection_replaces_the_longest_idle_one() {
+fn at_the_limit_a_new_connection_replaces_the_longest_idle_one_then_the_longest_arriving_one() {
     let service = Service::start(Limits { connections: 3, ..Limits::default() });
-    let mut half = service.client();
-    half.send(begin(true));
+    let arriving = || {
+        let mut client = service.client();
+        client.send([&begin(true)[..], &PING].concat()).record();
+        client
+    };
+    let mut first = arriving();
     let mut kept = service.clients::<2>();
-    // Without another client, they stay open.
-    for client in [0, 1, 0] {
+    let mut ask = |client: usize| {
         assert_eq!(kept[client].ask(true, &[], b"x"), answered("x"));
         // The connection is idle shortly after its answer, and nothing shows when.
         thread::sleep(Duration::from_millis(200));
-    }
+    };
+    // Without another client, they stay open.
+    [0, 1, 0].into_iter().for_each(&mut ask);
+    let mut second = arriving();
+    ask(0);
+    let _third = arriving();
+    kept.iter_mut().for_each(Client::is_at_end);
     let mut next = service.client();
     assert_eq!(next.ask(true, &[], b"x"), answered("x"));
-    kept[1].is_at_end();
-    assert_eq!(kept[0].ask(true, &[], b"x"), answered("x"));
-    half.send([params(&[]), record(STDIN, b"")].concat());
-    assert_eq!(half.reply(), answered(""));
+    first.is_at_end();
+    second.send([params(&[]), record(STDIN, b"")].concat());
+    assert_eq!(second.reply(), answered(""));
 }
 
 #[test]
 fn without_an_idle_one_it_replaces_one_whose_request_is_arriving() {
-    // Its answer shows that what is before it was received.
-    let ping = [1, 99, 0, 0, 0, 0, 0, 0];
     let body = stream(STDIN, &vec![b'x'; 1_100_000]);
     for (part, answer) in [
-        ([begin(true), params(&[]), record(STDIN, b"bo"), ping.to_vec()].concat(), "Overloaded"),
-        ([begin(false), record(PARAMS, b"\x01"), ping.to_vec()].concat(), ""),
+        ([begin(true), params(&[]), record(STDIN, b"bo"), PING.to_vec()].concat(), "Overloaded"),
+        ([begin(false), record(PARAMS, b"\x01"), PING.to_vec()].concat(), ""),
         (begin(true)[..1].to_vec(), ""),
         // The rest of an answered request.
         ([begin(false), params(EARLY), body].concat(), "early"),
@@ -104,7 +79,7 @@ fn without_an_idle_one_it_replaces_one_whose_request_is_arriving() {
         let service = Service::start(Limits { connections: 1, ..Limits::default() });
         let mut arriving = service.client();
         arriving.send(&part);
-        if part.ends_with(&ping) {
+        if part.ends_with(&PING) {
             arriving.record();
         }
         if answer == "early" {
@@ -117,26 +92,6 @@ fn without_an_idle_one_it_replaces_one_whose_request_is_arriving() {
         }
         arriving.is_at_end();
     }
-}
-
-#[test]
-fn the_request_that_has_been_arriving_longest_gives_way() {
-    let service = Service::start(Limits { connections: 2, ..Limits::default() });
-    let mut first = service.client();
-    first.send(&begin(true)[..1]);
-    let mut kept = service.client();
-    for _ in 0..100 {
-        assert_eq!(kept.ask(true, &[], b"x"), answered("x"));
-    }
-    // Replaces the idle one.
-    let mut second = service.client();
-    second.send(begin(true));
-    kept.is_at_end();
-    let mut next = service.client();
-    assert_eq!(next.ask(true, &[], b"x"), answered("x"));
-    first.is_at_end();
-    second.send([params(&[]), record(STDIN, b"")].concat());
-    assert_eq!(second.reply(), answered(""));
 }
 
 #[test]

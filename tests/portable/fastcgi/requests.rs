@@ -25,40 +25,6 @@ fn each_log_line_is_sent_as_a_record() {
 }
 
 #[test]
-fn waiting_partial_and_idle_requests_do_not_delay_others() {
-    let service = Service::start(Limits::default());
-    let mut idle = service.clients::<100>();
-    for client in &mut idle {
-        client.ask(true, &[], b"");
-    }
-    let whole = request(true, &[("NAME", "value")], b"body");
-    let half: Vec<Client> = (0..40)
-        .map(|n| {
-            let mut client = service.client();
-            client.send(&whole[..1 + n % (whole.len() - 1)]);
-            client
-        })
-        .collect();
-    let mut waiting = service.clients::<20>();
-    for client in &mut waiting {
-        client.send(request(false, WAIT, b"waited"));
-    }
-    service.handler.wait_for(120);
-    for _ in 0..50 {
-        assert_eq!(service.client().ask(false, &[], b"now"), answered("now"));
-    }
-    assert_eq!(idle[50].ask(true, &[], b"now"), answered("now"));
-    service.handler.open_gate();
-    for client in &mut waiting {
-        assert_eq!(client.reply(), answered("waited"));
-    }
-    for (n, mut client) in half.into_iter().enumerate() {
-        client.send(&whole[1 + n % (whole.len() - 1)..]);
-        assert_eq!(client.reply(), answered("body"));
-    }
-}
-
-#[test]
 fn a_panic_fails_only_its_own_request_and_frees_its_place() {
     let limits = Limits { requests: 1, waiting: 1, waiting_for_one: 1, ..Limits::default() };
     let service = Service::start(limits);

@@ -169,10 +169,9 @@ impl Site {
         program_in(&path.join("cgi"), NO_SETTINGS);
         let aulario = path.join("data/Centros/centro1/Aularios/aula1.json");
         fs::write(aulario, "{\"name\":\"Aula 1\"}").unwrap();
-        let port = free_port();
         Site {
             folder,
-            port,
+            port: free_port(),
             user: WWW_DATA,
             fpm_settings: "",
             is_container: false,
