@@ -1,4 +1,4 @@
-//! Access control lists (acl(5)) and extended attributes of a file that is replaced.
+//! Owner, mode, access control list (acl(5)) and extended attributes of a file that is replaced.
 
 use std::fs;
 use std::os::unix::fs::chown;

@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 use crate::check_machine::check_with;
 use crate::support::*;
 
-/// Hides the web servers and PHP's processes of this machine.
+/// Hides the web servers and PHP's processes of this machine. Mounts end with the check.
 pub const ALONE: &[&str] = &["unshare", "--pid", "--fork", "--mount-proc"];
 
 /// Runs `comedor check` under the command `wrapper`, with `input` on standard input.

@@ -6,7 +6,7 @@ use crate::check::{check, found};
 use crate::support::*;
 
 /// The findings of the check if `mount`, a shell command, has changed the mounts. `$DATA` is the data
-/// folder and `$SESSIONS` the session folder. The mounts end with the check.
+/// folder and `$SESSIONS` the session folder.
 #[track_caller]
 fn check_on(school: &School, mount: &str) -> Vec<Value> {
     let (data, sessions) = (school.data(), school.sessions());

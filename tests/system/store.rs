@@ -1,4 +1,4 @@
-//! The data files: the same bytes as PHP writes, the owner that they had, on disk before the answer.
+//! The data files: the same bytes as PHP writes, on disk before the answer, unchanged after a failed write.
 
 use std::fs;
 use std::os::unix::fs::chown;
