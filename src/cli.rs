@@ -99,8 +99,8 @@ fn set_up(words: &[&str]) -> u8 {
         match word {
             "--dry-run" => options.dry_run = true,
             "--yes" => options.yes = true,
-            "--cgi" => options.cgi = true,
-            "--fastcgi" => options.fastcgi = true,
+            "--cgi" => (options.cgi, options.fastcgi) = (true, false),
+            "--fastcgi" => (options.cgi, options.fastcgi) = (false, true),
             "--path" => match words.next() {
                 Some(path) => options.path = Some((*path).to_owned()),
                 None => return misused("`--path` needs an argument: PATH"),
