@@ -83,20 +83,9 @@ class Debian:
         needs = {}
         for line in (folder / "modules.dep").read_text().splitlines():
             name, _, needed = line.partition(":")
-            needs[name] = needed.split()
-        files = []
-
-        def add(name):
-            for needed in needs[name]:
-                add(needed)
-            if name not in files:
-                files.append(name)
-
-        for module in self.modules:
-            # Any other is built in.
-            for name in needs:
-                if name.endswith(f"/{module}.ko"):
-                    add(name)
+            needs[Path(name).stem] = [*reversed(needed.split()), name]
+        # Any other is built in.
+        files = dict.fromkeys(file for module in self.modules for file in needs.get(module, []))
         return [folder / name for name in files]
 
     def initramfs(self, folder, comedor):
