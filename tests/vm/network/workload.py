@@ -1,22 +1,11 @@
-"""Two mounts of one network file system, as two web servers use it, and what must hold there.
+"""Two mounts of one network file system, as two web servers use it, and what must hold there (see `run`).
 
 It knows nothing of the file system. `Workload(one, two)` needs two mounts that do not share a cache:
-`Mount(folder, shells)`, in which `folder` is the path of the mount and `shells` are SHELLS objects with
-`run(command) -> (exit status, output)`, as `machine.Shell`: shells of a machine that has the mount, with
-tests/vm/request sourced, and comedor, strace, php, GNU's or busybox's tools on their PATH. Both
-folders show the same files; `data` and `sessions` are made there.
+`Mount(folder, shells)`, in which `folder` is the path of the mount and `shells` are SHELLS of
+`machine.Shell` on a machine that has the mount, and comedor, strace, php, GNU's or busybox's tools on its
+PATH. Both folders show the same files; `data` and `sessions` are made there.
 
-  together(count, midway)  `count` writes on both mounts at once and readers on both; `midway()`, if
-                           given, is called after half of the writes (to kill a server, say)
-  gap(count)               PHP saves on the one mount while the program on the other is between its
-                           reading and its last look; a save that a lease delays, or that comes after
-                           the last look, is only counted
-  logins(count)            each through one mount, a read of the user through the other: the slowest
-  speed(count)             `count` saves and reads on one mount, for their time
-  sessions(count)          PHP replaces and deletes a session on the one mount that the program reads
-                           on the other
-
-They add to `figures`, a table for a person, and to `faults`, a list of sentences: empty if all is well.
+Its methods add to `figures`, a table for a person, and to `faults`, a list of sentences: empty if all is well.
 """
 
 import base64
@@ -125,6 +114,7 @@ class Workload:
         return int(output or 0)
 
     def together(self, count, midway=None):
+        """Writers and readers on both mounts at once; `midway`, if given, is called after half of the writes."""
         Together(self, count, midway).run()
 
     def gap(self, count):
