@@ -87,9 +87,8 @@ class Crash:
     def timed(self, shell, command):
         """The seconds until the answer, which must be a success, and the answer."""
         started = time.monotonic()
-        answer = Answer(shell.run(command)[1])
-        while answer.is_busy:
-            answer = Answer(shell.run(command)[1])
+        while (answer := Answer(shell, command)).is_busy:
+            pass
         if answer.status != 200:
             self.workload.fault(f"crash: {answer}")
         return round(time.monotonic() - started, 1), answer
@@ -118,9 +117,9 @@ class Crash:
     def come_back(self):
         """The first server ends its save. What the day has after it."""
         self.network.reconnect()
-        answer = Answer(self.one.shells[0].run("resume")[1])
+        answer = Answer(self.one.shells[0], "resume")
         started = time.monotonic()
-        while Answer(self.one.shells[1].run(READ)[1]).status != 200:
+        while Answer(self.one.shells[1], READ).status != 200:
             if time.monotonic() - started > machine.TIMEOUT:
                 raise RuntimeError("the server does not come back")
             self.one.shells[1].run("sleep 0.1")
@@ -130,7 +129,7 @@ class Crash:
 
     def judge(self, saved):
         shell = self.two.shells[0]
-        plates = Answer(shell.run(READ)[1]).body()["menu"]["plates"]
+        plates = Answer(shell, READ).body()["menu"]["plates"]
         found = [plates.get(plate, {}).get("name", "").split(" ")[0] for plate in ("crash", "kept")]
         if found != [saved, "after"]:
             self.workload.fault(f"crash: {found} instead of {saved}, after")

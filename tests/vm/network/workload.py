@@ -8,7 +8,6 @@ PATH. Both folders show the same files; `data` and `sessions` are made there.
 Its methods add to `figures`, a table for a person, and to `faults`, a list of sentences: empty if all is well.
 """
 
-import base64
 import json
 import random
 import re
@@ -77,9 +76,12 @@ class Mount:
 
 
 class Answer:
-    """What the program printed."""
+    """What the program printed to a shell, and when."""
 
-    def __init__(self, output):
+    def __init__(self, shell, command):
+        started = time.monotonic()
+        self.exit_status, output = shell.run(command)
+        self.seconds = time.monotonic() - started
         self.text = output.decode(errors="replace")
         status = re.search(r"^Status: (\d+)", self.text, re.MULTILINE)
         self.status = int(status[1]) if status else 0
@@ -151,9 +153,8 @@ class Workload:
         if number == 0:
             ours.shells[0].run(mine.command())
         body = shlex.quote(json.dumps(mine.body))
-        status, output = ours.shells[0].run(f"stop {at} save_menu aula1 {body}")
-        if status != 0:
-            answer = Answer(output)
+        answer = Answer(ours.shells[0], f"stop {at} save_menu aula1 {body}")
+        if answer.exit_status != 0:
             if answer.status == 200:
                 raise RuntimeError(f"not stopped at {at}: {answer.text}")
             # It failed before that call.
@@ -166,12 +167,12 @@ class Workload:
             # A lease makes it wait until the program continues.
             wait([saving], timeout=60 if at in GAPS[:3] else 5)
             was_first = saving.done()
-            _, output = ours.shells[0].run("resume")
+            answer = Answer(ours.shells[0], "resume")
             status, message = saving.result()
         if status != 0 or message.strip():
             self.fault(f"gap: PHP: {message.decode(errors='replace')}")
         _, content = theirs.shells[0].run(f"cat {path}")
-        return f'"php{number}"' in content.decode(errors="replace"), was_first, Answer(output)
+        return f'"php{number}"' in content.decode(errors="replace"), was_first, answer
 
     def speed(self, count):
         """One client without others, by CGI."""
@@ -190,10 +191,9 @@ class Workload:
         slowest = 0
         for number in range(count):
             one.run(f"log_in login{number}")
-            started = time.monotonic()
             get = f"HTTP_COOKIE=PHPSESSID=login{number} get 'action=get_menu_types&aulario=aula1'"
-            answer = Answer(two.run(get)[1])
-            slowest = max(slowest, time.monotonic() - started)
+            answer = Answer(two, get)
+            slowest = max(slowest, answer.seconds)
             if answer.status != 200:
                 self.fault(f"logins: {answer}")
         self.add("logins on the other server", reads=count, s_the_slowest=round(slowest, 1))
@@ -207,7 +207,7 @@ class Workload:
             for number in range(count):
                 under = f"under='{TRACED}'" if number % 2 else "under="
                 get = "HTTP_COOKIE=PHPSESSID=php get 'action=get_menu_types&aulario=aula1'"
-                answer = Answer(one.shells[0].run(f"{under}; {get}; under=")[1])
+                answer = Answer(one.shells[0], f"{under}; {get}; under=")
                 answers[answer.status] += 1
                 if answer.status not in (200, 400) and not answer.is_busy:
                     self.fault(f"sessions: {answer}")
@@ -224,7 +224,7 @@ class Together:
     def __init__(self, workload, count, midway):
         self.workload, self.mounts, self.midway = workload, workload.mounts, midway
         self.each = -(-count // (WRITERS * len(self.mounts)))
-        self.count, self.done = self.each * WRITERS * len(self.mounts), 0
+        self.count = self.each * WRITERS * len(self.mounts)
         self.lock, self.ended = threading.Lock(), threading.Event()
         self.writes, self.counts = [], Counter()
         self.slowest_write = self.slowest_read = 0
@@ -269,8 +269,7 @@ class Together:
                 return  # Another writer failed, or Ctrl-C.
             with self.lock:
                 self.writes.append(write)
-                self.done += 1
-                is_midway = self.done == self.count // 2
+                is_midway = len(self.writes) == self.count // 2
             if is_midway and self.midway:
                 self.midway()
             answer = self.until_not_busy(shell, write)
@@ -285,9 +284,8 @@ class Together:
 
     def until_not_busy(self, shell, write):
         while True:
-            started = time.monotonic()
-            answer = Answer(shell.run(write.command())[1])
-            self.slowest_write = max(self.slowest_write, time.monotonic() - started)
+            answer = Answer(shell, write.command())
+            self.slowest_write = max(self.slowest_write, answer.seconds)
             if not answer.is_busy:
                 return answer
             self.counts["busy"] += 1
@@ -308,10 +306,9 @@ class Together:
             query = f"action=get_menu_types&aulario={last.aulario}"
             if not last.file.endswith(school.TYPES):
                 query = f"action=get_menu&aulario={last.aulario}&date={last.body['date']}&menu=basal"
-            started = time.monotonic()
-            answer = Answer(shell.run(f"under='{under}'; get '{query}'")[1])
+            answer = Answer(shell, f"under='{under}'; get '{query}'")
             with self.lock:
-                self.slowest_read = max(self.slowest_read, time.monotonic() - started)
+                self.slowest_read = max(self.slowest_read, answer.seconds)
             self.counts["reads"] += 1
             found = set()
             if answer.status == 200:
@@ -329,10 +326,9 @@ class Together:
         lost = 0
         for mount in self.mounts:
             # Its warnings (a file time changed) are not part of the archive.
-            command = f"tar c -C {school.AULARIOS} . 2> /tmp/tar | base64"
-            _, archive = mount.shells[0].run(command)
+            _, archive = mount.shells[0].run(f"tar c -C {school.AULARIOS} . 2> /tmp/tar")
             findings = school.Findings()
-            school.judge(self.writes, 0, school.read_tar(base64.b64decode(archive)), findings)
+            school.judge(self.writes, 0, school.read_tar(archive), findings)
             lost = max(lost, len(findings.lost) + len(findings.torn))
             found = findings.lost + findings.torn
             self.workload.fault(*(f"together, on {mount.folder}: {sentence}" for sentence in found))
