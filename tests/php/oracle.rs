@@ -1,7 +1,7 @@
 //! Differential tests against the installed PHP. Each run generates the same input; with
 //! `PROPTEST_CASES`, that many cases of other input.
 
-use std::io::Write;
+use std::io::{Seek, Write};
 use std::process::{Command, Stdio};
 
 use base64::Engine;
@@ -30,18 +30,23 @@ fn cases<T: std::fmt::Debug>(strategy: impl Strategy<Value = T>) -> Vec<T> {
     (0..count).map(|_| case()).collect()
 }
 
-/// The lines that a PHP script prints, one for each of `lines`.
-fn ask_php(arguments: &[&str], lines: &[String]) -> Vec<String> {
+/// The lines that PHP prints, one for each of `inputs`. It reads them in base64, one a line.
+fn ask_php(arguments: &[&str], inputs: &[impl AsRef<[u8]>]) -> Vec<String> {
     let mut file = tempfile::tempfile().unwrap();
-    file.write_all(lines.iter().map(|line| format!("{line}\n")).collect::<String>().as_bytes())
-        .unwrap();
-    std::io::Seek::rewind(&mut file).unwrap();
+    let lines: String = inputs.iter().map(|bytes| to_base64(bytes.as_ref()) + "\n").collect();
+    file.write_all(lines.as_bytes()).unwrap();
+    file.rewind().unwrap();
     let mut command = Command::new("php");
     let answer = output(command.args(arguments).stdin(Stdio::from(file)), "php-cli");
-    let answer = String::from_utf8(answer).unwrap();
-    let answers: Vec<String> = answer.lines().map(str::to_owned).collect();
-    assert_eq!(answers.len(), lines.len());
+    let answers: Vec<_> = String::from_utf8(answer).unwrap().lines().map(str::to_owned).collect();
+    assert_eq!(answers.len(), inputs.len());
     answers
+}
+
+/// The lines that this PHP code prints, one for each of `inputs`, which are `$input`.
+fn run_php(code: &str, inputs: &[impl AsRef<[u8]>]) -> Vec<String> {
+    let head = "while (($line = fgets(STDIN)) !== false) { $input = base64_decode($line);";
+    ask_php(&["-r", &format!("{head} {code} }}")], inputs)
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -119,9 +124,9 @@ fn depends_on_a_class(bytes: &[u8]) -> bool {
 /// Each session that this program accepts is read as PHP reads it, and is no login if PHP refuses it. Returns
 /// how many both accept.
 fn assert_accepted_as_by_php(name: &str, format: Format, sessions: Vec<Vec<u8>>) -> usize {
-    let lines: Vec<String> = sessions.iter().map(|bytes| to_base64(bytes)).collect();
     let mut accepted = 0;
-    for (bytes, verdict) in sessions.into_iter().zip(ask_php(&[FIXTURE, "read", name], &lines)) {
+    let verdicts = ask_php(&[FIXTURE, "read", name], &sessions);
+    for (bytes, verdict) in sessions.into_iter().zip(verdicts) {
         let Ok(session) = Session::decode(bytes.clone(), format) else { continue };
         let own = facts(&session);
         if verdict == "-" {
@@ -301,13 +306,10 @@ fn json_is_rewritten_byte_for_byte_as_by_php() {
     let not_utf8 = [b"\"\xff\"".to_vec(), b"{\"\xff\":1}".to_vec()];
     let named = JSON.iter().map(|text| text.as_bytes().to_vec()).chain(large).chain(not_utf8);
     let texts: Vec<Vec<u8>> = named.chain(generated).collect();
-    let code = "while (($line = fgets(STDIN)) !== false) {
-        $value = json_decode(base64_decode(trim($line)), true);
+    let code = "$value = json_decode($input, true);
         $text = json_last_error() ? false : json_encode($value, JSON_PRETTY_PRINT | JSON_UNESCAPED_UNICODE);
-        echo $text === false ? '-' : base64_encode($text), PHP_EOL;
-    }";
-    let lines: Vec<String> = texts.iter().map(|bytes| to_base64(bytes)).collect();
-    for (text, by_php) in texts.iter().zip(ask_php(&["-r", code], &lines)) {
+        echo $text === false ? '-' : base64_encode($text), PHP_EOL;";
+    for (text, by_php) in texts.iter().zip(run_php(code, &texts)) {
         let value = match Json::parse(text) {
             Ok(value) => value,
             // PHP reads such a number, but cannot write it.
@@ -338,11 +340,9 @@ fn floats_are_converted_to_text_as_by_php() {
     let named = named.map(|text| text.parse::<f64>().unwrap());
     let any_float = any::<f64>().prop_filter("JSON cannot express NaN", |float| !float.is_nan());
     let floats: Vec<f64> = named.into_iter().chain(cases(any_float)).collect();
-    let code = "while (($line = fgets(STDIN)) !== false) {
-        echo unpack('E', hex2bin(trim($line)))[1], PHP_EOL;
-    }";
-    let lines: Vec<String> = floats.iter().map(|float| hex(&float.to_be_bytes())).collect();
-    for (float, by_php) in floats.into_iter().zip(ask_php(&["-r", code], &lines)) {
+    let bytes: Vec<_> = floats.iter().map(|float| float.to_be_bytes()).collect();
+    let by_php = run_php("echo unpack('E', $input)[1], PHP_EOL;", &bytes);
+    for (float, by_php) in floats.into_iter().zip(by_php) {
         assert_eq!(Json::Float(float).into_text(), Some(by_php), "{float:e}");
     }
 }
@@ -367,12 +367,9 @@ fn forms_are_decoded_as_by_php() {
     let again = nested.clone().map(|form| form + "&id=c");
     let named = FORMS.iter().map(|form| form.to_string()).chain(nested).chain(again);
     let forms: Vec<String> = named.chain(generated).collect();
-    let code = "while (($line = fgets(STDIN)) !== false) {
-        parse_str(base64_decode(trim($line)), $fields);
-        echo base64_encode(json_encode($fields, JSON_PRETTY_PRINT | JSON_UNESCAPED_UNICODE | JSON_INVALID_UTF8_IGNORE)), PHP_EOL;
-    }";
-    let lines: Vec<String> = forms.iter().map(|form| to_base64(form.as_bytes())).collect();
-    for (form, by_php) in forms.iter().zip(ask_php(&["-r", code], &lines)) {
+    let code = "parse_str($input, $fields);
+        echo base64_encode(json_encode($fields, JSON_PRETTY_PRINT | JSON_UNESCAPED_UNICODE | JSON_INVALID_UTF8_IGNORE)), PHP_EOL;";
+    for (form, by_php) in forms.iter().zip(run_php(code, &forms)) {
         if percent_decode_str(form).decode_utf8().is_err() {
             continue;
         }
