@@ -79,20 +79,12 @@ impl Browser<'_> {
     }
 }
 
-/// Two servers and the balancer.
-struct Schools {
-    server_a: Site,
-    server_b: Site,
-    balancer: Site,
-}
-
-impl Schools {
-    fn start() -> Schools {
-        let (server_a, server_b) = (nginx_with_fastcgi(), nginx_with_fastcgi());
-        let address = |site: &Site| format!("127.0.0.1:{}", site.port);
-        let balancer = balancer(&address(&server_a), &address(&server_b));
-        Schools { server_a, server_b, balancer }
-    }
+/// Two servers and their balancer.
+fn schools() -> (Site, Site, Site) {
+    let (server_a, server_b) = (nginx_with_fastcgi(), nginx_with_fastcgi());
+    let address = |site: &Site| format!("127.0.0.1:{}", site.port);
+    let balancer = balancer(&address(&server_a), &address(&server_b));
+    (server_a, server_b, balancer)
 }
 
 /// A browser at each school, not logged in.
@@ -109,11 +101,11 @@ fn assert_answer((status, answer): (u16, String), expected: u16, code: &str) {
 
 #[test]
 fn each_school_is_read_and_written_on_its_own_server() {
-    let schools = Schools::start();
-    let [norte, sur] = browsers(&schools.balancer);
+    let (server_a, server_b, balancer) = schools();
+    let [norte, sur] = browsers(&balancer);
     norte.log_in();
     sur.log_in();
-    for (school, server) in [(&norte, &schools.server_a), (&sur, &schools.server_b)] {
+    for (school, server) in [(&norte, &server_a), (&sur, &server_b)] {
         assert_answer(school.save(school.host, &school.url("")), 200, "true");
         assert_eq!(server.plates("aula1", DATE)["primero"]["name"], school.host);
     }
@@ -121,7 +113,7 @@ fn each_school_is_read_and_written_on_its_own_server() {
     // A page of another site cannot save: the program sees the host name that the browser sees.
     assert_answer(norte.save("x", &sur.url("")), 403, "FORBIDDEN");
     // A body over 1 MiB is refused by the program, with JSON.
-    let big = schools.balancer.path().join("tmp/big");
+    let big = balancer.path().join("tmp/big");
     fs::write(&big, " ".repeat(1024 * 1024 + 1)).unwrap();
     let body = format!("@{}", big.display());
     let page = "api/comedor.php?action=save_menu&aulario=aula1";
@@ -130,15 +122,15 @@ fn each_school_is_read_and_written_on_its_own_server() {
 
 #[test]
 fn a_login_at_one_school_is_not_valid_at_another_and_an_unknown_host_name_is_refused() {
-    let schools = Schools::start();
-    let [norte, sur] = browsers(&schools.balancer);
+    let (_server_a, _server_b, balancer) = schools();
+    let [norte, sur] = browsers(&balancer);
     norte.log_in();
-    let jar = fs::read_to_string(schools.balancer.path().join("cookies")).unwrap();
+    let jar = fs::read_to_string(balancer.path().join("cookies")).unwrap();
     let cookie = format!("Cookie: PHPSESSID={}", jar.split_whitespace().last().unwrap());
     assert_answer(norte.curl(&[], TYPES), 200, "true");
     assert_answer(sur.curl(&["-H", &cookie], TYPES), 400, "INVALID_SESSION");
     for host in ["este.school.example", "school.example", "127.0.0.1"] {
-        let unknown = Browser { balancer: &schools.balancer, host };
+        let unknown = Browser { balancer: &balancer, host };
         assert_answer(unknown.curl(&["-H", &cookie], TYPES), 421, "Misdirected");
     }
     // The name in the request line must not hide the one in Host, which a page may use in links.
@@ -149,15 +141,15 @@ fn a_login_at_one_school_is_not_valid_at_another_and_an_unknown_host_name_is_ref
 
 #[test]
 fn a_stopped_server_does_not_affect_the_school_of_another_server() {
-    let schools = Schools::start();
-    let [norte, sur] = browsers(&schools.balancer);
+    let (_server_a, server_b, balancer) = schools();
+    let [norte, sur] = browsers(&balancer);
     norte.log_in();
     sur.log_in();
     assert_answer(norte.save(norte.host, &norte.url("")), 200, "true");
     assert_eq!(sur.get_menu().0, 200);
     thread::scope(|scope| {
         let stopped = scope.spawn(|| {
-            drop(schools.server_b);
+            drop(server_b);
             for _ in 0..20 {
                 let sent = Instant::now();
                 assert_eq!(sur.get_menu().0, 502);
