@@ -45,11 +45,4 @@ mistake cgi error '/srv/sessions.*settings.php' sessions=/srv/sessions code='ses
 mistake cgi error 'AULAS.*settings.php' code="session_name('AULAS');"
 mistake cgi warning 'Pacific/Auckland.*settings.php' code="date_default_timezone_set('Pacific/Auckland');"
 
-# Each level of folders.
-enable cgi
-mkdir -p /DATA/entreaulas/Centros/ceip1/Aularios
-chown -R maestra /DATA/entreaulas/Centros/ceip1
-chmod 700 /DATA/entreaulas/Centros/ceip1
-finds error '/DATA/entreaulas/Centros/ceip1: '
-
 exit $missed
