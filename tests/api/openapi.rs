@@ -396,12 +396,8 @@ fn run_curl_lines(document: &str) -> Vec<Value> {
 }
 
 #[test]
-fn documented_curl_commands_get_the_documented_answers() {
+fn documented_commands_of_curl_and_clients_in_javascript_and_php_get_the_documented_answers() {
     assert_eq!(run_curl_lines("README.md").len(), 1);
-}
-
-#[test]
-fn the_clients_in_javascript_and_php_get_the_answers_that_curl_gets() {
     let shown = run_curl_lines("docs/api.md");
     assert_eq!(shown.len(), 7);
     // They read, save, and delete a type that does not exist.
