@@ -57,9 +57,11 @@ fn exchange(
     lock: &WriteLock,
 ) -> Result<(), Error> {
     let lease = Lease::take(&snapshot.file, snapshot.id()).ok_or(Error::Busy)?;
-    let is_untouched = snapshot.is_untouched().map_err(Error::fault("read again", path))?;
+    // Only an open file is up to date with the server of NFS (close-to-open consistency, nfs(5)).
+    let is_untouched = is_at(path, snapshot.id())?
+        && snapshot.is_untouched().map_err(Error::fault("read again", path))?;
     let is_ours = lock.is_held()? && temporary.is_at(&temporary.path) && !lease.is_breaking();
-    // The path last: a page that saves by a rename does not wait for the lease.
+    // The path again: a page that saves by a rename does not wait for the lease.
     if !is_untouched || !is_ours || !is_at(path, snapshot.id())? {
         return Err(Error::Modified);
     }
