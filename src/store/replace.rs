@@ -200,8 +200,10 @@ impl Temporary {
         attributes
             .set(&self.file)
             .map_err(Error::fault("keep the access control list of", path))?;
-        self.file
-            .set_permissions(Permissions::from_mode(access.mode))
+        let set = |mode| self.file.set_permissions(Permissions::from_mode(mode));
+        // A service may not set the special bits (RestrictSUIDSGID, systemd.exec(5)).
+        set(access.mode)
+            .or_else(|_| set(access.mode & 0o777))
             .map_err(Error::fault("keep the mode of", path))
     }
 
