@@ -48,12 +48,9 @@ const PAGE: &str = r#"<pre></pre><script>
     })();
 </script>"#;
 
-/// The setting "third-party cookies" of the browser.
-#[derive(Clone, Copy)]
-enum Cookies {
-    Allowed = 0,
-    Blocked = 1,
-}
+/// The browser's setting for third-party cookies, `cookie_controls_mode`.
+const ALLOWED: u8 = 0;
+const BLOCKED: u8 = 1;
 
 /// The application at `https://school.example`, and [`PAGE`] at three origins: on another port, which
 /// is the same site, and on two other sites. The first two are trusted.
@@ -97,11 +94,11 @@ impl School {
     /// What the page at `origin` gets in a browser that has logged in, and sends cookies to other sites
     /// or not.
     #[track_caller]
-    fn visit(&self, origin: &str, cookies: Cookies) -> Value {
+    fn visit(&self, origin: &str, cookies: u8) -> Value {
         let profile = tempfile::tempdir().unwrap();
         let preferences = profile.path().join("Default/Preferences");
         fs::create_dir(preferences.parent().unwrap()).unwrap();
-        let setting = json!({"profile": {"cookie_controls_mode": cookies as u8}});
+        let setting = json!({"profile": {"cookie_controls_mode": cookies}});
         fs::write(preferences, setting.to_string()).unwrap();
         let mut chromium = Command::new("/usr/bin/chromium");
         chromium
@@ -124,7 +121,7 @@ impl School {
 #[test]
 fn page_of_another_port_uses_the_api_in_chromium() {
     let school = School::new("");
-    assert_eq!(school.visit(&school.origins[0], Cookies::Blocked), json!([OK, OK, OK]));
+    assert_eq!(school.visit(&school.origins[0], BLOCKED), json!([OK, OK, OK]));
 }
 
 #[test]
@@ -132,17 +129,17 @@ fn page_of_another_site_uses_the_api_in_chromium_if_it_sends_the_cookie() {
     let school = School::new(FOR_OTHER_SITES);
     let not_sent = "400 INVALID_SESSION";
     let without = json!([not_sent, not_sent, not_sent]);
-    assert_eq!(school.visit(&school.origins[1], Cookies::Blocked), without);
-    assert_eq!(school.visit(&school.origins[1], Cookies::Allowed), json!([OK, OK, OK]));
+    assert_eq!(school.visit(&school.origins[1], BLOCKED), without);
+    assert_eq!(school.visit(&school.origins[1], ALLOWED), json!([OK, OK, OK]));
     let school = School::new("");
-    assert_eq!(school.visit(&school.origins[1], Cookies::Allowed), without);
+    assert_eq!(school.visit(&school.origins[1], ALLOWED), without);
 }
 
 #[test]
 fn page_of_a_site_that_is_not_trusted_reads_and_writes_nothing_in_chromium() {
     let school = School::new(FOR_OTHER_SITES);
     let error = "TypeError";
-    let answers = school.visit(&school.origins[2], Cookies::Allowed);
+    let answers = school.visit(&school.origins[2], ALLOWED);
     assert_eq!(answers, json!([error, error, error]));
     assert!(!school.site.path().join("data/Centros/centro1/Aularios/aula1").exists());
 }
