@@ -157,7 +157,8 @@ fn choose<'m>(machine: &'m Machine, options: &Options) -> Result<&'m Script, Str
     let found = || machine.scripts.iter().filter(|script| is_wanted(&script.path));
     // http may only redirect to https.
     let Some(script) = found().find(|script| script.site.is_tls).or(found().next()) else {
-        return Err(format!("found no …/api/comedor.php in Apache or nginx; follow {GUIDE}"));
+        let place = "a site of Apache or nginx that is understood";
+        return Err(format!("found no …/api/comedor.php in {place}; follow {GUIDE}"));
     };
     if found().any(|other| (&other.path, &other.file) != (&script.path, &script.file)) {
         // What is printed may be pasted into a shell.
