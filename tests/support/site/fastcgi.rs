@@ -17,9 +17,9 @@ use crate::support::{output, text_of};
 pub fn apache_with_fastcgi(mpm: &str, php: Php) -> Site {
     let modules = if php == Php::Module { proxy_modules() } else { String::new() };
     let example = "examples/apache-fastcgi.conf.example";
-    let site = apache_on(example, Site::new(), mpm, php, "cgid", Settings::File, &modules);
+    let site = Site::new();
     site.start_responder();
-    site
+    apache_on(example, site, mpm, php, "cgid", Settings::File, &modules)
 }
 
 /// lighttpd, which starts the program itself.
