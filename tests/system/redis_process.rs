@@ -68,7 +68,7 @@ fn a_connection_is_not_reused_after_an_error_a_timeout_or_unexpected_bytes() {
     let of_connection = [
         [b"$-1\r\n-LOADING Redis is loading\r\n".to_vec(), teacher.clone()],
         [teacher.repeat(2), teacher.clone()],
-        // No more until the program closes the connection
+        // The rest of the reply never comes: the program gives up after its timeout.
         [teacher[..10].to_vec(), teacher.clone()],
         [teacher.clone(), teacher.clone()],
         // As a restart at the worst moment
