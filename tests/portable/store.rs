@@ -135,11 +135,18 @@ fn an_empty_file_makes_writes_busy_for_ten_seconds_and_then_counts_as_missing() 
         let write = school.post(action).aulario(aulario).json(&body);
         write.run().fails("BUSY");
         assert_eq!(school.files(), files, "not even a lock");
-        let old = SystemTime::now() - Duration::from_secs(11);
-        let file = fs::File::options().append(true).open(school.path(path));
-        file.and_then(|file| file.set_modified(old)).unwrap();
-        write.run().ok();
-        assert_eq!(school.read(path).is_empty(), aulario == "compartida");
+        let now = SystemTime::now();
+        let of_time = |time| {
+            school.write(path, "");
+            fs::File::open(school.path(path)).unwrap().set_modified(time).unwrap();
+            write.run()
+        };
+        of_time(now + Duration::from_secs(5)).fails("BUSY");
+        // A time far in the future is from a wrong clock.
+        for old in [now - Duration::from_secs(11), now + Duration::from_secs(3600)] {
+            of_time(old).ok();
+            assert_eq!(school.read(path).is_empty(), aulario == "compartida");
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use crate::support::*;
 
@@ -306,19 +306,6 @@ fn temporary_file_may_be_removed_or_created_by_another_program() {
     school.write(TEMPORARY, "half");
     let create = |_: &str| school.write(TEMPORARY, "other");
     write.stopped("unlink:when=1", create).ok();
-}
-
-#[test]
-fn empty_file_with_a_time_far_in_the_future_counts_as_old() {
-    let school = School::new();
-    for (ahead, code) in [(5, json!("BUSY")), (3600, Value::Null)] {
-        school.write(DAY, "");
-        let file = File::options().append(true).open(school.path(DAY)).unwrap();
-        file.set_modified(SystemTime::now() + Duration::from_secs(ahead)).unwrap();
-        drop(file);
-        let answer = school.post("save_menu").json(&save("x")).run();
-        assert_eq!(answer.value()["code"], code, "{ahead}");
-    }
 }
 
 #[test]
