@@ -24,6 +24,8 @@ fn missing_permissions_are_found_and_their_owner_gets_a_command() {
     found(&findings, "error", "/Aularios", "nobody cannot write here (Permission denied");
     found(&findings, "error", "/Aularios", "it belongs to root, mode 0755");
     found(&findings, "error", "/aula1", "nobody cannot write to 6 paths here");
+    let of_sessions = "nobody cannot use any of the session files, which belong to root: comedor must run as PHP's user";
+    found(&findings, "error", "/sessions", of_sessions);
     assert!(findings.iter().all(|finding| finding["fix"] == Value::Null), "{findings:#?}");
 
     give(&school, "nobody:nogroup");

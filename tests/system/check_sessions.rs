@@ -80,14 +80,6 @@ fn session_check_prompts_at_a_terminal_and_reads_one_line() {
 }
 
 #[test]
-fn session_files_of_another_user_are_an_error() {
-    let school = School::new();
-    let findings = check(&school, AS_NOBODY, &[], "");
-    let text = "nobody cannot use any of the session files, which belong to root: comedor must run as PHP's user";
-    found(&findings, "error", "/sessions", text);
-}
-
-#[test]
 fn service_that_no_session_has_is_a_warning() {
     let school = School::new();
     let findings = check(&school, &["env", "COMEDOR_SERVICE=aulas"], &[], "");
