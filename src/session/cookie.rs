@@ -88,6 +88,8 @@ mod tests {
             ("PHPSESSID=a+b", None),
             ("PHPSESSID=abc%00", None),
             ("PHPSESSID=../abc", None),
+            ("PHPSESSID=abc_LOCK", None),
+            ("PHPSESSID=a:b", None),
             ("PHPSESSID=%ff", None),
             (";; =x; = y;PHPSESSID=abc", Some("abc")),
             (" \t\n\x0b\x0c\rPHPSESSID=abc", Some("abc")),

@@ -89,19 +89,6 @@ fn a_value_that_is_not_a_session_is_refused_and_stays() {
 }
 
 #[test]
-fn ids_that_only_phpredis_accepts_are_never_sent() {
-    let (school, redis) = (School::new(), Redis::new());
-    for id in ["..", "a_LOCK", "a:b", "a/b", "a%0d%0aDEL"] {
-        let name = id.replace("%0d%0a", "\r\n");
-        redis.command(&["SET", &key(&name), &session(TEACHER)]);
-        let answer = read(&school, &redis.socket(""), id).run();
-        assert_eq!(answer.fails("INVALID_SESSION").log, "", "{id}");
-    }
-    redis.command(&["SET", &key("a,-Z9"), &session(TEACHER)]);
-    read(&school, &redis.socket(""), "a,-Z9").run().ok();
-}
-
-#[test]
 fn the_login_to_redis_is_taken_from_the_save_path_and_never_logged() {
     let (school, redis) = (School::new(), Redis::new());
     redis.command(&["SET", &key("teacher"), &session(TEACHER), "EX", "1440"]);
@@ -147,7 +134,6 @@ fn an_error_of_redis_is_a_server_fault() {
     redis.command(&["LPUSH", &key("list"), "x"]);
     let read = |id: &str| read(&school, &redis.socket(""), id).run();
     read("teacher").ok();
-    assert_eq!(read("missing").fails("INVALID_SESSION").log, "");
     let answer = read("list");
     assert!(answer.fails("INTERNAL_ERROR").log.contains("WRONGTYPE"), "{}", answer.log);
     redis.command(&["REPLICAOF", "127.0.0.1", "1"]);
