@@ -54,7 +54,6 @@ fn the_session_file_is_found_by_save_path_and_name() {
         school.get("get_menu").set("COMEDOR_SESSION_DIR", save_path).session(id).run()
     };
     read(format!("2;{sessions}"), "abcdef").ok();
-    read(format!("2;0600;{sessions}"), "abcdef").ok();
     read(format!("1;{sessions}"), "abcdef").fails("INVALID_SESSION");
     read(format!("2;{sessions}"), "xyz").fails("INVALID_SESSION");
     read(format!("2;{sessions}"), "ab").fails("INVALID_SESSION");
