@@ -161,7 +161,29 @@ def file_node(prefix, path):
 NO_DISK = "driver=null-co"
 
 
-class Machine:
+class Process:
+    """A program that runs a shell at the second end of each pair of sockets. It ends with this one."""
+
+    def __init__(self, command, pairs, requests="/bin/request", **options):
+        descriptors = [theirs.fileno() for _, theirs in pairs]
+        command = [*WITH_US, *command]
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, pass_fds=descriptors, **options
+        )
+        for _, theirs in pairs:
+            theirs.close()
+        self.shells = [Shell(ours, requests) for ours, _ in pairs]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        """Kills it: for a machine, a power cut."""
+        self.process.kill()
+        self.process.wait()
+
+
+class Machine(Process):
     """A virtual machine with a number of shells, and one disk of the block device `drive`.
 
     `enter` is a command that starts it elsewhere; `cards` are network cards, each with a NAT to there.
@@ -171,8 +193,8 @@ class Machine:
 
     def __init__(self, debian, initramfs, drive, shells, console, shell="sh", enter=(), cards=0):
         share = debian.root / "usr/share"
-        ours, theirs = zip(*(socket.socketpair() for _ in range(shells)))
-        command = [*WITH_US, *enter, *debian.program("qemu-system-x86_64")]
+        pairs = [socket.socketpair() for _ in range(shells)]
+        command = [*enter, *debian.program("qemu-system-x86_64")]
         command += ["-L", f"{share}/qemu", "-L", f"{share}/seabios"]
         command += "-nodefaults -no-user-config -display none -nic none -machine q35 -m 768".split()
         command += accelerator()
@@ -188,52 +210,24 @@ class Machine:
         disk = "drive=disk,write-cache=on,discard=off,write-zeroes=off,num-queues=1"
         command += ["-device", f"virtio-blk-pci,{disk}"]
         command += ["-device", "virtio-serial-pci"]
-        for number, end in enumerate(theirs):
-            command += ["-chardev", f"socket,id=port{number},fd={end.fileno()}"]
+        for number, (_, theirs) in enumerate(pairs):
+            command += ["-chardev", f"socket,id=port{number},fd={theirs.fileno()}"]
             command += ["-device", f"virtserialport,chardev=port{number}"]
         for number in range(cards):
             command += ["-netdev", f"user,id=card{number}"]
             command += ["-device", f"virtio-net-pci,netdev=card{number},romfile="]
-        self.process = subprocess.Popen(
-            command,
-            pass_fds=[end.fileno() for end in theirs],
-            stdin=subprocess.DEVNULL,
-            env={"QEMU_MODULE_DIR": f"{debian.root}/usr/lib/x86_64-linux-gnu/qemu"},
-        )
-        for end in theirs:
-            end.close()
-        try:
-            self.shells = [Shell(end) for end in ours]
-        except BaseException:
-            self.__exit__()
-            raise
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        """Pulls the plug."""
-        self.process.kill()
-        self.process.wait()
+        modules = f"{debian.root}/usr/lib/x86_64-linux-gnu/qemu"
+        super().__init__(command, pairs, env={"QEMU_MODULE_DIR": modules})
 
 
-class Host:
+class Host(Process):
     """A shell in a folder of this machine, with a disk of its own there; needs root."""
 
     def __init__(self, folder, image):
         self.disk = f"-o loop {image}"
-        ours, theirs = socket.socketpair()
+        pair = socket.socketpair()
         # The mounts end with the namespace.
-        script = """cd "$1" && mkdir -p dev proc && mount --rbind /dev dev &&
-            mount --rbind /proc proc && exec chroot . /bin/busybox sh /init shell"""
-        command = ["unshare", "--mount", "sh", "-c", script, "sh", str(folder)]
-        self.process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs)
-        theirs.close()
-        self.shells = [Shell(ours)]
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.kill()
-        self.process.wait()
+        script = """cd "$0" && mkdir -p dev proc && mount --rbind /dev dev &&
+            mount --rbind /proc proc && exec chroot . /bin/busybox sh /init shell <& $1 >& $1 2>&1"""
+        command = ["unshare", "--mount", "bash", "-c", script, folder, str(pair[1].fileno())]
+        super().__init__(command, [pair])

@@ -5,25 +5,23 @@ The cluster has one monitor, one manager, three OSDs and two MDS. It is that of 
 root of its own, which debootstrap makes once.
 """
 
+import shutil
+import socket
 import subprocess
-from contextlib import ExitStack
 
 import machine
 import nfs
-from machine import Debian, Machine
-from namespace import Namespace
+from machine import Debian, Machine, Process
 from workload import SHELLS, Mount
 
-PACKAGES = """
+# $0 is the root.
+ROOT = """
 . tests/packages
 need debootstrap debootstrap
 need php php-cli
 need strace strace
 need ip iproute2
-install_missing"""
-
-# $0 is the root.
-ROOT = """
+install_missing
 [ -e "$0/ready" ] && exit
 echo "Installing Ceph, 120 MB, in $0"
 rm -rf "$0"
@@ -76,11 +74,14 @@ bluestore cache size = 67108864
 mds cache memory limit = 268435456
 """
 
-# $ROOT is the root, $CLUSTER are options.
+# A namespace of mounts, network and processes, in which the folder $0 is /mnt. $ROOT is the root, $CLUSTER
+# are options.
+NAMESPACE = "unshare --mount --net --pid --fork --kill-child --mount-proc bash -c".split()
 SCRIPT = f"""
-mount --rbind "$ROOT" /media && mount --rbind /mnt /media/mnt && mount -t proc proc /media/proc &&
-mount --rbind /dev /media/dev && mount --rbind /sys /media/sys && mount -t tmpfs run /media/run &&
-mount -t tmpfs tmp /media/tmp && ip address add {ADDRESS}/32 dev lo || exit
+mount --bind "$0" /mnt && mount --rbind "$ROOT" /media && mount --rbind /mnt /media/mnt &&
+mount -t proc proc /media/proc && mount --rbind /dev /media/dev && mount --rbind /sys /media/sys &&
+for root in / /media/; do mount -t tmpfs tmp ${{root}}tmp && mount -t tmpfs run ${{root}}run || exit; done &&
+cd / && ip link set lo up && ip address add {ADDRESS}/32 dev lo || exit
 export CEPH_CONF=/mnt/ceph.conf
 cat > $CEPH_CONF <<'END'
 {CONF}
@@ -123,28 +124,55 @@ for mount in one two; do
 done
 """
 
+# The arguments are file descriptors, each for a shell.
+SHELLS_THERE = """
+for descriptor; do
+    sh <& $descriptor >& $descriptor 2>&1 &
+    shells="$shells $!"
+done
+wait $shells"""
+
 
 class Cluster:
     """Of `options`, those of the MDS and of sessions are the cluster's, the others those of the mounts."""
 
     def __init__(self, folder, program, options):
-        subprocess.run(["bash", "-euc", PACKAGES], check=True, cwd=machine.REPOSITORY)
         root = folder / "ceph-root"
-        subprocess.run(["bash", "-euc", ROOT, root], check=True)
-        names = ["mon", "mgr", *OSDS, *MDS, "one", "two"]
-        self.namespace = Namespace(folder / "ceph", program, *names)
+        subprocess.run(["bash", "-euc", ROOT, root], check=True, cwd=machine.REPOSITORY)
+        self.folder = folder / "ceph"
+        shutil.rmtree(self.folder, ignore_errors=True)
+        for name in ("bin", "log", "mon", "mgr", *OSDS, *MDS, "one", "two"):
+            (self.folder / name).mkdir(parents=True)
+        shutil.copy(program, self.folder / "bin/comedor")
+        # It hides the settings of this machine.
+        (self.folder / "bin/comedor.conf").write_text("# no settings\n")
+        shutil.copy(machine.HERE / "request", self.folder / "bin")
         cluster = [option for option in options if option.startswith(("mds_", "session_"))]
         self.mount = [option for option in options if option not in cluster]
-        self.variables = {"ROOT": root, "CLUSTER": " ".join(cluster)}
+        self.variables = {"ROOT": root, "CLUSTER": " ".join(cluster), "MOUNT": ",".join(self.mount)}
+        self.variables["PATH"] = "/mnt/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-    def start(self, script, shells, **variables):
-        variables |= self.variables
-        *shells, self.control = self.namespace.start(script, shells + 1, **variables)
+    def start(self, script, count):
+        """Runs the script in the namespace; then `count` shells, which it returns."""
+        pairs = [socket.socketpair() for _ in range(count + 1)]
+        command = [*NAMESPACE, script + SHELLS_THERE, self.folder]
+        command += [str(theirs.fileno()) for _, theirs in pairs]
+        log = self.folder / "log/start"
+        print(f"The logs are in {log.parent}", flush=True)
+        with open(log, "wb") as file:
+            self.namespace = Process(
+                command, pairs, "/mnt/bin/request", stdout=file, stderr=file, env=self.variables
+            )
+        *shells, self.control = self.namespace.shells
         return shells
 
     def kill(self, victim):
         name = OSDS[1] if victim == "OSD" else MDS[0]
         self.control.must(f"kill -9 $(cat /mnt/{name}.pid)")
+
+    def __exit__(self, *_):
+        """Ends all processes there, and so the mounts."""
+        self.namespace.__exit__()
 
 
 class CephFuse(Cluster):
@@ -153,15 +181,12 @@ class CephFuse(Cluster):
     victims = [None, "OSD", "active MDS"]
 
     def __enter__(self):
-        shells = self.start(SCRIPT + FUSE, 2 * SHELLS, MOUNT=",".join(self.mount))
+        shells = self.start(SCRIPT + FUSE, 2 * SHELLS)
         return Mount("/mnt/one", shells[:SHELLS]), Mount("/mnt/two", shells[SHELLS:])
 
     def crash(self):
         """Kills the client of the first mount."""
         self.control.must("kill -9 $(pgrep -f 'ceph-fuse .*/mnt/one$')")
-
-    def __exit__(self, *_):
-        self.namespace.end()
 
 
 # Each network card of the virtual machine is in a network namespace, which makes it a client.
@@ -186,17 +211,15 @@ class CephKernel(Cluster):
         self.arguments = [debian, initramfs, machine.NO_DISK, 2 * SHELLS, folder / "console"]
 
     def __enter__(self):
-        with ExitStack() as stack:
-            self.start(SCRIPT, 0)
-            stack.callback(self.namespace.end)
-            started = Machine(*self.arguments, enter=self.namespace.enter, cards=len(CARDS))
-            self.shells = stack.enter_context(started).shells
-            self.shells[0].must(nfs.FOLDERS)
-            options = ",".join(["name=admin,ms_mode=crc", *self.mount])
-            for name, card in CARDS.items():
-                client = {"name": name, "card": card, "options": options, "monitor": MONITOR}
-                self.shells[0].must(CLIENT.format(**client))
-            self.end = stack.pop_all().close
+        self.start(SCRIPT, 0)
+        network = ["nsenter", f"--net=/proc/{self.namespace.process.pid}/ns/net"]
+        self.machine = Machine(*self.arguments, enter=network, cards=len(CARDS))
+        self.shells = self.machine.shells
+        self.shells[0].must(nfs.FOLDERS)
+        options = ",".join(["name=admin,ms_mode=crc", *self.mount])
+        for name, card in CARDS.items():
+            client = {"name": name, "card": card, "options": options, "monitor": MONITOR}
+            self.shells[0].must(CLIENT.format(**client))
         return Mount("/one", self.shells[:SHELLS]), Mount("/two", self.shells[SHELLS:])
 
     def crash(self):
@@ -209,4 +232,5 @@ class CephKernel(Cluster):
         )
 
     def __exit__(self, *_):
-        self.end()
+        self.machine.__exit__()
+        super().__exit__()

@@ -39,7 +39,7 @@ nsenter --net=/run/netns/{name} unshare --uts sh -c '
     hostname {name} && mount -t nfs4 -o {options} 10.0.{number}.1:/ /{name}'"""
 
 
-class NFS:
+class NFS(Machine):
     """Entered, it is the two mounts."""
 
     victims = [None]
@@ -52,30 +52,25 @@ class NFS:
             file.truncate(DISK_SIZE)
         subprocess.run([*debian.program("mkfs.ext4"), "-q", disk], check=True)
         drive, console = file_node("", disk), folder / "console"
-        self.machine = Machine(debian, initramfs, drive, 2 * SHELLS, console)
+        super().__init__(debian, initramfs, drive, 2 * SHELLS, console)
         self.options = ",".join(["vers=4.2", *options])
 
     def __enter__(self):
-        shells = self.machine.shells
         clients = [CLIENT.format(name=name, number=number, options=self.options)
                    for number, name in enumerate(("one", "two"), 1)]
-        try:
-            for command in [FOLDERS, SERVER, *clients, TRACE]:
-                shells[0].must(command)
-        except BaseException:
-            self.machine.__exit__()
-            raise
-        return Mount("/one", shells[:SHELLS]), Mount("/two", shells[SHELLS:])
+        for command in [FOLDERS, SERVER, *clients, TRACE]:
+            self.shells[0].must(command)
+        return Mount("/one", self.shells[:SHELLS]), Mount("/two", self.shells[SHELLS:])
 
     def crash(self):
         """Unplugs the first client."""
-        self.machine.shells[-1].must("/bin/ip link set one down")
+        self.shells[-1].must("/bin/ip link set one down")
 
     def reconnect(self):
-        self.machine.shells[-1].must("/bin/ip link set one up")
+        self.shells[-1].must("/bin/ip link set one up")
 
     def __exit__(self, error, *_):
         if error is None:
-            _, count = self.machine.shells[0].run("grep -c comedor- /sys/kernel/tracing/trace")
+            _, count = self.shells[0].run("grep -c comedor- /sys/kernel/tracing/trace")
             print(f"system calls of the program that failed with ESTALE: {int(count)}")
-        self.machine.__exit__()
+        super().__exit__()

@@ -68,9 +68,7 @@ class Mount:
     def __init__(self, folder, shells):
         self.folder, self.shells = folder, shells
         self.data, self.sessions = f"{folder}/data", f"{folder}/sessions"
-
-    def prepare(self):
-        for shell in self.shells:
+        for shell in shells:
             shell.run(f"export COMEDOR_DATA_DIR={self.data} COMEDOR_SESSION_DIR={self.sessions}")
             shell.run(STOPPING)
 
@@ -96,11 +94,9 @@ class Answer:
 
 
 class Workload:
-    def __init__(self, one, two, seed=None):
-        self.mounts, self.random = (one, two), random.Random(seed)
+    def __init__(self, one, two):
+        self.mounts, self.random = (one, two), random.Random()
         self.figures, self.faults = [], []
-        one.prepare()
-        two.prepare()
         one.shells[0].run(f"mkdir -p {one.sessions} && log_in admin\n{school.PREPARE}")
 
     def add(self, name, **figures):
