@@ -201,10 +201,12 @@ impl Temporary {
             .set(&self.file)
             .map_err(Error::fault("keep the access control list of", path))?;
         let set = |mode| self.file.set_permissions(Permissions::from_mode(mode));
-        // A service may not set the special bits (RestrictSUIDSGID, systemd.exec(5)).
-        set(access.mode)
-            .or_else(|_| set(access.mode & 0o777))
-            .map_err(Error::fault("keep the mode of", path))
+        let set = set(access.mode).or_else(|error| match error.kind() {
+            // A service may not set the special bits (RestrictSUIDSGID, systemd.exec(5)).
+            ErrorKind::PermissionDenied => set(access.mode & 0o777),
+            _ => Err(error),
+        });
+        set.map_err(Error::fault("keep the mode of", path))
     }
 
     fn fill(&mut self, content: &[u8]) -> Result<(), Error> {

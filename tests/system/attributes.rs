@@ -78,6 +78,15 @@ fn owner_mode_and_access_control_list_of_a_replaced_file_are_kept() {
     }
 }
 
+#[test]
+fn a_mode_that_cannot_be_set_because_of_the_disk_is_not_changed() {
+    let school = School::with_menu("old");
+    chmod(school.path(DAY), 0o2664);
+    let save = school.post("save_menu").json(&save("new"));
+    save.trace(&["-e", "inject=fchmod:error=EIO:when=1"]).0.fails("INTERNAL_ERROR");
+    assert_eq!(school.menu("basal")["menu"]["plates"]["primero"]["name"], "old");
+}
+
 /// A named entry of a list replaces an owner or a group that cannot be kept.
 #[test]
 fn a_file_is_replaced_only_if_this_user_may_write_it_and_others_keep_their_access() {
