@@ -80,18 +80,14 @@ fn unquoted(quoted: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     let mut text = Vec::new();
     let mut rest = quoted;
     loop {
-        (text, rest) = match rest {
+        let (byte, after) = match rest {
             [b'"', after @ ..] => return Some((text, after)),
-            [b'\\', b'"'] => {
-                text.push(b'\\');
-                return Some((text, b""));
-            }
-            [b'\\', byte @ (b'"' | b'\\'), after @ ..] | [byte, after @ ..] => {
-                text.push(*byte);
-                (text, after)
-            }
+            [byte, after @ ..] if after == b"\"" => (byte, after),
+            [b'\\', byte @ (b'"' | b'\\'), after @ ..] | [byte, after @ ..] => (byte, after),
             [] => return None,
         };
+        text.push(*byte);
+        rest = after;
     }
 }
 
