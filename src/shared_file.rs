@@ -60,12 +60,11 @@ impl Fault {
     }
 }
 
-/// Opens `path` with `flags` and passes the file to `step`; starts over if it is stale. A file that
-/// `CREATE` creates has at most the mode 0660. Rejects a symbolic link in the last part of `path`.
-/// Does not block on a FIFO.
+/// Opens `path` with `flags` and passes the file to `step`. A file that `CREATE` creates has at most the
+/// mode 0660. Rejects a symbolic link in the last part of `path`. Does not block on a FIFO.
 ///
-/// The folder is opened first, so that the client asks the server for its entries again. Otherwise it
-/// may take the same file from its cache (nfs(5), "Directory entry caching").
+/// If the file is stale, opens its folder, so that the client asks the server for the entries again, and
+/// starts over. Otherwise it may take the same file from its cache (nfs(5), "Directory entry caching").
 pub fn open_and<T>(
     flags: OFlags,
     path: &Path,

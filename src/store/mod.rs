@@ -103,8 +103,8 @@ pub struct Aulario {
     folder: PathBuf,
     /// It shows the data of another aulario
     pub is_shared: bool,
-    /// The value of `shared_comedor_from`, if it is set. It has no effect if it names the aulario
-    /// itself or an unknown one.
+    /// The value of `shared_comedor_from`, if it is set. It is ignored if it names this aulario, or one
+    /// that does not exist.
     pub shared_comedor_from: Option<String>,
     /// Whether PHP may be writing its configuration
     is_being_written: bool,
