@@ -81,7 +81,7 @@ fn cors<'c>(config: &'c Result<Config, config::Error>, variables: &Variables) ->
 }
 
 fn perform(config: &Config, request: &Request, input: impl Read) -> Result<Response, Error> {
-    let session = session::open(&config.session, request.cookie)?;
+    let session = session::open(&config.session, request.variables.meta("HTTP_COOKIE"))?;
     let caller = Caller::identify(&session, config)?;
     caller.may_read()?;
     let id = api::aulario(request)?;
@@ -89,7 +89,7 @@ fn perform(config: &Config, request: &Request, input: impl Read) -> Result<Respo
     let action = Action::find(request)?;
     let aulario = Aulario::find(&config.data_dir, &caller.centro, &id)?
         .ok_or_else(|| Error::not_found("Aulario"))?;
-    action.accepts(request.method)?;
+    action.accepts(request.variables.method())?;
     let fields = match action.kind {
         Kind::Read => Fields::default(),
         Kind::Write => {
@@ -100,10 +100,11 @@ fn perform(config: &Config, request: &Request, input: impl Read) -> Result<Respo
                     "This aulario shows the menus of another aulario; change them there.",
                 ));
             }
-            if origin::is_another_site(request, &config.trusted_origins) {
+            if origin::is_another_site(request.variables, &config.trusted_origins) {
                 return Err(Error::forbidden("Writes from pages of another site are refused."));
             }
-            Fields::new(body::parse(request, &input::read(request.content_length, input)?)?)
+            let body = input::read(request.content_length, input)?;
+            Fields::new(body::parse(request.variables, &body)?)
         }
     };
     let call = Call { aulario: &aulario, request, fields: &fields, zone: config.zone.as_deref() };

@@ -1,6 +1,6 @@
 //! The body of a write, decoded: JSON, or a form in either of its two encodings.
 
-use super::Request;
+use super::Variables;
 use super::form::Form;
 use super::multipart;
 use crate::error::Error;
@@ -9,11 +9,11 @@ use crate::json::{Map, Value};
 /// The body as a map of its fields. An empty body has no fields.
 ///
 /// INVALID_FORMAT for any other media type, and for a body that is malformed or not valid UTF-8.
-pub fn parse(request: &Request, body: &[u8]) -> Result<Map, Error> {
+pub fn parse(variables: &Variables, body: &[u8]) -> Result<Map, Error> {
     if body.is_empty() {
         return Ok(Map::default());
     }
-    let content_type = request.content_type.unwrap_or_default();
+    let content_type = variables.meta("CONTENT_TYPE").unwrap_or_default();
     let media_type = content_type.split(|&byte| byte == b';').next().unwrap_or_default();
     let is = |name: &str| media_type.trim_ascii().eq_ignore_ascii_case(name.as_bytes());
     // By default curl sends JSON with the media type of a form, and fetch with that of text.

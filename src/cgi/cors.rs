@@ -13,7 +13,7 @@ pub struct Cors<'t> {
 
 impl<'t> Cors<'t> {
     pub fn new(variables: &Variables, trusted: &'t [String]) -> Cors<'t> {
-        let origin = origin::trusted(variables.meta("HTTP_ORIGIN"), trusted);
+        let origin = origin::trusted(variables, trusted);
         Cors { origin, varies: !trusted.is_empty() }
     }
 

@@ -4,33 +4,34 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use crate::cgi::Request;
+use super::Variables;
 
 /// Whether the request comes from a page of another site that is not among `trusted`.
 ///
 /// Browsers send `Sec-Fetch-Site` only over HTTPS and to localhost; without it `Origin` must match
 /// the requested host. A request with neither header does not come from a browser and is accepted.
-pub fn is_another_site(request: &Request, trusted: &[String]) -> bool {
-    if self::trusted(request.origin, trusted).is_some() {
+pub fn is_another_site(variables: &Variables, trusted: &[String]) -> bool {
+    if self::trusted(variables, trusted).is_some() {
         return false;
     }
-    match (request.sec_fetch_site, request.origin) {
+    match (variables.meta("HTTP_SEC_FETCH_SITE"), variables.meta("HTTP_ORIGIN")) {
         (Some(b"cross-site" | b"same-site"), _) => true,
         (Some(b"same-origin" | b"none"), _) | (_, None) => false,
-        (_, Some(origin)) => !normal(origin).is_some_and(|origin| is_own(&origin, request)),
+        (_, Some(origin)) => !normal(origin).is_some_and(|origin| is_own(&origin, variables)),
     }
 }
 
 /// The one of the `trusted` origins that the header `Origin` names.
-pub fn trusted<'t>(header: Option<&[u8]>, trusted: &'t [String]) -> Option<&'t str> {
-    let origin = normal(header?)?;
+pub fn trusted<'t>(variables: &Variables, trusted: &'t [String]) -> Option<&'t str> {
+    let origin = normal(variables.meta("HTTP_ORIGIN")?)?;
     trusted.iter().find(|trusted| **trusted == origin).map(String::as_str)
 }
 
 /// Whether `origin` matches the requested host. The scheme is not compared, because a proxy may
 /// terminate TLS; for the same reason the default port may be 80 or 443.
-fn is_own(origin: &str, request: &Request) -> bool {
-    let host = str::from_utf8(request.host.unwrap_or_default()).unwrap_or_default();
+fn is_own(origin: &str, variables: &Variables) -> bool {
+    let host = variables.meta("HTTP_HOST").or_else(|| variables.meta("SERVER_NAME"));
+    let host = str::from_utf8(host.unwrap_or_default()).unwrap_or_default();
     let site = origin.split_once("://").map(|(_, site)| site);
     site.is_some() && ["", "80", "443"].iter().any(|port| authority(host, port).as_deref() == site)
 }
