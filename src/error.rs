@@ -23,7 +23,8 @@ pub struct Error {
 }
 
 const BAD_REQUEST: &str = "400 Bad Request";
-const BUSY: &str = "503 Service Unavailable";
+/// The status that tells the client to send the request again.
+pub(crate) const BUSY: &str = "503 Service Unavailable";
 
 impl Error {
     #[cold]
@@ -39,11 +40,6 @@ impl Error {
     pub(crate) fn in_context(mut self, context: &str) -> Error {
         self.cause = self.cause.map(|cause| format!("{context}: {cause}"));
         self
-    }
-
-    /// Whether the client should send the request again.
-    pub(crate) fn is_busy(&self) -> bool {
-        self.status == BUSY
     }
 
     /// A missing permission, no access to the aulario, or a write from another site

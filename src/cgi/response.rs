@@ -1,7 +1,7 @@
 //! The response (RFC 3875 §6), complete in memory before it is written.
 
 use super::{Cors, Method, Output};
-use crate::error::Error;
+use crate::error::{BUSY, Error};
 use crate::json::{Map, Value};
 use crate::log;
 
@@ -20,8 +20,6 @@ pub struct Response {
     status: &'static str,
     /// The `Allow` header: the accepted methods
     allow: Option<&'static str>,
-    /// The `Retry-After` header, in seconds
-    retry_after: Option<&'static str>,
     body: Option<Vec<u8>>,
 }
 
@@ -30,12 +28,12 @@ impl Response {
     pub(crate) fn ok(mut fields: Map) -> Response {
         *fields.move_to(0, "success") = Value::Bool(true);
         let body = Some(Value::Map(fields).to_compact());
-        Response { status: "200 OK", allow: None, retry_after: None, body }
+        Response { status: "200 OK", allow: None, body }
     }
 
     /// The answer to [`Cors::is_preflight`].
     pub(crate) fn preflight() -> Response {
-        Response { status: "204 No Content", allow: None, retry_after: None, body: None }
+        Response { status: "204 No Content", allow: None, body: None }
     }
 
     /// The bytes for standard output; for HEAD the same headers without the body
@@ -52,7 +50,7 @@ impl Response {
             ("Cache-Control", Some("no-store")),
             ("X-Content-Type-Options", Some("nosniff")),
             ("Allow", self.allow),
-            ("Retry-After", self.retry_after),
+            ("Retry-After", (self.status == BUSY).then_some("1")),
             ("Vary", cors.varies.then_some("Origin")),
             ("Access-Control-Allow-Origin", cors.origin),
             ("Access-Control-Allow-Credentials", cors.origin.and(Some("true"))),
@@ -85,11 +83,6 @@ impl From<Error> for Response {
             ("error", Value::from(&*error.sentence)),
             ("code", Value::from(error.code)),
         ]));
-        Response {
-            status: error.status,
-            allow: error.allow,
-            retry_after: error.is_busy().then_some("1"),
-            body: Some(body.to_compact()),
-        }
+        Response { status: error.status, allow: error.allow, body: Some(body.to_compact()) }
     }
 }
