@@ -42,21 +42,13 @@ pub enum Fault {
 impl Fault {
     /// Whether the file, or a folder on its path, does not exist.
     pub fn is_absent(&self) -> bool {
-        self.kind() == Some(ErrorKind::NotFound)
+        matches!(self, Fault::Io(error) if error.kind() == ErrorKind::NotFound)
     }
 
     /// Whether another client of a network file system deleted or replaced the file, or a folder on
     /// its path (ESTALE).
     pub fn is_stale(&self) -> bool {
-        self.kind() == Some(ErrorKind::StaleNetworkFileHandle)
-    }
-
-    /// The kind of an I/O error.
-    pub fn kind(&self) -> Option<ErrorKind> {
-        match self {
-            Fault::Io(error) => Some(error.kind()),
-            _ => None,
-        }
+        matches!(self, Fault::Io(error) if error.kind() == ErrorKind::StaleNetworkFileHandle)
     }
 }
 

@@ -358,8 +358,8 @@ fn name(path: &Path) -> std::borrow::Cow<'_, str> {
 }
 
 fn is_denied(error: &store::Error) -> bool {
-    matches!(error, store::Error::Fault { source, .. }
-        if source.kind() == Some(ErrorKind::PermissionDenied))
+    matches!(error, store::Error::Fault { source: Fault::Io(error), .. }
+        if error.kind() == ErrorKind::PermissionDenied)
 }
 
 /// `--backup` keeps a file that was moved away earlier; with `-T` nothing is moved into a folder.
