@@ -64,8 +64,7 @@ impl Action {
     /// INVALID_ACTION if the action does not accept `method`.
     pub fn accepts(&self, method: Method) -> Result<(), Error> {
         match (self.kind, method) {
-            (Kind::Read, Method::Get | Method::Head | Method::Post) => Ok(()),
-            (Kind::Write, Method::Post) => Ok(()),
+            (Kind::Read, Method::Get | Method::Head) | (_, Method::Post) => Ok(()),
             (Kind::Read, _) => Err(Error::invalid_method("GET, HEAD, POST")),
             (Kind::Write, _) => Err(Error::invalid_method("POST")),
         }
