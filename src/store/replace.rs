@@ -171,7 +171,7 @@ impl Temporary {
             _ => Err(error),
         });
         let file = created.map_err(|error| match error.kind() {
-            // Its target is missing, which a retry does not change.
+            // The target of the link is missing, which a retry does not change.
             ErrorKind::NotFound if parent(path).is_symlink() => {
                 Error::fault("create", &temporary)(error)
             }
