@@ -34,14 +34,17 @@ fn tokens(text: &str) -> Vec<(usize, Token)> {
     while let Some(first) = rest.chars().next() {
         let is_comment = rest.starts_with("//") || first == '#' && !rest.starts_with("#[");
         let (token, length) = if !is_code || rest.starts_with("?>") {
+            let end = is_code.then_some(Mark(';'));
             is_code = !is_code && rest.starts_with("<?");
             let start = ["<?php", "<?", "?>"].into_iter().find(|tag| rest.starts_with(tag));
-            (None, start.map_or(first.len_utf8(), str::len))
+            (end, start.map_or(first.len_utf8(), str::len))
         } else if is_comment {
             let end = rest.find('\n').unwrap_or(rest.len());
             (None, rest[..end].find("?>").unwrap_or(end))
         } else if let Some(comment) = rest.strip_prefix("/*") {
             (None, comment.find("*/").map_or(rest.len(), |end| end + 4))
+        } else if let Some(heredoc) = rest.strip_prefix("<<<") {
+            (Some(Mark('<')), 3 + heredoc_length(heredoc))
         } else if first == '"' || first == '\'' {
             let (string, length) = quoted(rest);
             (Some(Text(string)), length)
@@ -56,6 +59,17 @@ fn tokens(text: &str) -> Vec<(usize, Token)> {
         rest = &rest[length..];
     }
     tokens
+}
+
+/// The number of bytes of `<<<LABEL`, its lines and the label at their end, without the first three.
+fn heredoc_length(text: &str) -> usize {
+    let label = text.lines().next().map_or("", |line| line.trim().trim_matches(['"', '\'']));
+    let after_label = |start: usize| {
+        let line = text[start..].trim_start_matches([' ', '\t']);
+        line.strip_prefix(label).filter(|rest| !rest.starts_with(is_name))
+    };
+    let rest = text.match_indices('\n').find_map(|(end, _)| after_label(end + 1));
+    text.len() - rest.map_or(0, str::len)
 }
 
 fn is_name(c: char) -> bool {
@@ -81,6 +95,8 @@ impl Code<'_> {
         for index in 0..code.tokens.len() {
             let (name, value) = match (code.at(index), code.at(index + 1), code.at(index + 2)) {
                 (Some(Word(name)), Some(Mark('=')), _) => (name, index + 2),
+                // What `.=` makes is not known.
+                (Some(Word(name)), Some(Mark('.')), Some(Mark('='))) => (name, index + 2),
                 (Some(Word(define)), Some(Mark('(')), Some(Text(name))) if define == "define" => {
                     (name, index + 4)
                 }
@@ -97,17 +113,26 @@ impl Code<'_> {
         self.tokens.get(index).map(|(_, token)| token)
     }
 
-    /// Where the next `mark` is, if it is near.
-    fn next(&self, index: usize, mark: char) -> usize {
-        let near = index..index + MAX_TOKENS;
-        near.clone().find(|&at| self.is_mark(at, mark)).unwrap_or(near.end)
+    /// Where the list of arguments or the statement from `index` on ends, if it is near.
+    fn end(&self, index: usize) -> usize {
+        let (near, mut depth) = (index..index + MAX_TOKENS, 0);
+        let is_end = |&at: &usize| {
+            match self.at(at) {
+                Some(Mark('(' | '[')) => depth += 1,
+                Some(Mark(')' | ']')) => depth -= 1,
+                _ => {}
+            }
+            depth < 0 || self.is_mark(at, ';')
+        };
+        near.clone().find(is_end).unwrap_or(near.end)
     }
 
     fn is_mark(&self, index: usize, mark: char) -> bool {
         self.at(index) == Some(&Mark(mark))
     }
 
-    /// The strings and names that are joined by dots from `index` on, up to the one at `end`.
+    /// The strings and names that are joined by dots from `index` on, up to the one at `end`, else of the whole
+    /// expression.
     fn joined(&self, mut index: usize, end: usize) -> Option<String> {
         let mut value = String::new();
         loop {
@@ -121,10 +146,11 @@ impl Code<'_> {
             if value.len() > MAX_VALUE {
                 return None;
             }
-            if index >= end || !self.is_mark(index + 1, '.') {
-                return Some(value);
+            match self.at(index + 1) {
+                Some(Mark('.')) if index < end => index += 2,
+                None | Some(Mark(';' | ',' | ')' | ']')) => return Some(value),
+                _ => return Some(value).filter(|_| index == end),
             }
-            index += 2;
         }
     }
 
@@ -143,9 +169,13 @@ impl Code<'_> {
         for (index, (_, token)) in self.tokens.iter().enumerate() {
             let Word(function) = token else { continue };
             let is_call = self.is_mark(index + 1, '(') && !self.is_mark(index + 2, ')');
-            let is_other = index > 0 && matches!(self.at(index - 1), Some(Mark('>' | ':')));
-            let is_defined = index > 0 && self.at(index - 1) == Some(&Word("function".to_owned()));
-            if !is_call || is_other || is_defined {
+            let before = [2, 1].map(|count| self.at(index.wrapping_sub(count)));
+            let is_other = match before {
+                [Some(Mark('-')), Some(Mark('>'))] | [Some(Mark(':')), Some(Mark(':'))] => true,
+                [_, Some(Word(word))] => word == "function",
+                _ => false,
+            };
+            if !is_call || is_other {
                 continue;
             }
             let argument = |index| self.joined(index, usize::MAX);
@@ -153,7 +183,8 @@ impl Code<'_> {
             match function.to_ascii_lowercase().as_str() {
                 "ini_set" | "ini_alter" => {
                     let name = argument(index + 2).filter(|name| SETTINGS.contains(&&**name));
-                    _ = name.map(|name| add(&name, argument(index + 4)));
+                    let value = argument(index + 4).filter(|_| self.is_mark(index + 3, ','));
+                    _ = name.map(|name| add(&name, value));
                 }
                 "session_name" => add("session.name", argument(index + 2)),
                 "session_save_path" => add("session.save_path", argument(index + 2)),
@@ -162,7 +193,7 @@ impl Code<'_> {
                     add("session.save_handler", None)
                 }
                 // Its options, `['name' => …]`
-                "session_start" => (index + 3..self.next(index, ')')).for_each(|key| {
+                "session_start" => (index + 3..self.end(index + 2)).for_each(|key| {
                     let option = self.at(key).filter(|_| self.is_mark(key + 1, '='));
                     let Some(Text(option)) = option else { return };
                     let name = format!("session.{option}");
@@ -213,11 +244,10 @@ impl Code<'_> {
         for (index, (_, token)) in self.tokens.iter().enumerate() {
             let Word(word) = token else { continue };
             if matches!(word.as_str(), "require" | "require_once" | "include" | "include_once") {
-                let last =
-                    (index..self.next(index, ';')).rev().find_map(|index| match self.at(index) {
-                        Some(Text(text)) => Some(text.clone()),
-                        _ => None,
-                    });
+                let last = (index..self.end(index)).rev().find_map(|index| match self.at(index) {
+                    Some(Text(text)) => Some(text.clone()),
+                    _ => None,
+                });
                 names.extend(last);
             }
         }

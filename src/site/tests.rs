@@ -235,14 +235,28 @@ fn code_is_read_without_comments_and_evaluated_only_if_certain() {
             "ini_set('session.gc_maxlifetime', 60); INI_SET('memory_limit', '1G');",
             "session.gc_maxlifetime=60",
         ),
+        ("const Q = '/srv' ?>.<?php session_save_path(Q);", "session.save_path=/srv"),
         ("const P = '/srv'; session_save_path(P . '/s');", "session.save_path=/srv/s"),
         ("define('P', __DIR__); session_save_path(P . '/s');", "session.save_path=/app/api/s"),
         ("$p = '/a'; $p = '/b'; $p = '/c'; session_save_path($p);", "unclear=session.save_path"),
         ("session_name($_GET['x']); session_name();", "unclear=session.name"),
+        ("$p = '/a'; $p .= '/b'; session_save_path($p);", "unclear=session.save_path"),
+        ("ini_set('session.gc_maxlifetime', 60 * 60);", "unclear=session.gc_maxlifetime"),
+        ("ini_set('session.' . 'name', 'A');", "unclear=session.name"),
+        ("$d = '1'; session_name($d ? 'A' : 'B');", "unclear=session.name"),
+        (
+            "case 1: session_name('A'); $x ? 0 : session_name('B');",
+            "session.name=A, session.name=B",
+        ),
+        ("A::session_name('x'); $a?->session_name('x');", ""),
         ("$a->session_name('x'); function session_name() {}", ""),
         (
             "session_start(['name' => 'A', 'save_path' => getenv('X'), 'read_and_close' => true]);",
             "session.name=A, unclear=session.save_path",
+        ),
+        (
+            "session_start(['cookie_lifetime' => f([1], 2), 'name' => 'A']) && f(['name' => 'B']);",
+            "session.name=A",
         ),
         ("date_default_timezone_set('Europe/Madrid')", "date.timezone=Europe/Madrid"),
         ("session_set_save_handler($handler);", "unclear=session.save_handler"),
@@ -254,6 +268,8 @@ fn code_is_read_without_comments_and_evaluated_only_if_certain() {
         ("$d = $base . '/Centros/'; in(\"$x:docente\")", "unclear=data folder, unclear=service"),
         ("new PDO('sqlite:x'); new \\SQLite3('y');", "database=PDO, database=SQLite3"),
         ("session_name('It\\'s \\d\\\\')", "session.name=It's \\d\\"),
+        ("echo <<<X\n don't\n  X . 'a'; session_name('A');", "session.name=A"),
+        ("$a = <<<'X'\n session_name('B')\nXY\nX; session_name('A');", "session.name=A"),
         ("'unfinished", ""),
         ("<<<X", ""),
     ] {
@@ -276,6 +292,7 @@ fn code_that_was_made_to_keep_a_reader_busy_is_read_at_once() {
         "<?php ".to_owned() + &"('".repeat(300_000),
         "<?php ".to_owned() + &"session_start([".repeat(10_000),
         "<?php ".to_owned() + &"include 'a'.".repeat(10_000),
+        "<?php ".to_owned() + &"<<<X\n".repeat(200_000),
     ] {
         let start = std::time::Instant::now();
         let code = Code::parse(Path::new("/x"), &text);
