@@ -40,8 +40,10 @@ fn section(lines: &mut Lines, at: &mut Place) -> Vec<Directive> {
             break;
         } else {
             let opened = line.strip_prefix('<').and_then(|line| line.strip_suffix('>'));
-            let mut words = words(opened.unwrap_or(line)).into_iter();
-            let (name, place) = (words.next().unwrap_or_default().to_lowercase(), at.clone());
+            let mut words = words(opened.unwrap_or(line)).into_iter().peekable();
+            let (mut name, place) = (words.next().unwrap_or_default().to_lowercase(), at.clone());
+            // `<Files ~ …>` is `<FilesMatch …>`.
+            name += words.next_if_eq("~").map_or("", |_| "match");
             let inside = if opened.is_some() { section(lines, at) } else { Vec::new() };
             list.push(Directive { name, words: words.collect(), place, inside });
         }
