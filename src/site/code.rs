@@ -94,7 +94,9 @@ impl Code<'_> {
         let mut code = Code { file, tokens: tokens(text), names: HashMap::new() };
         for index in 0..code.tokens.len() {
             let (name, value) = match (code.at(index), code.at(index + 1), code.at(index + 2)) {
-                (Some(Word(name)), Some(Mark('=')), _) => (name, index + 2),
+                (Some(Word(name)), Some(Mark('=')), next) if next != Some(&Mark('=')) => {
+                    (name, index + 2)
+                }
                 // What `.=` makes is not known.
                 (Some(Word(name)), Some(Mark('.')), Some(Mark('='))) => (name, index + 2),
                 (Some(Word(define)), Some(Mark('(')), Some(Text(name))) if define == "define" => {
