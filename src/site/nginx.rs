@@ -124,7 +124,7 @@ pub fn hosts(config: &[Directive]) -> Vec<Host<'_>> {
 pub fn roots(Host { config, own, .. }: &Host) -> Vec<Root> {
     let mut roots = Vec::new();
     for location in named(*own, "location") {
-        let path = location.words.last().map_or("", |path| path.trim_end_matches('/'));
+        let path = parts(location).1.trim_end_matches('/');
         let root = last(&location.inside, "root")
             .map(|root| Path::new(root.word(0)).join(path.trim_start_matches('/')));
         let folder = last(&location.inside, "alias").map(|alias| alias.word(0).into()).or(root);
@@ -135,6 +135,15 @@ pub fn roots(Host { config, own, .. }: &Host) -> Vec<Root> {
     roots
 }
 
+/// The modifier of a `location`, after which nginx needs no space, and its path or expression.
+fn parts(location: &Directive) -> (&str, &str) {
+    let word = location.word(0);
+    let modifiers = ["=", "^~", "~*", "~"];
+    let modifier = modifiers.into_iter().find(|start| word.starts_with(start)).unwrap_or("");
+    let rest = &word[modifier.len()..];
+    (modifier, if rest.is_empty() { location.word(1) } else { rest })
+}
+
 /// The `location` for a path of PHP, as `ngx_http_core_find_location` chooses it.
 fn location<'c>(
     list: &'c [Directive],
@@ -142,27 +151,27 @@ fn location<'c>(
     is_wanted: &dyn Fn(&Directive) -> bool,
 ) -> Option<&'c Directive> {
     let locations = || named(list, "location").filter(|location| is_wanted(location));
-    let is_exact = |location: &&Directive| location.word(0) == "=" && location.word(1) == path;
+    let is_exact = |location: &&Directive| parts(location) == ("=", path);
     if let Some(exact) = locations().find(is_exact) {
         return Some(exact);
     }
-    let prefix = |location: &&Directive| match location.word(0) {
-        "^~" => path.starts_with(location.word(1)),
-        word => path.starts_with(word),
+    let is_prefix = |location: &&Directive| match parts(location) {
+        ("" | "^~", prefix) => path.starts_with(prefix),
+        _ => false,
     };
-    let prefix =
-        locations().filter(prefix).max_by_key(|location| location.words.last().map(String::len));
+    let prefix = locations().filter(is_prefix).max_by_key(|location| parts(location).1.len());
     let nested = prefix.and_then(|prefix| location(&prefix.inside, path, is_wanted));
-    if nested.is_some() || prefix.is_some_and(|prefix| prefix.word(0) == "^~") {
-        return nested.or(prefix);
-    }
+    let is_last = prefix.is_some_and(|prefix| parts(prefix).0 == "^~")
+        || nested.is_some_and(|nested| !is_prefix(&nested));
     // No expressions are evaluated; this is that of PHP's files.
-    locations().find(is_expression).or(prefix)
+    let expression = locations().find(is_expression).filter(|_| !is_last);
+    expression.or(nested).or(prefix)
 }
 
 /// Whether this is a `location` with an expression that passes PHP's files on.
 fn is_expression(location: &&Directive) -> bool {
-    let is_of_php = location.word(0).starts_with('~') && location.word(1).contains("php");
+    let (modifier, expression) = parts(location);
+    let is_of_php = modifier.starts_with('~') && expression.contains("php");
     is_of_php && last(&location.inside, "fastcgi_pass").is_some()
 }
 
@@ -172,7 +181,7 @@ fn address<'c>(config: &'c [Directive], inside: &'c [Directive]) -> Option<&'c s
     let mut upstreams = named(http(config), "upstream");
     let upstream = upstreams.find(|upstream| upstream.word(0) == pass.word(0));
     let server = upstream.and_then(|upstream| last(&upstream.inside, "server"));
-    Some(server.unwrap_or(pass).word(0))
+    Some(server.unwrap_or(pass).word(0).trim_end_matches(':'))
 }
 
 fn way(config: &[Directive], location: &Directive) -> Option<Way> {
@@ -187,7 +196,7 @@ fn way(config: &[Directive], location: &Directive) -> Option<Way> {
 
 pub fn enabled(Host { site, config, own }: &Host) -> Vec<Enabled> {
     let enabled = named(all(own), "location").filter_map(|location| {
-        let (path, place) = (location.words.last()?.clone(), location.place.clone());
+        let (path, place) = (parts(location).1.to_owned(), location.place.clone());
         Some(Enabled { site: site.clone(), path, way: way(config, location)?, place })
     });
     enabled.collect()
@@ -205,10 +214,8 @@ pub fn handlers(Host { config, own, .. }: &Host, path: &str, _: &Path) -> Handle
         !is_expression(first) || others.all(|other| address_of(other) == address_of(first))
     });
     let inside = of_php.map_or(&[][..], |location| &location.inside);
-    let php = address(config, inside).map(|address| {
-        let path = address.strip_prefix("unix:").unwrap_or(address);
-        Handler::Fpm(path.trim_end_matches(':').to_owned())
-    });
+    let php = address(config, inside)
+        .map(|address| Handler::Fpm(address.strip_prefix("unix:").unwrap_or(address).to_owned()));
     let passed = named(inside, "fastcgi_param").filter(|line| line.word(0).starts_with("PHP_"));
     let settings = passed.flat_map(|line| {
         let is_admin = line.word(0) == "PHP_ADMIN_VALUE";

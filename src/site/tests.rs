@@ -95,6 +95,10 @@ fn php_of_apache_is_found_with_its_settings() {
         (format!("{php}\n<Directory /srv/other>\nAllowOverride All\n</Directory>"), module(false)),
         ("AddHandler application/x-httpd-php .php".to_owned(), module(false)),
         (
+            "<Files ~ \"\\.php$\">\nSetHandler application/x-httpd-php\n</Files>".to_owned(),
+            module(false),
+        ),
+        (
             "<Files \"*.php\">\nSetHandler \"proxy:unix:/run/p.sock|fcgi://localhost\"\n</Files>"
                 .to_owned(),
             fpm("/run/p.sock"),
@@ -133,6 +137,7 @@ fn expressions_that_may_match_the_path_are_noticed() {
     for (line, is_noticed) in [
         ("ProxyPassMatch ^/(.*\\.php(/.*)?)$ fcgi://127.0.0.1:9000/srv", true),
         ("<LocationMatch \"^/x/api/comedor\">\n</LocationMatch>", true),
+        ("<Location ~ \"^/x/api/comedor\">\n</Location>", true),
         ("<Directory /srv>\nRewriteRule .*/comedor - [F]\n</Directory>", true),
         ("RewriteRule ^(.*)$ https://a.example$1 [R]", false),
         ("ScriptAlias /comedor /usr/lib/cgi-bin/comedor", false),
@@ -186,17 +191,34 @@ fn nginx_is_understood_with_the_files_that_it_includes() {
 }
 
 #[test]
-fn the_php_of_nginx_is_unknown_if_several_expressions_can_be_that_of_the_path() {
-    let expression = "location ~ \"\\.php$\"";
-    let php = |before: &str| {
-        let text = NGINX.replace(expression, &format!("{before} {expression}"));
-        let config = nginx::parse(&text);
+fn the_php_of_nginx_is_that_of_the_location_that_nginx_chooses() {
+    let php = |location: &str| {
+        let config = nginx::parse(&NGINX.replace("location ~ \"\\.php$\"", location));
         nginx::handlers(&nginx::hosts(&config)[0], PATH, Path::new("/")).php
     };
-    let known = Some(Handler::Fpm("/run/p.sock".to_owned()));
-    assert_eq!(php("location ~ ^/uploads/.*\\.php$ { deny all; }"), known);
-    assert_eq!(php("location ~ ^/a/.*\\.php$ { fastcgi_pass unix:/run/p.sock; }"), known);
-    assert_eq!(php("location ~ ^/b/.*\\.php$ { fastcgi_pass unix:/run/q.sock; }"), None);
+    for (locations, socket) in [
+        ("location ~*\\.php$", Some("/run/p.sock")),
+        (
+            "location =/aulas/api/comedor.php { fastcgi_pass unix:/run/q.sock:; } location ~ php",
+            Some("/run/q.sock"),
+        ),
+        ("location ^~/aulas { fastcgi_pass q; } location ~ \\.php$", Some("q")),
+        (
+            "location /aulas { location /aulas/api { deny all; } } location ~ \\.php$",
+            Some("/run/p.sock"),
+        ),
+        (
+            "location ^~ /aulas { location /aulas/api { fastcgi_pass q; } } location ~ \\.php$",
+            Some("q"),
+        ),
+        // If several expressions can be that of the path, it is unknown.
+        ("location ~ ^/uploads/.*\\.php$ { deny all; } location ~ \\.php$", Some("/run/p.sock")),
+        ("location ~ ^/a/.*\\.php$ { fastcgi_pass php; } location ~ \\.php$", Some("/run/p.sock")),
+        ("location ~ ^/b/.*\\.php$ { fastcgi_pass unix:/run/q.sock; } location ~ \\.php$", None),
+    ] {
+        let known = socket.map(|socket| Handler::Fpm(socket.to_owned()));
+        assert_eq!(php(locations), known, "{locations}");
+    }
 }
 
 #[test]
@@ -240,6 +262,7 @@ fn code_is_read_without_comments_and_evaluated_only_if_certain() {
         ("define('P', __DIR__); session_save_path(P . '/s');", "session.save_path=/app/api/s"),
         ("$p = '/a'; $p = '/b'; $p = '/c'; session_save_path($p);", "unclear=session.save_path"),
         ("session_name($_GET['x']); session_name();", "unclear=session.name"),
+        ("$p = '/a'; if ($p == '/b') session_save_path($p);", "session.save_path=/a"),
         ("$p = '/a'; $p .= '/b'; session_save_path($p);", "unclear=session.save_path"),
         ("ini_set('session.gc_maxlifetime', 60 * 60);", "unclear=session.gc_maxlifetime"),
         ("ini_set('session.' . 'name', 'A');", "unclear=session.name"),
