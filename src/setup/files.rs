@@ -20,10 +20,12 @@ pub const SOCKET: &str = "/etc/systemd/system/comedor.socket.d/comedor-setup.con
 pub const SETTINGS: &str = "/etc/comedor/comedor.conf";
 /// The settings before the first set-up. Unless they were edited since, [`SETTINGS`] has the same time.
 const BEFORE: &str = "/etc/comedor/comedor.conf.before-setup";
+/// Ends the name of a file that is being written; no administrator's file ends like that.
+const NEW: &str = ".comedor-setup";
 
 /// Replaces `path` atomically, with the owner, group, mode and time of the old file if there is one.
 pub fn write(path: &str, content: &str) -> Result<(), String> {
-    let new = format!("{path}.new");
+    let new = format!("{path}{NEW}");
     let write = || {
         Path::new(path).parent().map_or(Ok(()), fs::create_dir_all)?;
         _ = fs::remove_file(&new);
@@ -56,7 +58,7 @@ pub fn undo() -> Result<(), String> {
         restore_settings(),
     ];
     for path in [APACHE, NGINX, UPSTREAM, SERVICE, SOCKET, SETTINGS] {
-        _ = remove(&format!("{path}.new"));
+        _ = remove(&format!("{path}{NEW}"));
     }
     for file in [SERVICE, SOCKET] {
         _ = Path::new(file).parent().map(fs::remove_dir);
@@ -70,9 +72,7 @@ pub fn undo() -> Result<(), String> {
 fn take_back(file: &str, others: &[&str], stop: fn() -> Result<(), String>) -> Result<(), String> {
     let emptied = File::options().write(true).truncate(true).open(file);
     others.iter().try_for_each(|other| remove(other))?;
-    if emptied.is_ok() {
-        stop()?;
-    }
+    emptied.map_or(Ok(()), |_| stop())?;
     if file == NGINX && is_included() {
         // Without the file, nginx would not start.
         say(&format!("Emptied {NGINX}; remove its include line, then delete it."));

@@ -39,7 +39,10 @@ installed
 refuses 'terminal'
 set_up 0 /entreaulas/api/comedor.php --dry-run
 unchanged
+# An administrator's file.
+touch /etc/comedor/comedor.conf.new
 set_up 0 '' --undo
+rm /etc/comedor/comedor.conf.new
 unchanged
 set_up 2 'usage' --undo --cgi
 sudo -u www-data comedor setup --yes &> /tmp/output && exit 1
