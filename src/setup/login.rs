@@ -54,7 +54,7 @@ fn log_in(plan: &Plan, folder: &SessionFolder, (centro, aulario): &(Id, Id)) -> 
     let id = format!("{:032x}", u128::from_ne_bytes(random));
     let path = SessionId::new(id.clone()).and_then(|id| session::path(folder, &id));
     let path = path.ok_or(ErrorKind::InvalidInput)?;
-    let said = read_as(&plan.php.user, |out| {
+    let said = read_as(&plan.php.user, || {
         // If set-up is killed, this process goes on, and removes the file.
         set_parent_process_death_signal(None)?;
         let mut file = File::options().write(true).create_new(true).mode(0o600).open(&path)?;
@@ -63,12 +63,11 @@ fn log_in(plan: &Plan, folder: &SessionFolder, (centro, aulario): &(Id, Id)) -> 
         let answer = request(plan.script, None, aulario.as_str(), &cookie);
         fs::remove_file(&path)?;
         written?;
-        out.write_all(answer.unwrap_or_else(|problem| problem).as_bytes())
+        Ok(answer.unwrap_or_else(|problem| problem))
     });
-    if said.is_err() {
-        _ = read_as(&plan.php.user, |_| fs::remove_file(&path));
-    }
-    let said = said?;
+    let said = said.inspect_err(|_| {
+        _ = read_as(&plan.php.user, || fs::remove_file(&path).map(|()| String::new()));
+    })?;
     if said.starts_with("{\"success\":true") {
         return Ok(());
     }

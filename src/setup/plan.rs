@@ -1,7 +1,7 @@
 //! What set-up is going to do, decided before anything is changed.
 
 use std::fs;
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind};
 use std::path::Path;
 
 use super::Options;
@@ -134,11 +134,11 @@ impl<'m> Plan<'m> {
 /// The aularios, as PHP's user sees them.
 fn aularios(config: &Config, user: &str) -> io::Result<Vec<(Id, Id)>> {
     let centres = layout::centres(&config.data_dir);
-    let said = read_as(user, |out| {
+    let said = read_as(user, || {
         fs::read_dir(&centres)?;
         let folders = entries(&centres).into_iter().map(|centre| layout::aularios(&centre));
-        let mut files = folders.flat_map(|folder| entries(&folder));
-        files.try_for_each(|file| writeln!(out, "{}", file.display()))
+        let files = folders.flat_map(|folder| entries(&folder));
+        Ok(files.map(|file| format!("{}\n", file.display())).collect())
     })?;
     let parse = |path: &str| {
         let mut names = path.rsplit('/');

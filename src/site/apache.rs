@@ -19,8 +19,7 @@ const DUMP: &[&str] = &[
 ];
 
 pub fn configuration() -> Result<Vec<Directive>, String> {
-    let dump = command::run("apache2ctl", DUMP)?;
-    Ok(parse(&dump))
+    command::run("apache2ctl", DUMP).map(|dump| parse(&dump))
 }
 
 /// Parses the output of `apache2ctl -D DUMP_CONFIG`.
@@ -67,7 +66,7 @@ fn words(line: &str) -> Vec<String> {
 }
 
 /// The virtual hosts, else the server itself.
-pub fn hosts(config: &[Directive]) -> Vec<Host<'_>> {
+pub fn hosts<'c>(config: &'c [Directive]) -> Vec<Host<'c>> {
     // The first of Debian, before that of TLS
     let listen = named(config, "listen").next().map_or("80", |listen| listen.word(0));
     let site = |host: &Directive| {
@@ -84,20 +83,26 @@ pub fn hosts(config: &[Directive]) -> Vec<Host<'_>> {
         let is_tls = word("sslengine").eq_ignore_ascii_case("on");
         Site::new(Server::Apache, user, name, &listen, is_tls, &host.place)
     };
-    let own = |host| Host { site: site(host), config, own: &host.inside };
-    let hosts: Vec<_> = named(config, "virtualhost").map(own).collect();
+    let host = |(site, own): (Site, &'c [Directive])| Host {
+        roots: roots(config, own),
+        enabled: enabled(config, own, &site),
+        handlers: Box::new(|path, file| handlers(config, own, path, file)),
+        site,
+    };
+    let own = named(config, "virtualhost").map(|host| (site(host), &*host.inside));
+    let hosts: Vec<_> = own.map(host).collect();
     match hosts.is_empty() {
-        true => vec![Host { site: site(&Directive::default()), config, own: &[] }],
+        true => vec![host((site(&Directive::default()), &[]))],
         false => hosts,
     }
 }
 
 /// The folders whose files the site serves, with their paths.
-pub fn roots(Host { config, own, .. }: &Host) -> Vec<Root> {
-    let root = last(*own, "documentroot").or(last(*config, "documentroot"));
+fn roots(config: &[Directive], own: &[Directive]) -> Vec<Root> {
+    let root = last(own, "documentroot").or(last(config, "documentroot"));
     let root = root.map(|root| Root { path: String::new(), folder: root.word(0).into() });
-    let aliases = own.iter().chain(*config);
-    let aliases = aliases.filter(|alias| alias.is("alias") && alias.words.len() == 2);
+    let aliases = own.iter().chain(config);
+    let aliases = aliases.filter(|alias| alias.name == "alias" && alias.words.len() == 2);
     let aliases = aliases.map(|alias| Root {
         path: alias.word(0).trim_end_matches('/').to_owned(),
         folder: alias.word(1).into(),
@@ -105,17 +110,8 @@ pub fn roots(Host { config, own, .. }: &Host) -> Vec<Root> {
     aliases.chain(root).collect()
 }
 
-/// The directives for `file` at `path`, in the order of their effect: those without a section, of the
-/// server and of the site, of a `<Directory>`, of `<Files>`, of a `<Location>`
-/// (<https://httpd.apache.org/docs/2.4/sections.html#merging>).
-fn applying<'c>(host: &Host<'c>, path: &str, file: &Path) -> Vec<&'c Directive> {
-    let mut found = Vec::new();
-    collect(host.config, Rank::Server, path, file, &mut found);
-    collect(host.own, Rank::Server, path, file, &mut found);
-    found.sort_by_key(|(rank, _)| *rank);
-    found.into_iter().map(|(_, directive)| directive).collect()
-}
-
+/// Where a directive is, in the order of effect
+/// (<https://httpd.apache.org/docs/2.4/sections.html#merging>)
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
     Server,
@@ -126,28 +122,26 @@ enum Rank {
     If,
 }
 
-fn collect<'c>(
+/// The directives for `file` at `path`.
+fn applying<'c>(
     list: &'c [Directive],
     rank: Rank,
     path: &str,
     file: &Path,
-    found: &mut Vec<(Rank, &'c Directive)>,
-) {
-    for directive in list {
-        let word = directive.word(0);
-        let inner = match directive.name.as_str() {
+) -> Vec<(Rank, &'c Directive)> {
+    let lines = list.iter().flat_map(|line| {
+        let word = line.word(0);
+        let inner = match line.name.as_str() {
             "directory" if file.starts_with(word) => Rank::Directory(word.len()),
             // No expressions are evaluated; these are those of files of PHP.
             "files" | "filesmatch" if word.contains("ph") && !word.contains("phps") => Rank::Files,
             "location" if is_below(path, word) => Rank::Location,
             "if" if word == "-f %{REQUEST_FILENAME}" => Rank::If,
-            _ => {
-                found.push((rank, directive));
-                continue;
-            }
+            _ => return vec![(rank, line)],
         };
-        collect(&directive.inside, inner.max(rank), path, file, found);
-    }
+        applying(&line.inside, inner.max(rank), path, file)
+    });
+    lines.collect()
 }
 
 /// The way to comedor that a directive opens.
@@ -167,29 +161,29 @@ fn socket(handler: &str) -> Option<&str> {
 }
 
 /// Each path of the site that leads to comedor.
-pub fn enabled(host: &Host) -> Vec<Enabled> {
-    let mut enabled = Vec::new();
-    for directive in host.own.iter().chain(host.config) {
+fn enabled(config: &[Directive], own: &[Directive], site: &Site) -> Vec<Enabled> {
+    let enabled = own.iter().chain(config).flat_map(|directive| {
         let lines = match directive.name.as_str() {
-            "location" => &directive.inside,
-            "scriptalias" if directive.words.len() == 2 => std::slice::from_ref(directive),
-            _ => continue,
+            "location" => &directive.inside[..],
+            "scriptalias" => std::slice::from_ref(directive),
+            _ => &[],
         };
-        enabled.extend(lines.iter().filter_map(|line| {
+        lines.iter().filter_map(|line| {
             let (path, place) = (directive.word(0).to_owned(), line.place.clone());
-            Some(Enabled { site: host.site.clone(), path, way: way(line)?, place })
-        }));
-    }
-    enabled
+            Some(Enabled { site: site.clone(), path, way: way(line)?, place })
+        })
+    });
+    enabled.collect()
 }
 
 /// What answers `path`, which is that of `file`.
-pub fn handlers(host: &Host, path: &str, file: &Path) -> Handlers {
-    let lines = applying(host, path, file);
-    let lines = || lines.iter().copied();
+fn handlers(config: &[Directive], own: &[Directive], path: &str, file: &Path) -> Handlers {
+    let mut lines = [config, own].map(|list| applying(list, Rank::Server, path, file)).concat();
+    lines.sort_by_key(|(rank, _)| *rank);
+    let lines = || lines.iter().map(|(_, line)| *line);
     // mod_alias looks at the one of a <Location> first, then at the site's, then at the server's.
-    let of_location = lines().rfind(|alias| alias.is("scriptalias") && alias.words.len() == 1);
-    let mut aliases = host.own.iter().chain(host.config).filter(|alias| {
+    let of_location = lines().rfind(|alias| alias.name == "scriptalias" && alias.words.len() == 1);
+    let mut aliases = own.iter().chain(config).filter(|alias| {
         ["alias", "scriptalias"].contains(&&*alias.name) && is_below(path, alias.word(0))
     });
     let alias = || of_location.or_else(|| aliases.next()).and_then(way);
@@ -211,8 +205,8 @@ pub fn handlers(host: &Host, path: &str, file: &Path) -> Handlers {
         }
     });
     let settings = lines().filter_map(|line| {
-        let is_admin = line.is("php_admin_value");
-        let is_value = is_admin || line.is("php_value");
+        let is_admin = line.name == "php_admin_value";
+        let is_value = is_admin || line.name == "php_value";
         is_value.then(|| Fact::of_php(line.word(0), line.word(1), &line.place, is_admin))?
     });
     Handlers { comedor, php, settings: settings.collect() }

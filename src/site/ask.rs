@@ -31,18 +31,16 @@ impl fmt::Display for Answer {
 
 /// Asks without a login, with the rights of the web server's user, since PHP answers what it likes.
 pub fn ask(script: &Script) -> Answer {
-    let Some(user) = accounts::find(&script.site.user) else {
-        return Answer::Nothing(format!("unknown user {}", script.site.user));
-    };
-    let said = match request(script, Some(&user), "x", "") {
-        Err(error) => return Answer::Nothing(error),
-        Ok(said) => said,
-    };
+    let unknown = || format!("unknown user {}", script.site.user);
+    let user = accounts::find(&script.site.user).ok_or_else(unknown);
     let of_comedor = [Error::not_logged_in(), Error::internal("")];
-    if of_comedor.iter().any(|error| said.contains(&*error.sentence)) {
-        return Answer::Comedor;
+    match user.and_then(|user| request(script, Some(&user), "x", "")) {
+        Err(error) => Answer::Nothing(error),
+        Ok(said) if of_comedor.iter().any(|error| said.contains(&*error.sentence)) => {
+            Answer::Comedor
+        }
+        Ok(said) => Answer::Other(said.lines().next_back().unwrap_or_default().to_owned()),
     }
-    Answer::Other(said.lines().next_back().unwrap_or_default().to_owned())
 }
 
 /// What the script's path answers to a request for the menu types of `aulario`, then a line with the status

@@ -16,6 +16,7 @@ pub const DATABASE: &str = "database";
 /// Its text says what the code sets to a value that is not known.
 pub const UNCLEAR: &str = "unclear";
 
+const INCLUDES: [&str; 4] = ["require", "require_once", "include", "include_once"];
 const DATABASES: [&str; 5] = ["pdo", "sqlite3", "mysqli", "mysqli_connect", "pg_connect"];
 
 #[derive(Clone, Debug, PartialEq)]
@@ -94,11 +95,10 @@ impl Code<'_> {
         let mut code = Code { file, tokens: tokens(text), names: HashMap::new() };
         for index in 0..code.tokens.len() {
             let (name, value) = match (code.at(index), code.at(index + 1), code.at(index + 2)) {
-                (Some(Word(name)), Some(Mark('=')), next) if next != Some(&Mark('=')) => {
-                    (name, index + 2)
-                }
+                (_, Some(Mark('=')), Some(Mark('='))) => continue,
                 // What `.=` makes is not known.
-                (Some(Word(name)), Some(Mark('.')), Some(Mark('='))) => (name, index + 2),
+                (Some(Word(name)), Some(Mark('.')), Some(Mark('=')))
+                | (Some(Word(name)), Some(Mark('=')), _) => (name, index + 2),
                 (Some(Word(define)), Some(Mark('(')), Some(Text(name))) if define == "define" => {
                     (name, index + 4)
                 }
@@ -158,10 +158,7 @@ impl Code<'_> {
 
     fn fact(&self, index: usize, about: &str, text: Option<String>) -> Fact {
         let place = Place { file: self.file.to_owned(), line: self.tokens[index].0 };
-        let (about, text) = match text {
-            Some(text) => (about, text),
-            None => (UNCLEAR, about.to_owned()),
-        };
+        let (about, text) = text.map_or((UNCLEAR, about.to_owned()), |text| (about, text));
         Fact { about: about.to_owned(), value: Value { text, place }, is_admin: false }
     }
 
@@ -225,10 +222,10 @@ impl Code<'_> {
                         start -= 2;
                     }
                     let path = self.joined(start, index);
-                    let folder = path.as_deref().and_then(|path| path.rsplit_once("/Centros"));
-                    let folder = folder
-                        .map(|(folder, _)| folder)
-                        .filter(|folder| folder.starts_with('/') && !folder.contains('$'));
+                    let folder =
+                        path.as_deref().and_then(|path| Some(path.rsplit_once("/Centros")?.0));
+                    let folder =
+                        folder.filter(|folder| folder.starts_with('/') && !folder.contains('$'));
                     facts.push(self.fact(index, DATA, folder.map(normalized)));
                 }
                 Word(name) if DATABASES.contains(&name.to_ascii_lowercase().as_str()) => {
@@ -242,18 +239,17 @@ impl Code<'_> {
 
     /// The last strings in the names of the files that it includes.
     pub fn included(&self) -> Vec<String> {
-        let mut names = Vec::new();
-        for (index, (_, token)) in self.tokens.iter().enumerate() {
-            let Word(word) = token else { continue };
-            if matches!(word.as_str(), "require" | "require_once" | "include" | "include_once") {
-                let last = (index..self.end(index)).rev().find_map(|index| match self.at(index) {
-                    Some(Text(text)) => Some(text.clone()),
-                    _ => None,
-                });
-                names.extend(last);
-            }
-        }
-        names
+        let is_include = |&index: &usize| match self.at(index) {
+            Some(Word(word)) => INCLUDES.contains(&&**word),
+            _ => false,
+        };
+        let last_text = |index| {
+            (index..self.end(index)).rev().find_map(|index| match self.at(index) {
+                Some(Text(text)) => Some(text.clone()),
+                _ => None,
+            })
+        };
+        (0..self.tokens.len()).filter(is_include).filter_map(last_text).collect()
     }
 }
 

@@ -21,10 +21,6 @@ impl Directive {
         self.words.get(index).map_or("", String::as_str)
     }
 
-    pub fn is(&self, name: &str) -> bool {
-        self.name == name
-    }
-
     /// Whether it has an expression that may match the path of the script.
     pub fn may_match(&self) -> bool {
         let is_about = |part: &&str| self.word(0).contains(part);
@@ -37,7 +33,7 @@ pub fn named<'d>(
     list: impl IntoIterator<Item = &'d Directive>,
     name: &str,
 ) -> impl Iterator<Item = &'d Directive> {
-    list.into_iter().filter(move |directive| directive.is(name))
+    list.into_iter().filter(move |directive| directive.name == name)
 }
 
 /// The last directive `name`: later ones replace earlier ones.

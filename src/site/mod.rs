@@ -28,7 +28,6 @@ use std::path::{Path, PathBuf};
 
 use crate::log::printable;
 use crate::store::access::Credentials;
-use directive::Directive;
 
 pub use ask::{Answer, ask, plain, request};
 pub use find::{find, read_as};
@@ -118,9 +117,8 @@ pub struct Script {
     pub data_dir: Option<Value>,
     /// A use of PDO or SQLite3 in the script: its data is not in files
     pub database: Option<Place>,
-    /// The settings of PHP's pages that comedor needs, by PHP's names: the value that is in force, and
-    /// where it was set; without those that have PHP's default
-    pub settings: Vec<(&'static str, Value)>,
+    /// What sets those settings of PHP's pages that comedor needs, in the order of effect
+    pub settings: Vec<Fact>,
     /// The names of those that the code sets to values that are not understood
     pub unclear: Vec<Value>,
 }
@@ -193,10 +191,10 @@ impl Script {
     /// What comedor has to know and is not understood.
     pub fn not_understood(&self) -> Vec<String> {
         let known = [
-            ("folder before /Centros", self.data_dir.is_some()),
-            ("permission <service>:docente", self.service.is_some()),
+            ("folder before /Centros", &self.data_dir),
+            ("permission <service>:docente", &self.service),
         ];
-        let unknown = known.into_iter().filter(|(_, is_known)| !is_known);
+        let unknown = known.into_iter().filter(|(_, value)| value.is_none());
         let unknown = unknown.map(|(what, _)| format!("it names no {what}"));
         let unclear = self.unclear.iter().map(|Value { text, place }| {
             format!("cannot determine the value to which the code sets {text} ({place})")
@@ -206,16 +204,21 @@ impl Script {
 
     /// The value that is in force of a setting of PHP, if it is set.
     pub fn setting(&self, name: &str) -> Option<&Value> {
-        self.settings.iter().find(|(known, _)| *known == name).map(|(_, value)| value)
+        php::in_force(&self.settings, name)
     }
 }
 
-/// A site, with the directives of the whole server, and its own, which take precedence.
+/// What the configuration of the web server says about a site.
 struct Host<'c> {
     site: Site,
-    config: &'c [Directive],
-    own: &'c [Directive],
+    /// The folders whose files it serves
+    roots: Vec<Root>,
+    enabled: Vec<Enabled>,
+    handlers: HandlersOf<'c>,
 }
+
+/// What answers the path of a file
+type HandlersOf<'c> = Box<dyn Fn(&str, &Path) -> Handlers + 'c>;
 
 /// A folder of a site, and the path of the folder, without a slash at its end.
 struct Root {

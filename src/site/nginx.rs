@@ -1,6 +1,7 @@
 //! nginx's configuration, as `nginx -T` prints it: each file, with its name in a comment before it.
 
 use std::path::{Path, PathBuf};
+use std::slice::Iter;
 
 use super::directive::{Directive, all, last, named, quoted};
 use super::php::{self, Handler};
@@ -15,26 +16,22 @@ pub fn configuration() -> Result<Vec<Directive>, String> {
 pub fn parse(dump: &str) -> Vec<Directive> {
     let mut files: Vec<(PathBuf, String)> = Vec::new();
     for line in dump.lines() {
-        let name =
-            line.strip_prefix("# configuration file ").and_then(|name| name.strip_suffix(':'));
-        match (name, files.last_mut()) {
-            (Some(name), _) => files.push((name.into(), String::new())),
-            (None, Some((_, text))) => *text += &format!("{line}\n"),
-            (None, None) => {}
+        let name = line.strip_prefix("# configuration file ");
+        if let Some(name) = name.and_then(|name| name.strip_suffix(':')) {
+            files.push((name.into(), String::new()));
+        } else if let Some((_, text)) = files.last_mut() {
+            *text += &format!("{line}\n");
         }
     }
     let files: Vec<_> = files.iter().map(|(path, text)| (path.as_path(), words(text))).collect();
     files.first().map_or_else(Vec::new, |(path, words)| block(&mut words.iter(), path, &files))
 }
 
-type Words = Vec<(usize, String)>;
+/// With its line; one in quotes starts with `"`, so that it is not a separator.
+type Word = (usize, String);
 
 /// The directives up to the end of a block, with those of the files that it includes.
-fn block<'w>(
-    words: &mut impl Iterator<Item = &'w (usize, String)>,
-    file: &Path,
-    files: &[(&Path, Words)],
-) -> Vec<Directive> {
+fn block(words: &mut Iter<Word>, file: &Path, files: &[(&Path, Vec<Word>)]) -> Vec<Directive> {
     let (mut list, mut current) = (Vec::new(), Vec::new());
     while let Some((line, word)) = words.next() {
         if word == "}" {
@@ -49,14 +46,12 @@ fn block<'w>(
         let Some(name) = current.next() else { continue };
         let place = Place { file: file.to_owned(), line: *line };
         let directive = Directive { name, words: current.collect(), place, inside };
-        if directive.is("include") {
+        if directive.name == "include" {
             let pattern = Path::new("/etc/nginx").join(directive.word(0));
             let pattern = pattern.to_string_lossy();
-            for (path, words) in
-                files.iter().filter(|(path, _)| is_named(&path.to_string_lossy(), &pattern))
-            {
-                list.extend(block(&mut words.iter(), path, files));
-            }
+            let is_included = |path: &Path| is_named(&path.to_string_lossy(), &pattern);
+            let included = files.iter().filter(|(path, _)| is_included(path));
+            list.extend(included.flat_map(|(path, words)| block(&mut words.iter(), path, files)));
         } else {
             list.push(directive);
         }
@@ -73,8 +68,7 @@ fn is_named(path: &str, pattern: &str) -> bool {
     })
 }
 
-/// The words of a file, with their lines; a word in quotes starts with `"`, so that it is not a separator.
-fn words(text: &str) -> Words {
+fn words(text: &str) -> Vec<Word> {
     let (mut words, mut line, mut rest) = (Vec::new(), 1, text);
     while let Some(first) = rest.chars().next() {
         // `${name}` is a variable.
@@ -110,27 +104,32 @@ pub fn hosts(config: &[Directive]) -> Vec<Host<'_>> {
     let host = |server| {
         let Directive { inside: own, place, .. }: &Directive = server;
         let is_tls = |listen: &&Directive| listen.words.iter().any(|word| word == "ssl");
-        let listens = || named(own, "listen");
-        let listen = listens().find(is_tls).or_else(|| listens().next());
+        let listen = named(own, "listen").min_by_key(|listen| !is_tls(listen));
         let mut names = named(own, "server_name").flat_map(|names| &names.words);
         let name = names.find(|name| name.starts_with(|c: char| c.is_ascii_alphanumeric()));
         let (name, is_tls) = (name.map(String::as_str), listen.as_ref().is_some_and(is_tls));
         let listen = listen.map_or("80", |listen| listen.word(0));
-        Host { site: Site::new(Server::Nginx, user, name, listen, is_tls, place), config, own }
+        let site = Site::new(Server::Nginx, user, name, listen, is_tls, place);
+        Host {
+            roots: roots(config, own),
+            enabled: enabled(config, own, &site),
+            handlers: Box::new(|path, _| handlers(config, own, path)),
+            site,
+        }
     };
     named(http(config), "server").map(host).collect()
 }
 
-pub fn roots(Host { config, own, .. }: &Host) -> Vec<Root> {
+fn roots(config: &[Directive], own: &[Directive]) -> Vec<Root> {
     let mut roots = Vec::new();
-    for location in named(*own, "location") {
+    for location in named(own, "location") {
         let path = parts(location).1.trim_end_matches('/');
         let root = last(&location.inside, "root")
             .map(|root| Path::new(root.word(0)).join(path.trim_start_matches('/')));
         let folder = last(&location.inside, "alias").map(|alias| alias.word(0).into()).or(root);
         roots.extend(folder.map(|folder| Root { path: path.to_owned(), folder }));
     }
-    let root = last(*own, "root").or(last(http(config), "root"));
+    let root = last(own, "root").or(last(http(config), "root"));
     roots.extend(root.map(|root| Root { path: String::new(), folder: root.word(0).into() }));
     roots
 }
@@ -194,7 +193,7 @@ fn way(config: &[Directive], location: &Directive) -> Option<Way> {
     is_comedor(socket).then(|| Way::FastCgi(socket.into()))
 }
 
-pub fn enabled(Host { site, config, own }: &Host) -> Vec<Enabled> {
+fn enabled(config: &[Directive], own: &[Directive], site: &Site) -> Vec<Enabled> {
     let enabled = named(all(own), "location").filter_map(|location| {
         let (path, place) = (parts(location).1.to_owned(), location.place.clone());
         Some(Enabled { site: site.clone(), path, way: way(config, location)?, place })
@@ -203,11 +202,11 @@ pub fn enabled(Host { site, config, own }: &Host) -> Vec<Enabled> {
 }
 
 /// What answers `path`.
-pub fn handlers(Host { config, own, .. }: &Host, path: &str, _: &Path) -> Handlers {
+fn handlers(config: &[Directive], own: &[Directive], path: &str) -> Handlers {
     let comedor = location(own, path, &|_| true).and_then(|location| way(config, location));
     let is_of_php = |location: &Directive| way(config, location).is_none();
     let address_of = |location: &Directive| address(config, &location.inside).map(str::to_owned);
-    let mut others = named(*own, "location").filter(is_expression).filter(|other| is_of_php(other));
+    let mut others = named(own, "location").filter(is_expression).filter(|other| is_of_php(other));
     let of_php = location(own, path, &is_of_php);
     // Which of several expressions is that of the path is unknown.
     let of_php = of_php.filter(|first| {

@@ -43,6 +43,7 @@ pub fn in_force<'f>(facts: &'f [Fact], name: &str) -> Option<&'f Value> {
 /// A pool of PHP-FPM.
 #[derive(Clone, Debug, Default)]
 pub struct Pool {
+    name: String,
     pub user: String,
     pub group: String,
     pub listen: String,
@@ -51,37 +52,30 @@ pub struct Pool {
 
 /// The PHP behind `handler`, and its own settings in the order of their effect. `user` is that of the web server.
 pub fn find(handler: &Handler, user: &str) -> Result<(Php, Vec<Fact>), String> {
-    let version =
-        |folder: &Path| folder.iter().nth_back(1).map(|name| name.to_string_lossy().into_owned());
-    match handler {
-        Handler::Module { .. } => {
-            let modules = entries(Path::new("/etc/apache2/mods-enabled"));
-            let name =
-                |path: &PathBuf| Some(path.file_stem()?.to_str()?.strip_prefix("php")?.to_owned());
-            let Some(version) = modules.iter().find_map(name) else {
-                return Err("mod_php is not in /etc/apache2/mods-enabled".to_owned());
-            };
-            let folder = Path::new("/etc/php").join(&version).join("apache2");
-            let php = Php {
-                name: format!("mod_php {version}"),
-                user: user.to_owned(),
-                group: user.to_owned(),
-            };
-            Ok((php, of_all_pages(&folder)))
-        }
-        Handler::Fpm(address) => {
-            for folder in servers() {
+    for folder in servers() {
+        let version = folder.iter().nth_back(1).unwrap_or_default().to_string_lossy();
+        let (name, pool) = match handler {
+            Handler::Module { .. } => {
+                let module = format!("/etc/apache2/mods-enabled/php{version}.load");
+                let is_it = folder.ends_with("apache2") && Path::new(&module).exists();
+                let [user, group] = [user, user].map(str::to_owned);
+                ("mod_php", is_it.then(|| Pool { user, group, ..Pool::default() }))
+            }
+            Handler::Fpm(address) => {
                 let is_it =
                     |pool: &Pool| pool.listen == *address || same_file(&pool.listen, address);
-                if let Some(pool) = pools(&folder).into_iter().find(is_it) {
-                    let name = format!("PHP-FPM {}", version(&folder).unwrap_or_default());
-                    let php = Php { name, user: pool.user, group: pool.group };
-                    return Ok((php, [of_all_pages(&folder), pool.facts].concat()));
-                }
+                ("PHP-FPM", pools(&folder).into_iter().find(is_it))
             }
-            Err(format!("no pool in /etc/php listens on {address}"))
+        };
+        if let Some(Pool { user, group, facts, .. }) = pool {
+            let php = Php { name: format!("{name} {version}"), user, group };
+            return Ok((php, [of_all_pages(&folder), facts].concat()));
         }
     }
+    Err(match handler {
+        Handler::Module { .. } => "mod_php is not in /etc/apache2/mods-enabled".to_owned(),
+        Handler::Fpm(address) => format!("no pool in /etc/php listens on {address}"),
+    })
 }
 
 /// Debian has a link for the socket of the current version.
@@ -100,12 +94,12 @@ pub fn servers() -> Vec<PathBuf> {
 /// The values of a setting in the folder `server`: those of FPM's pools, else the one for all pages.
 pub fn values(server: &Path, name: &str) -> Vec<Value> {
     let pools = pools(server).into_iter();
-    let of_pools: Vec<Value> =
-        pools.filter_map(|pool| in_force(&pool.facts, name).cloned()).collect();
-    if !of_pools.is_empty() {
-        return of_pools;
+    let of_pools = pools.filter_map(|pool| in_force(&pool.facts, name).cloned());
+    let mut values: Vec<Value> = of_pools.collect();
+    if values.is_empty() {
+        values.extend(in_force(&of_all_pages(server), name).cloned());
     }
-    in_force(&of_all_pages(server), name).cloned().into_iter().collect()
+    values
 }
 
 fn of_all_pages(server: &Path) -> Vec<Fact> {
@@ -127,36 +121,32 @@ fn read(file: &Path) -> String {
 }
 
 pub fn parse_pools(file: &Path, text: &str) -> Vec<Pool> {
-    let mut pools: Vec<(String, Pool)> = Vec::new();
+    let mut pools: Vec<Pool> = Vec::new();
     for (line, (name, value)) in assignments(text) {
         if name == "[" {
-            pools.push((value, Pool::default()));
+            pools.push(Pool { name: value, ..Pool::default() });
             continue;
         }
-        let Some((pool_name, pool)) = pools.last_mut() else { continue };
-        let value = value.replace("$pool", pool_name);
-        match name {
-            "user" => pool.user = value,
-            "group" => pool.group = value,
-            "listen" => pool.listen = value,
-            _ => {
-                let setting = name
-                    .split_once('[')
-                    .and_then(|(kind, setting)| Some((kind, setting.strip_suffix(']')?)));
+        let Some(pool) = pools.last_mut() else { continue };
+        let value = value.replace("$pool", &pool.name);
+        match name.split_once('[') {
+            Some((kind, setting)) => {
                 let place = Place { file: file.to_owned(), line };
-                pool.facts.extend(setting.and_then(|(kind, setting)| {
-                    Fact::of_php(setting, &value, &place, kind == "php_admin_value")
-                }));
+                let setting = setting.trim_end_matches(']');
+                let is_admin = kind == "php_admin_value";
+                pool.facts.extend(Fact::of_php(setting, &value, &place, is_admin));
             }
+            None if name == "user" => pool.user = value,
+            None if name == "group" => pool.group = value,
+            None if name == "listen" => pool.listen = value,
+            None => {}
         }
     }
-    let pools = pools.into_iter().filter(|(name, _)| name != "global").map(|(_, mut pool)| {
-        if pool.group.is_empty() {
-            pool.group.clone_from(&pool.user);
-        }
-        pool
-    });
-    pools.collect()
+    pools.retain(|pool| pool.name != "global");
+    for pool in pools.iter_mut().filter(|pool| pool.group.is_empty()) {
+        pool.group.clone_from(&pool.user);
+    }
+    pools
 }
 
 /// The settings in the lines of php.ini or `.user.ini`.

@@ -3,13 +3,18 @@ use std::path::Path;
 use super::code::Code;
 use super::directive::all;
 use super::php::Handler;
-use super::{Fact, Host, Place, Root, Site, Way, apache, application, nginx, php};
+use super::{Fact, Host, Place, Site, Way, apache, application, nginx, php};
 
 const PATH: &str = "/aulas/api/comedor.php";
-const CGI: &str = "ScriptAlias \"/usr/lib/cgi-bin/comedor\"";
+const CGI: &str = "ScriptAlias /usr/lib/cgi-bin/comedor";
+const MODULE: &str = "SetHandler application/x-httpd-php";
 
 fn fact(name: &str, text: &str, file: &str, line: usize, is_admin: bool) -> Fact {
     Fact::of_php(name, text, &Place { file: file.into(), line }, is_admin).unwrap()
+}
+
+fn fpm(address: &str) -> Option<Handler> {
+    Some(Handler::Fpm(address.to_owned()))
 }
 
 /// The last site of a configuration of Apache.
@@ -18,8 +23,18 @@ fn of_apache(dump: &str) -> Host<'static> {
     apache::hosts(Vec::leak(apache::parse(&dump))).pop().unwrap()
 }
 
+/// A section of Apache's configuration.
+fn section(start: &str, line: &str) -> String {
+    let name = start.split(' ').next().unwrap();
+    format!("<{start}>\n{line}\n</{name}>\n")
+}
+
+fn host(line: &str) -> String {
+    section("VirtualHost *:80", line)
+}
+
 /// The URL of a site, its address and user, and each path with its folder.
-fn shown(site: &Site, roots: &[Root]) -> String {
+fn shown(Host { site, roots, .. }: &Host) -> String {
     let scheme = if site.is_tls { "https" } else { "http" };
     let Site { name, address, port, user, .. } = site;
     let roots = roots.iter().map(|root| format!(", {}={}", root.path, root.folder.display()));
@@ -28,22 +43,22 @@ fn shown(site: &Site, roots: &[Root]) -> String {
 
 #[test]
 fn sites_of_apache_have_a_name_an_address_and_folders() {
+    let tls = section("VirtualHost 192.0.2.1:443 *:80", "SSLEngine On\nAlias /x/ '/srv/x'");
     for (dump, expected) in [
         (
-            "#  2:\n<VirtualHost *:80>\nServerName a.example\nDocumentRoot \"/srv/a b\"\n</VirtualHost>",
+            host("ServerName a.example\nDocumentRoot \"/srv/a b\""),
             "http://a.example:80 127.0.0.1 web, =/srv/a b",
         ),
         (
-            "Listen 8080\nListen 443\nServerName https://b.example:8080",
+            "Listen 8080\nListen 443\nServerName https://b.example:8080".to_owned(),
             "http://b.example:8080 127.0.0.1 web, =/var/www",
         ),
         (
-            "<VirtualHost 192.0.2.1:443 *:80>\nSSLEngine On\nAlias /x/ '/srv/x'\n</VirtualHost>\nAlias /y \"/srv/\\\"y\"",
+            tls + "Alias /y \"/srv/\\\"y\"",
             "https://localhost:443 192.0.2.1 web, /x=/srv/x, /y=/srv/\"y, =/var/www",
         ),
     ] {
-        let host = of_apache(dump);
-        assert_eq!(shown(&host.site, &apache::roots(&host)), expected);
+        assert_eq!(shown(&of_apache(&dump)), expected);
     }
 }
 
@@ -51,85 +66,55 @@ fn sites_of_apache_have_a_name_an_address_and_folders() {
 fn a_line_of_apache_that_takes_precedence_hides_comedor() {
     let socket = "SetHandler \"proxy:unix:/run/comedor/comedor.sock|fcgi://comedor\"";
     let by_socket = Some(Way::FastCgi("/run/comedor/comedor.sock".into()));
-    let php = "<FilesMatch \"\\.php$\">\nSetHandler application/x-httpd-php\n</FilesMatch>";
-    let host = |line: &str| format!("<VirtualHost *:80>\n{line}\n</VirtualHost>");
-    let location = |path: &str, line: &str| format!("<Location \"{path}\">\n{line}\n</Location>");
-    let alias = format!("ScriptAlias \"{PATH}\" /usr/lib/cgi-bin/comedor");
+    let php = section("FilesMatch \"\\.php$\"", MODULE);
+    let at_path = |line| section(&format!("Location \"{PATH}\""), line);
+    let alias = format!("ScriptAlias \"{PATH}\" /usr/lib/cgi-bin/comedor\n");
+    let file = Path::new("/var/www/aulas/api/comedor.php");
     for (lines, way) in [
         (alias.clone(), Some(Way::Cgi)),
-        (format!("{alias}\n{php}"), Some(Way::Cgi)),
-        (format!("{alias}\n{}", host("Alias /aulas /srv/aulas")), None),
-        (format!("{alias}\n{}", host("Alias /aula /srv/aulas")), Some(Way::Cgi)),
-        (format!("{}\n{}", location(PATH, CGI), host("Alias /aulas /srv/aulas")), Some(Way::Cgi)),
-        (location("/api/comedor.php", CGI), None),
-        (format!("{}\n{php}", location(PATH, socket)), by_socket.clone()),
-        (
-            format!("{}\n{}", location(PATH, socket), host(&location("/aulas", "SetHandler none"))),
-            None,
-        ),
-        (host(&location(PATH, socket)), by_socket),
+        (alias.clone() + &php, Some(Way::Cgi)),
+        (alias.clone() + &host("Alias /aulas /srv/aulas"), None),
+        (alias + &host("Alias /aula /srv/aulas"), Some(Way::Cgi)),
+        (at_path(CGI) + &host("Alias /aulas /srv/aulas"), Some(Way::Cgi)),
+        (section("Location /api/comedor.php", CGI), None),
+        (at_path(socket) + &php, by_socket.clone()),
+        (at_path(socket) + &host(&section("Location /aulas", "SetHandler none")), None),
+        (host(&at_path(socket)), by_socket),
         ("ScriptAlias /cgi-bin/ /usr/lib/cgi-bin/".to_owned(), None),
     ] {
-        let host = of_apache(&lines);
-        assert_eq!(
-            apache::handlers(&host, PATH, Path::new("/var/www/aulas/api/comedor.php")).comedor,
-            way,
-            "{lines}"
-        );
+        assert_eq!((of_apache(&lines).handlers)(PATH, file).comedor, way, "{lines}");
     }
 }
 
 #[test]
 fn php_of_apache_is_found_with_its_settings() {
     let file = Path::new("/srv/aulas/api/comedor.php");
-    let fpm = |address: &str| Some(Handler::Fpm(address.to_owned()));
     let module = |reads_htaccess| Some(Handler::Module { reads_htaccess });
-    let php =
-        "<FilesMatch \".+\\.ph(?:ar|p|tml)$\">\nSetHandler application/x-httpd-php\n</FilesMatch>";
+    let php = section("FilesMatch \".+\\.ph(?:ar|p|tml)$\"", MODULE);
+    let by_socket = "SetHandler \"proxy:unix:/run/p.sock|fcgi://localhost\"";
+    let by_address = section("FilesMatch \\.php$", "SetHandler \"proxy:fcgi://127.0.0.1:9000\"");
+    let override_in = |folder, words| section(folder, &format!("AllowOverride {words}"));
     for (lines, handler) in [
-        (php.to_owned(), module(false)),
-        (
-            format!("{php}\n<Directory /srv>\nAllowOverride FileInfo Options\n</Directory>"),
-            module(true),
-        ),
-        (format!("{php}\n<Directory /srv/other>\nAllowOverride All\n</Directory>"), module(false)),
+        (php.clone(), module(false)),
+        (php.clone() + &override_in("Directory /srv", "FileInfo Options"), module(true)),
+        (php.clone() + &override_in("Directory /srv/other", "All"), module(false)),
         ("AddHandler application/x-httpd-php .php".to_owned(), module(false)),
-        (
-            "<Files ~ \"\\.php$\">\nSetHandler application/x-httpd-php\n</Files>".to_owned(),
-            module(false),
-        ),
-        (
-            "<Files \"*.php\">\nSetHandler \"proxy:unix:/run/p.sock|fcgi://localhost\"\n</Files>"
-                .to_owned(),
-            fpm("/run/p.sock"),
-        ),
-        (
-            format!(
-                "<Directory /srv/aulas>\n<FilesMatch \\.php$>\nSetHandler \"proxy:fcgi://127.0.0.1:9000\"\n</FilesMatch>\n</Directory>\n{php}"
-            ),
-            module(false),
-        ),
-        (
-            "<FilesMatch \"\\.phps$\">\nSetHandler application/x-httpd-php-source\n</FilesMatch>"
-                .to_owned(),
-            None,
-        ),
+        (section("Files \"*.php\"", by_socket), fpm("/run/p.sock")),
+        (section("Files ~ \"\\.php$\"", MODULE), module(false)),
+        (by_address.clone(), fpm("127.0.0.1:9000")),
+        (section("Directory /srv/aulas", &by_address) + &php, module(false)),
+        (section("FilesMatch \\.phps$", "SetHandler application/x-httpd-php-source"), None),
     ] {
-        let host = of_apache(&lines);
-        assert_eq!(apache::handlers(&host, PATH, file).php, handler, "{lines}");
+        assert_eq!((of_apache(&lines).handlers)(PATH, file).php, handler, "{lines}");
     }
-    let host = of_apache(
-        "#   7:\n<Directory \"/srv\">\n #  8:\n php_admin_value session.save_path \"/srv/s\"\n</Directory>\nphp_value session.name X\nphp_value memory_limit 1G",
-    );
-    let expected = [
-        fact("session.name", "X", "/a", 8, false),
-        fact("session.save_path", "/srv/s", "/a", 8, true),
-    ];
-    assert_eq!(apache::handlers(&host, PATH, file).settings, expected);
-    assert_eq!(
-        apache::htaccess(Path::new("/h"), "# x\nphp_value \"session.name\" 'X Y'\nphp_flag a on"),
-        [fact("session.name", "X Y", "/h", 2, false)]
-    );
+    let folder = section("Directory \"/srv\"", " #  8:\n php_admin_value session.save_path \"/s\"");
+    let lines = format!("#   7:\n{folder}php_value session.name X\nphp_value memory_limit 1G");
+    let expected =
+        [fact("session.name", "X", "/a", 8, false), fact("session.save_path", "/s", "/a", 8, true)];
+    assert_eq!((of_apache(&lines).handlers)(PATH, file).settings, expected);
+    let lines = "# x\nphp_value \"session.name\" 'X Y'\nphp_flag a on";
+    let expected = [fact("session.name", "X Y", "/h", 2, false)];
+    assert_eq!(apache::htaccess(Path::new("/h"), lines), expected);
 }
 
 #[test]
@@ -172,14 +157,14 @@ fn nginx_is_understood_with_the_files_that_it_includes() {
     let config = nginx::parse(NGINX);
     let [host] = &nginx::hosts(&config)[..] else { panic!() };
     let expected = "https://a.example:8443 192.0.2.1 web, /x=/srv/x, =/srv/a";
-    assert_eq!(shown(&host.site, &nginx::roots(host)), expected);
+    assert_eq!(shown(host), expected);
     let way = Way::FastCgi("/run/comedor/comedor.sock".into());
     let file = Path::new("/srv/a/aulas/api/comedor.php");
-    assert_eq!(nginx::handlers(host, "/api/comedor.php", file).comedor, None);
-    let handlers = nginx::handlers(host, PATH, file);
+    assert_eq!((host.handlers)("/api/comedor.php", file).comedor, None);
+    let handlers = (host.handlers)(PATH, file);
     assert_eq!(handlers.comedor, Some(way));
-    assert_eq!(handlers.php, Some(Handler::Fpm("/run/p.sock".to_owned())));
-    let [enabled] = &nginx::enabled(host)[..] else { panic!() };
+    assert_eq!(handlers.php, fpm("/run/p.sock"));
+    let [enabled] = &host.enabled[..] else { panic!() };
     let place = Place { file: "/etc/nginx/snippets/comedor.conf".into(), line: 1 };
     assert_eq!((enabled.path.as_str(), &enabled.place), (PATH, &place));
     let snippet = "/etc/nginx/snippets/php.conf";
@@ -194,53 +179,39 @@ fn nginx_is_understood_with_the_files_that_it_includes() {
 fn the_php_of_nginx_is_that_of_the_location_that_nginx_chooses() {
     let php = |location: &str| {
         let config = nginx::parse(&NGINX.replace("location ~ \"\\.php$\"", location));
-        nginx::handlers(&nginx::hosts(&config)[0], PATH, Path::new("/")).php
+        (nginx::hosts(&config)[0].handlers)(PATH, Path::new("/")).php
     };
-    for (locations, socket) in [
-        ("location ~*\\.php$", Some("/run/p.sock")),
-        (
-            "location =/aulas/api/comedor.php { fastcgi_pass unix:/run/q.sock:; } location ~ php",
-            Some("/run/q.sock"),
-        ),
-        ("location ^~/aulas { fastcgi_pass q; } location ~ \\.php$", Some("q")),
-        (
-            "location /aulas { location /aulas/api { deny all; } } location ~ \\.php$",
-            Some("/run/p.sock"),
-        ),
-        (
-            "location ^~ /aulas { location /aulas/api { fastcgi_pass q; } } location ~ \\.php$",
-            Some("q"),
-        ),
+    let (p, q) = (|| fpm("/run/p.sock"), || fpm("q"));
+    for (locations, address) in [
+        ("location ~*\\.php$", p()),
+        ("location =/aulas/api/comedor.php { fastcgi_pass unix:q:; } location ~ php", q()),
+        ("location ^~/aulas { fastcgi_pass q; } location ~ php", q()),
+        ("location /aulas { location /aulas/api { deny all; } } location ~ php", p()),
+        ("location ^~ /aulas { location /aulas/api { fastcgi_pass q; } } location ~ php", q()),
         // If several expressions can be that of the path, it is unknown.
-        ("location ~ ^/uploads/.*\\.php$ { deny all; } location ~ \\.php$", Some("/run/p.sock")),
-        ("location ~ ^/a/.*\\.php$ { fastcgi_pass php; } location ~ \\.php$", Some("/run/p.sock")),
-        ("location ~ ^/b/.*\\.php$ { fastcgi_pass unix:/run/q.sock; } location ~ \\.php$", None),
+        ("location ~ ^/uploads/.*\\.php$ { deny all; } location ~ php", p()),
+        ("location ~ ^/a/.*\\.php$ { fastcgi_pass php; } location ~ php", p()),
+        ("location ~ ^/b/.*\\.php$ { fastcgi_pass q; } location ~ php", None),
     ] {
-        let known = socket.map(|socket| Handler::Fpm(socket.to_owned()));
-        assert_eq!(php(locations), known, "{locations}");
+        assert_eq!(php(locations), address, "{locations}");
     }
 }
 
 #[test]
 fn pools_and_ini_files_are_parsed_like_php() {
     let file = Path::new("/p");
-    let text = "[global]\nuser = no\n[a]\n;user = x\nuser = maestra\nlisten = /run/$pool.sock ; c\nphp_admin_value[session.save_path] = \"/srv;s\"\nphp_value[date.timezone]=UTC";
-    let pools = php::parse_pools(file, text);
-    let pool = &pools[0];
-    assert_eq!(
-        (pool.user.as_str(), pool.group.as_str(), pool.listen.as_str()),
-        ("maestra", "maestra", "/run/a.sock")
-    );
-    assert_eq!(
-        pool.facts,
-        [
-            fact("session.save_path", "/srv;s", "/p", 7, true),
-            fact("date.timezone", "UTC", "/p", 8, false)
-        ]
-    );
+    let text = "[global]\nuser = no\n[a]\n;user = x\nuser = maestra\nlisten = /run/$pool.sock ; c\n\
+                php_admin_value[session.save_path] = \"/srv;s\"\nphp_value[date.timezone]=UTC";
+    let php::Pool { user, group, listen, facts, .. } = &php::parse_pools(file, text)[0];
+    assert_eq!([user, group, listen], ["maestra", "maestra", "/run/a.sock"]);
+    let expected = [
+        fact("session.save_path", "/srv;s", "/p", 7, true),
+        fact("date.timezone", "UTC", "/p", 8, false),
+    ];
+    assert_eq!(facts[..], expected);
     let layers = php::facts(file, "session.name = A\n;session.name = B\nsession.name='C' ; D\n");
     assert_eq!(php::in_force(&layers, "session.name").unwrap().text, "C");
-    let admin = [&pool.facts[..], &[fact("session.save_path", "/later", "/p", 9, false)]].concat();
+    let admin = [&facts[..], &[fact("session.save_path", "/later", "/p", 9, false)]].concat();
     assert_eq!(php::in_force(&admin, "session.save_path").unwrap().text, "/srv;s");
 }
 
@@ -248,15 +219,9 @@ fn pools_and_ini_files_are_parsed_like_php() {
 fn code_is_read_without_comments_and_evaluated_only_if_certain() {
     for (code, expected) in [
         ("session_name('A'); // session_name('B')", "session.name=A"),
-        (
-            "/* session_name('B')\n*/ # session_name('C')\nsession_name ( \"A\" ) ;",
-            "session.name=A",
-        ),
+        ("/* session_name('B')\n*/ # it's\nsession_name ( \"A\" ) ;", "session.name=A"),
         ("?>don't session_name('A') <?= session_name('B') ?>", "session.name=B"),
-        (
-            "ini_set('session.gc_maxlifetime', 60); INI_SET('memory_limit', '1G');",
-            "session.gc_maxlifetime=60",
-        ),
+        ("INI_SET('session.gc_maxlifetime', 60); ini_set('x', '1G');", "session.gc_maxlifetime=60"),
         ("const Q = '/srv' ?>.<?php session_save_path(Q);", "session.save_path=/srv"),
         ("const P = '/srv'; session_save_path(P . '/s');", "session.save_path=/srv/s"),
         ("define('P', __DIR__); session_save_path(P . '/s');", "session.save_path=/app/api/s"),
@@ -267,26 +232,16 @@ fn code_is_read_without_comments_and_evaluated_only_if_certain() {
         ("ini_set('session.gc_maxlifetime', 60 * 60);", "unclear=session.gc_maxlifetime"),
         ("ini_set('session.' . 'name', 'A');", "unclear=session.name"),
         ("$d = '1'; session_name($d ? 'A' : 'B');", "unclear=session.name"),
-        (
-            "case 1: session_name('A'); $x ? 0 : session_name('B');",
-            "session.name=A, session.name=B",
-        ),
+        ("case 1: session_name('A');", "session.name=A"),
         ("A::session_name('x'); $a?->session_name('x');", ""),
         ("$a->session_name('x'); function session_name() {}", ""),
         (
-            "session_start(['name' => 'A', 'save_path' => getenv('X'), 'read_and_close' => true]);",
-            "session.name=A, unclear=session.save_path",
-        ),
-        (
-            "session_start(['cookie_lifetime' => f([1], 2), 'name' => 'A']) && f(['name' => 'B']);",
-            "session.name=A",
+            "session_start(['save_path' => f([1], 2), 'name' => 'A']) && f(['name' => 'B']);",
+            "unclear=session.save_path, session.name=A",
         ),
         ("date_default_timezone_set('Europe/Madrid')", "date.timezone=Europe/Madrid"),
         ("session_set_save_handler($handler);", "unclear=session.save_handler"),
-        (
-            "if (in('aulas:docente')) $f = \"/DATA/aulas/Centros/$c/Aularios\";",
-            "service=aulas, data folder=/DATA/aulas",
-        ),
+        ("in('a:docente'); $f = \"/DATA/a/Centros/$c/x\";", "service=a, data folder=/DATA/a"),
         ("$d = __DIR__ . '/../data/Centros/' . $c;", "data folder=/app/data"),
         ("$d = $base . '/Centros/'; in(\"$x:docente\")", "unclear=data folder, unclear=service"),
         ("new PDO('sqlite:x'); new \\SQLite3('y');", "database=PDO, database=SQLite3"),
