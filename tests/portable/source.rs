@@ -24,7 +24,7 @@ fn modules() -> Vec<(Name, String)> {
     modules.collect()
 }
 
-/// The names that `code` of the module `from` has after `crate::` or `super::`. A list has no lists in it.
+/// The names after `crate::` and `super::` in the code of the module `from`. Nested braces are not supported.
 fn imports(from: &Name, code: &str) -> Vec<Name> {
     let parent = from[..from.len().saturating_sub(1)].to_vec();
     let mut names = Vec::new();
