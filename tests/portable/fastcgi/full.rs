@@ -35,9 +35,6 @@ fn a_new_client_is_served_when_a_busy_connection_becomes_idle_or_closes() {
     }
 }
 
-/// Its answer shows that what is before it was received.
-const PING: [u8; 8] = [1, 99, 0, 0, 0, 0, 0, 0];
-
 #[test]
 fn at_the_limit_a_new_connection_replaces_the_longest_idle_one_then_the_longest_arriving_one() {
     let service = Service::start(Limits { connections: 3, ..Limits::default() });

@@ -6,7 +6,7 @@ mod requests;
 
 use std::io::{self, PipeWriter, pipe};
 use std::path::PathBuf;
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::{self, JoinHandle};
 
 use comedor::fastcgi::{Handler, Limits, Output, Params, Refusal, Socket, serve, wait};
@@ -17,14 +17,21 @@ use crate::support::fastcgi::*;
 /// Executes the command in the parameter DO, else repeats the body.
 #[derive(Default)]
 struct Dummy {
-    /// The number of received requests, and whether the waiting ones may continue
+    /// The number of received requests and lines of the log, and whether the waiting requests may continue
     gate: Mutex<(usize, bool)>,
     changed: Condvar,
     log: Mutex<Vec<String>>,
 }
 
 impl Dummy {
-    /// Waits until `count` requests were received.
+    fn receive(&self) -> MutexGuard<'_, (usize, bool)> {
+        let mut gate = self.gate.lock().unwrap();
+        gate.0 += 1;
+        self.changed.notify_all();
+        gate
+    }
+
+    /// Waits until `count` requests and lines were received.
     fn wait_for(&self, count: usize) {
         let gate = self.gate.lock().unwrap();
         drop(self.changed.wait_while(gate, |(came, _)| *came < count).unwrap());
@@ -42,9 +49,7 @@ impl Dummy {
 
 impl Handler for Dummy {
     fn handle(&self, params: &Params, body: &[u8]) -> Output {
-        let mut gate = self.gate.lock().unwrap();
-        gate.0 += 1;
-        self.changed.notify_all();
+        let gate = self.receive();
         let (mut stdout, mut stderr) = (body.to_vec(), Vec::new());
         let command = params.iter().find(|(name, _)| *name == b"DO");
         match command.map(|(_, command)| command) {
@@ -76,6 +81,7 @@ impl Handler for Dummy {
     }
 
     fn log(&self, line: &str) {
+        drop(self.receive());
         self.log.lock().unwrap().push(line.to_owned());
     }
 }
@@ -138,3 +144,5 @@ fn answered(stdout: &str) -> Reply {
 const WAIT: &[(&str, &str)] = &[("DO", "wait")];
 const LOCK: &[(&str, &str)] = &[("DO", "lock")];
 const EARLY: &[(&str, &str)] = &[("DO", "early")];
+/// Its answer shows that what is before it was received.
+const PING: [u8; 8] = [1, 99, 0, 0, 0, 0, 0, 0];

@@ -92,6 +92,15 @@ fn alone(name: &str, scenario: impl FnOnce()) {
     assert!(output.status.success() && text.contains("1 passed"), "{text}");
 }
 
+/// Opens files until one file descriptor is left: for the client's end of a connection, none for the server's end.
+fn connect_with_the_last_descriptor(service: &Service) -> (Client, Vec<File>) {
+    let limits = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: Some(64), ..limits }).unwrap();
+    let mut files: Vec<File> = (0..64).map_while(|_| File::open("/dev/null").ok()).collect();
+    files.pop();
+    (service.client(), files)
+}
+
 #[test]
 fn running_out_of_file_descriptors_causes_no_busy_loop() {
     alone("running_out_of_file_descriptors_causes_no_busy_loop", || {
@@ -106,13 +115,7 @@ fn running_out_of_file_descriptors_causes_no_busy_loop() {
             client.send(request(true, WAIT, b"x"));
         }
         service.handler.wait_for(8);
-        let limits = getrlimit(Resource::Nofile);
-        setrlimit(Resource::Nofile, Rlimit { current: Some(64), ..limits }).unwrap();
-        let open = |_| File::open("/dev/null").ok();
-        let mut others: Vec<File> = (0..64).map_while(open).collect();
-        // One file descriptor for the client's end of a connection, none for the server's end.
-        others.pop();
-        let mut next = service.client();
+        let (mut next, others) = connect_with_the_last_descriptor(&service);
         next.send(request(false, &[], b"y"));
         let cpu_time = || Duration::try_from(clock_gettime(ClockId::ProcessCPUTime)).unwrap();
         let before = cpu_time();
@@ -124,6 +127,21 @@ fn running_out_of_file_descriptors_causes_no_busy_loop() {
         drop(others);
         assert_eq!(next.reply(), answered("y"), "and the others once there are descriptors");
         service.handler.open_gate();
+    });
+}
+
+#[test]
+fn a_log_that_is_not_read_delays_no_requests() {
+    alone("a_log_that_is_not_read_delays_no_requests", || {
+        let service = Service::start(Limits::default());
+        let mut arriving = service.client();
+        arriving.send([&begin(true)[..], &PING].concat()).record();
+        let _log = service.handler.log.lock().unwrap();
+        let _refused = connect_with_the_last_descriptor(&service);
+        // Now the line about it waits, as in a write to a full pipe.
+        service.handler.wait_for(1);
+        arriving.send([params(&[]), record(STDIN, b"")].concat());
+        assert_eq!(arriving.reply(), answered(""));
     });
 }
 
