@@ -41,7 +41,6 @@ mistake cgi error '/srv/sessions.*pool.d/school.conf' php=pool sessions=/srv/ses
     pool='php_admin_value[session.save_path] = /srv/sessions'
 mistake cgi error '/srv/sessions.*settings.php' sessions=/srv/sessions \
     code="ini_set('session.save_path', '/srv/sessions');"
-mistake cgi error '/srv/sessions.*settings.php' sessions=/srv/sessions code='session_save_path("/srv/sessions");'
 mistake cgi error 'AULAS.*settings.php' code="session_name('AULAS');"
 mistake cgi warning 'Pacific/Auckland.*settings.php' code="date_default_timezone_set('Pacific/Auckland');"
 

@@ -14,10 +14,14 @@ set_up() {
     [ "$status" = "$1" ] || { echo "status $status instead of $1" && cat /tmp/output && return 1; }
     expect "$2" < /tmp/output
 }
+# keeps STATUS TEXT [OPTION]...: the same, and /etc is as before the set-up.
+keeps() {
+    set_up "$@"
+    unchanged
+}
 # refuses TEXT [OPTION]...: the set-up fails with this text, has changed nothing, and the script answers.
 refuses() {
-    set_up 1 "$@"
-    unchanged
+    keeps 1 "$@"
     script_answers
 }
 installed() {
@@ -37,8 +41,7 @@ sessions_of_set_up() { grep -l docente /var/lib/php/sessions/* | xargs -r grep -
 
 installed
 refuses 'terminal'
-set_up 0 /entreaulas/api/comedor.php --dry-run
-unchanged
+keeps 0 /entreaulas/api/comedor.php --dry-run
 # An administrator's file.
 touch /etc/comedor/comedor.conf.new
 set_up 0 '' --undo
@@ -49,8 +52,7 @@ sudo -u www-data comedor setup --yes &> /tmp/output && exit 1
 expect root < /tmp/output
 unchanged
 systemctl stop apache2
-set_up 1 'no web server is running' --yes
-unchanged
+keeps 1 'no web server is running' --yes
 systemctl start apache2
 
 # The wrong application.
@@ -64,8 +66,7 @@ echo '$db = new PDO("sqlite:/DATA/entreaulas/menus.sqlite");' >> $script
 refuses 'database' --yes
 cp /tmp/script $script
 rm $script
-set_up 1 'api/comedor.php' --yes
-unchanged
+keeps 1 'api/comedor.php' --yes
 
 # Two scripts: it has to be told which.
 installed
@@ -73,15 +74,13 @@ cp -r /var/www/html/entreaulas /var/www/html/copia
 refuses '/copia/api/comedor.php' --yes
 set_up 0 '' --yes --path /entreaulas/api/comedor.php
 comedor_answers
-set_up 0 '' --undo
-unchanged
+keeps 0 '' --undo
 rm -r /var/www/html/copia
 
 # Names that Apache would read as more than a name.
 evil=$'/var/www/html/x">\nLoadModule evil evil.so\n#'
 mv /var/www/html/entreaulas "$evil"
-set_up 1 '' --yes
-unchanged
+keeps 1 '' --yes
 mv "$evil" /var/www/html/entreaulas
 
 # A script of another site at the same path.
