@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
 use std::fs::{self, File};
-use std::path::Path;
 use std::process::Command;
 use std::sync::Mutex;
 use std::thread;
@@ -30,16 +29,7 @@ fn tool(program: &str, arguments: &[&str]) -> Command {
 
 /// The output of a tool, which must succeed.
 fn run(tool: &mut Command) -> String {
-    let name = tool.get_program().to_string_lossy().into_owned();
-    let ran = tool.output();
-    let ran = ran.unwrap_or_else(|error| panic!("{name}: {error}; tests/run installs it"));
-    let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
-    let (out, errors) = (text(ran.stdout), text(ran.stderr));
-    assert!(
-        ran.status.success(),
-        "{tool:?}\n{out}\n{errors}\nIf something is missing, tests/run installs it."
-    );
-    out
+    String::from_utf8(output(tool, "nodejs; tests/run installs the other tools")).expect("UTF-8")
 }
 
 /// openapi.yaml with every `$ref` followed; a linter has found nothing in it.
@@ -349,8 +339,7 @@ fn a_generated_client_compiles_and_does_the_six_actions() {
 
 /// The text of a file of the repository, for the server at `url`.
 fn text_for(url: &str, file: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
-    let text = fs::read_to_string(path).unwrap();
+    let text = text_of(file);
     text.replace("https://school.example", url).replace("'PHPSESSID=…'", "PHPSESSID=admin")
 }
 

@@ -1,40 +1,30 @@
 //! Whole servers of a school, of different kinds, under a real systemd: comedor installed from the package, enabled,
 //! checked and used beside PHP pages, as root: `cargo test --test deploy`.
 
-use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt;
+use std::fs;
 use std::path::Path;
 use std::process::Command;
-use std::sync::LazyLock;
 
-use support::{REPOSITORY, output};
+use support::{REPOSITORY, chmod, package};
 
 #[path = "../support/mod.rs"]
 mod support;
 
 const TRANSPORT: support::Transport = support::Transport::Cgi;
 
-/// The path of the package, built once.
-static PACKAGE: LazyLock<String> = LazyLock::new(|| {
-    let mut build = Command::new(Path::new(REPOSITORY).join("cgi-bin/package"));
-    let lines = output(&mut build, "cargo-deb");
-    String::from_utf8(lines).unwrap().lines().last().unwrap().to_owned()
-});
-
 /// Runs a script of this folder in a throw-away copy of this machine.
 #[track_caller]
 fn run(script: &str) {
-    let package = &**PACKAGE;
     // On a disk, as `comedor check` expects.
     let disk = tempfile::tempdir_in(Path::new(REPOSITORY).join("target")).unwrap();
     let mut boot = Command::new("tests/boot");
-    boot.current_dir(REPOSITORY).env("PACKAGE", package);
+    boot.current_dir(REPOSITORY).env("PACKAGE", package());
     boot.args(["/", "sysinit.target", &format!("tests/deploy/{script}")]);
     boot.arg(format!("{REPOSITORY}:{REPOSITORY}"));
     for (name, folder) in [("data", "/DATA"), ("disk", "/srv/disk"), ("home", "/home/maestra")] {
         let path = disk.path().join(name);
         fs::create_dir(&path).unwrap();
-        fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
+        chmod(&path, 0o755);
         boot.arg(format!("{}:{folder}", path.display()));
     }
     let result = boot.output().expect("bash");

@@ -1,10 +1,8 @@
 //! Both ways to install, with a folder as the root of the system.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::LazyLock;
 
 use tempfile::TempDir;
 
@@ -195,7 +193,7 @@ fn build_with(tools: &[(&str, &str)], architecture: &str) -> Output {
     for (name, script) in tools {
         let tool = folder.path().join(name);
         fs::write(&tool, format!("#!/bin/sh\n{script}\n")).unwrap();
-        fs::set_permissions(&tool, fs::Permissions::from_mode(0o755)).unwrap();
+        chmod(tool, 0o755);
     }
     let path = format!("{}:/usr/bin:/bin", folder.path().display());
     let mut build = Command::new(Path::new(REPOSITORY).join("cgi-bin/build"));
@@ -219,16 +217,6 @@ fn without_musl_the_build_is_for_glibc_and_says_so() {
         let built = build_with(&tools, "riscv64");
         assert_eq!((built.status.code(), built.stdout), (Some(1), Vec::new()));
     }
-}
-
-/// The package, built once for all tests.
-fn package() -> &'static Path {
-    static PACKAGE: LazyLock<PathBuf> = LazyLock::new(|| {
-        let mut build = Command::new(Path::new(REPOSITORY).join("cgi-bin/package"));
-        let lines = output(&mut build, "cargo-deb (cargo install cargo-deb)");
-        String::from_utf8(lines).unwrap().lines().last().unwrap().into()
-    });
-    &PACKAGE
 }
 
 #[test]
@@ -262,8 +250,7 @@ fn lintian_finds_no_error_in_the_debian_package() {
     let is_complaint = |tag: &&str| !tag.starts_with("I: ") || tag.contains("-override");
     assert_eq!(tags.lines().filter(is_complaint).collect::<Vec<_>>(), [""; 0]);
 
-    let overrides = Path::new(REPOSITORY).join("debian/lintian-overrides");
-    let overrides = fs::read_to_string(overrides).unwrap();
+    let overrides = text_of("debian/lintian-overrides");
     let lines: Vec<&str> = overrides.lines().collect();
     for (index, line) in lines.iter().enumerate().filter(|(_, line)| !line.starts_with('#')) {
         assert!(index > 0 && lines[index - 1].starts_with("# "), "a reason above {line}");
@@ -277,7 +264,7 @@ fn the_package_has_the_version_of_the_program_and_of_the_debian_changelog() {
     let version = String::from_utf8(version).unwrap();
     // Debian sorts 0.3.0~dev before 0.3.0.
     assert_eq!(version.trim(), env!("CARGO_PKG_VERSION").replace('-', "~"));
-    let changelog = fs::read_to_string(Path::new(REPOSITORY).join("debian/changelog")).unwrap();
+    let changelog = text_of("debian/changelog");
     let expected = format!("comedor ({}) ", version.trim());
     assert!(changelog.starts_with(&expected), "debian/changelog starts with {expected}");
 }
@@ -292,8 +279,7 @@ const OTHERS: &[&str] = &[
 
 #[test]
 fn the_copyright_file_names_everything_that_is_linked_in() {
-    let copyright = fs::read_to_string(Path::new(REPOSITORY).join("debian/copyright")).unwrap();
-    let copyright = copyright.replace('-', "_");
+    let copyright = text_of("debian/copyright").replace('-', "_");
     let names: Vec<&str> = copyright.split([' ', '(', ')', ',', '\n']).collect();
 
     let bom = output(&mut Command::new(Path::new(REPOSITORY).join("release/sbom")), "python3");

@@ -1,16 +1,15 @@
 //! The systemd units, by `systemd-analyze`. tests/deploy uses them.
 
 use std::fs;
-use std::path::Path;
 use std::process::{Command, Output};
 
-use crate::support::{REPOSITORY, program};
+use crate::support::{program, text_of};
 
 /// `systemd-analyze` on copies of the units with the path of the program under test.
 fn analyze(arguments: &[&str], units: &[&str]) -> Output {
     let folder = tempfile::tempdir().unwrap();
     for name in ["comedor.socket", "comedor.service"] {
-        let unit = fs::read_to_string(Path::new(REPOSITORY).join("systemd").join(name)).unwrap();
+        let unit = text_of(format!("systemd/{name}"));
         let unit = unit.replace("/usr/lib/cgi-bin/comedor", program());
         fs::write(folder.path().join(name), unit).unwrap();
     }

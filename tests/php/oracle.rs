@@ -12,7 +12,7 @@ use proptest::sample::Index;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 
-use crate::support::{School, output, php, save};
+use crate::support::{School, output, php, save, text_of};
 
 const FIXTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/oracle/sessions.php");
 
@@ -381,8 +381,7 @@ fn forms_are_decoded_as_by_php() {
 
 #[test]
 fn the_login_that_data_md_shows_may_read_and_change() {
-    let document = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/data.md"));
-    let document = document.unwrap();
+    let document = text_of("docs/data.md");
     let login = document.split("```php\n").nth(1).and_then(|rest| rest.split("```").next());
     let login = login.expect("the example").replace("colegio", "centro1");
     let school = School::new();

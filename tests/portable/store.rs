@@ -1,7 +1,7 @@
 //! The data files: what the program accepts, what it creates and what it never changes.
 
 use std::fs;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, SystemTime};
@@ -200,7 +200,7 @@ fn a_temporary_file_is_removed_whatever_its_mode_and_a_link_in_its_place_not_fol
     let temporary = "aula1/Comedor/2026-11/20/._datos.json.tmp";
     let outside = tempfile::NamedTempFile::new().unwrap();
     school.write(temporary, "half");
-    fs::set_permissions(school.path(temporary), fs::Permissions::from_mode(0o000)).unwrap();
+    chmod(school.path(temporary), 0o000);
     school.save(save("new"));
     symlink(outside.path(), school.path(temporary)).unwrap();
     school.save(save("newer"));

@@ -56,6 +56,16 @@ pub fn program_in(folder: &Path, settings: &str) -> PathBuf {
     program
 }
 
+/// The Debian package of the repository, built once.
+pub fn package() -> &'static str {
+    static PACKAGE: LazyLock<String> = LazyLock::new(|| {
+        let mut build = Command::new(Path::new(REPOSITORY).join("cgi-bin/package"));
+        let lines = output(&mut build, "cargo-deb (cargo install cargo-deb)");
+        String::from_utf8(lines).unwrap().lines().last().unwrap().to_owned()
+    });
+    &PACKAGE
+}
+
 /// A temporary folder that every user can enter.
 pub fn open_folder() -> TempDir {
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -272,13 +282,12 @@ pub fn php(code: &str, arguments: &[&Path]) -> Vec<u8> {
 /// The output of a tool, which must succeed. `package` is the Debian package that contains it.
 #[track_caller]
 pub fn output(command: &mut Command, package: &str) -> Vec<u8> {
-    let name = command.get_program().to_string_lossy().into_owned();
     let output = match command.output() {
         Ok(output) => output,
-        Err(error) => panic!("{name}: {error}; this test needs it: apt-get install {package}"),
+        Err(error) => panic!("{command:?}: {error}; this test needs it: apt-get install {package}"),
     };
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{name}: {errors}");
+    let [out, errors] = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
+    assert!(output.status.success(), "{command:?}\n{out}\n{errors}");
     output.stdout
 }
 

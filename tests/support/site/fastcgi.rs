@@ -1,9 +1,8 @@
 //! Web servers that run no programs, or need not: the program as a FastCGI responder, and nginx with
 //! fcgiwrap too.
 
-use std::fs::{self, Permissions};
+use std::fs;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::{Child, Command};
@@ -11,7 +10,7 @@ use std::process::{Child, Command};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::{Php, Settings, Site, WWW_DATA, apache_on, lighttpd_on, proxy_modules, wait_until};
-use crate::support::{output, text_of};
+use crate::support::{chmod, output, text_of};
 
 /// Apache with mod_proxy_fcgi.
 pub fn apache_with_fastcgi(mpm: &str, php: Php) -> Site {
@@ -124,7 +123,7 @@ impl Site {
     fn listen(&self, program: &str) -> UnixListener {
         let path = self.path().join(format!("{program}.sock"));
         let listener = UnixListener::bind(&path).unwrap();
-        fs::set_permissions(path, Permissions::from_mode(0o660)).unwrap();
+        chmod(path, 0o660);
         self.set_owners();
         listener
     }

@@ -5,7 +5,7 @@ mod client;
 mod fastcgi;
 
 use std::fs::{self, File};
-use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::fs::chown;
 use std::os::unix::net::UnixListener;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -352,7 +352,7 @@ impl Site {
             let owner = if is_own { self.user } else { WWW_DATA };
             chown(path, Some(owner), Some(owner)).expect("this test needs to run as root");
         }
-        fs::set_permissions(self.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        chmod(self.path(), 0o755);
     }
 
     /// A server in its own process group.
