@@ -1,7 +1,6 @@
 //! Restarts of the program beside clients that never pause, with the shipped configurations that keep
 //! connections to it.
 
-use std::fs;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
@@ -53,9 +52,8 @@ fn client(site: &Site, number: usize, answered: &AtomicUsize, is_done: &AtomicBo
 #[track_caller]
 fn exercise(site: &Site) {
     for client in 1..=6 {
-        fs::write(site.path().join(format!("sessions/sess_{client}")), session(ADMIN)).unwrap();
+        site.log_in(&client.to_string(), &session(ADMIN));
     }
-    site.set_owners();
     let (answered, is_done) = (&AtomicUsize::new(0), &AtomicBool::new(false));
     let sent: Vec<usize> = thread::scope(|scope| {
         let clients: Vec<_> = (1..=6)

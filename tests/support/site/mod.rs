@@ -344,7 +344,7 @@ impl Site {
 
     /// Makes www-data or the site's own user the owner of every file.
     #[track_caller]
-    pub fn set_owners(&self) {
+    fn set_owners(&self) {
         let everything = output(Command::new("find").arg(self.path()), "findutils");
         for path in String::from_utf8(everything).unwrap().lines() {
             let own = ["cgi", "data", "docroot", "sessions"].map(|folder| self.path().join(folder));
