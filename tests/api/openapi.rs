@@ -20,21 +20,16 @@ const WRITES: [&str; 4] = ["save_menu", "add_menu_type", "rename_menu_type", "de
 const MEDIA_TYPES: [&str; 3] =
     ["application/json", "application/x-www-form-urlencoded", "multipart/form-data"];
 
-/// A tool, run in its own folder.
-fn tool(program: &str, arguments: &[&str]) -> Command {
+/// The output of a tool, run in its own folder. It must succeed.
+fn run(program: &str, arguments: &[&str]) -> String {
     let mut tool = Command::new(program);
-    tool.args(arguments).current_dir(TOOLS);
-    tool
-}
-
-/// The output of a tool, which must succeed.
-fn run(tool: &mut Command) -> String {
-    String::from_utf8(output(tool, "nodejs; tests/run installs the other tools")).expect("UTF-8")
+    let output = output(tool.args(arguments).current_dir(TOOLS), "what tests/run installs");
+    String::from_utf8(output).expect("UTF-8")
 }
 
 /// openapi.yaml with every `$ref` followed; a linter has found nothing in it.
 fn document() -> Value {
-    let json = run(&mut tool("node", &["document.js"]));
+    let json = run("node", &["document.js"]);
     serde_json::from_str(&json).expect("JSON")
 }
 
@@ -66,7 +61,7 @@ fn attack(site: &Site, examples: &str, (user, action, media_type): (&str, &str, 
         .env("COMEDOR_ACTION", action)
         .env("COMEDOR_BODY", media_type)
         .env("COMEDOR_SEEN", seen.path());
-    run(&mut schemathesis);
+    output(&mut schemathesis, "what tests/run installs");
     serde_json::from_slice(&fs::read(seen.path()).unwrap()).expect("JSON")
 }
 
@@ -242,7 +237,7 @@ fn the_limits_of_the_document_are_those_of_the_program() {
     fs::write(file.path(), Value::from(asked).to_string()).unwrap();
     let code = "import json, sys, jsonschema_rs; asked = json.load(open(sys.argv[1]));
 print(json.dumps([jsonschema_rs.validator_for(s).is_valid(fields) for s, fields in asked]))";
-    let said = run(&mut tool(PYTHON, &["-c", code, file.path().to_str().unwrap()]));
+    let said = run(PYTHON, &["-c", code, file.path().to_str().unwrap()]);
     let said: Vec<bool> = serde_json::from_str(&said).expect("JSON");
     for ((action, kind, fields, is_good), said) in cases.into_iter().zip(said) {
         let media_type = if kind == "body" { MEDIA_TYPES[0] } else { MEDIA_TYPES[1] };
@@ -331,10 +326,10 @@ fn every_example_of_the_document_is_answered_as_documented() {
 fn a_generated_client_compiles_and_does_the_six_actions() {
     let types = "build/openapi.d.ts";
     let generator = "node_modules/openapi-typescript/bin/cli.js";
-    run(&mut tool("node", &[generator, "../../openapi.yaml", "--output", types]));
-    run(&mut tool("node", &["node_modules/typescript/bin/tsc"]));
+    run("node", &[generator, "../../openapi.yaml", "--output", types]);
+    run("node", &["node_modules/typescript/bin/tsc"]);
     let (_site, url) = site_with_an_administrator();
-    run(&mut tool("node", &["build/client.js", &url, "admin"]));
+    run("node", &["build/client.js", &url, "admin"]);
 }
 
 /// The text of a file of the repository, for the server at `url`.
@@ -379,7 +374,7 @@ fn run_curl_lines(document: &str) -> Vec<Value> {
         curl() {{ command curl \"$@\" && echo; }}
         {block}"
     );
-    let got = run(&mut tool("sh", &["-euc", &script]));
+    let got = run("sh", &["-euc", &script]);
     assert_eq!(got.lines().collect::<Vec<_>>(), shown, "{document}");
     answers(&got)
 }
@@ -407,7 +402,7 @@ fn documented_commands_of_curl_and_clients_in_javascript_and_php_get_the_documen
         (async () => {{ {used} }})();"
     );
     // A classic script, as `<script src>` without `type=module`.
-    let js = run(&mut tool("node", &["--input-type=commonjs", "--eval", &page]));
+    let js = run("node", &["--input-type=commonjs", "--eval", &page]);
     assert_eq!(answers(&js), shown);
 
     let (site, url) = site_with_an_administrator();
@@ -426,6 +421,6 @@ fn documented_commands_of_curl_and_clients_in_javascript_and_php_get_the_documen
         {used}",
         site.path().display()
     );
-    let php = run(&mut tool("php", &["-d", "display_errors=stderr", "-r", &page]));
+    let php = run("php", &["-d", "display_errors=stderr", "-r", &page]);
     assert_eq!(answers(&php), shown);
 }

@@ -279,12 +279,12 @@ pub fn php(code: &str, arguments: &[&Path]) -> Vec<u8> {
     output(&mut command, "php-cli")
 }
 
-/// The output of a tool, which must succeed. `package` is the Debian package that contains it.
+/// The output of a tool, which must succeed. `package` is what contains it, mostly a package of Debian.
 #[track_caller]
 pub fn output(command: &mut Command, package: &str) -> Vec<u8> {
     let output = match command.output() {
         Ok(output) => output,
-        Err(error) => panic!("{command:?}: {error}; this test needs it: apt-get install {package}"),
+        Err(error) => panic!("{command:?}: {error}; this test needs {package}"),
     };
     let [out, errors] = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
     assert!(output.status.success(), "{command:?}\n{out}\n{errors}");
