@@ -70,12 +70,12 @@ fn assert_works(program: &Path) {
 /// file.
 #[track_caller]
 fn assert_documented(folder: &Path) {
-    let examples = fs::read_dir(Path::new(REPOSITORY).join("examples")).unwrap();
-    let examples = examples.map(|example| example.unwrap().file_name());
-    let examples = examples.chain(["apache.conf.example".into()]);
-    let examples = examples.map(|name| Path::new("examples").join(name));
-    for file in examples.chain(["README.es.md", "README.md", "openapi.yaml"].map(PathBuf::from)) {
-        assert!(folder.join(&file).exists(), "{file:?}");
+    let examples = files_in(&Path::new(REPOSITORY).join("examples"));
+    let examples = examples.iter().map(|file| file.strip_prefix(REPOSITORY).unwrap());
+    let others = ["examples/apache.conf.example", "README.es.md", "README.md", "openapi.yaml"]
+        .map(Path::new);
+    for file in examples.chain(others) {
+        assert!(folder.join(file).exists(), "{file:?}");
     }
     let files = files_in(folder);
     let is_markdown = |path: &&PathBuf| path.extension().is_some_and(|name| name == "md");

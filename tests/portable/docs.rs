@@ -6,14 +6,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::support::site::files_in;
 use crate::support::*;
 
 /// Every Markdown file of the repository, by its path in it.
 fn documents() -> BTreeMap<PathBuf, String> {
     let mut documents = BTreeMap::new();
     for folder in ["", "docs", "docs/es", "benches", "tests"] {
-        for entry in fs::read_dir(Path::new(REPOSITORY).join(folder)).unwrap() {
-            let path = entry.unwrap().path();
+        for path in files_in(&Path::new(REPOSITORY).join(folder)) {
             if path.extension().is_some_and(|extension| extension == "md") {
                 let name = path.strip_prefix(REPOSITORY).unwrap().to_owned();
                 documents.insert(name, fs::read_to_string(path).unwrap());
@@ -106,9 +106,8 @@ fn commands_and_names_in_spanish_documents_are_those_of_the_program_and_of_engli
         .partition(|(path, _)| path.starts_with("docs/es") || path.ends_with("README.es.md"));
     let mut english: String = english.into_iter().map(|(_, text)| text).collect();
     for folder in ["src/check", "src/session", "src/setup"] {
-        let files = fs::read_dir(Path::new(REPOSITORY).join(folder)).unwrap();
-        let files = files.map(|file| file.unwrap().path()).filter(|file| file.is_file());
-        files.for_each(|file| english += &fs::read_to_string(file).unwrap());
+        let files = files_in(&Path::new(REPOSITORY).join(folder));
+        files.iter().filter(|file| file.is_file()).for_each(|file| english += &text_of(file));
     }
     let english = english.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut count = 0;
@@ -189,8 +188,7 @@ fn files_and_test_folders_in_the_documentation_exist_and_contributing_md_names_e
         }
     }
     let contributing = text_of("CONTRIBUTING.md");
-    for entry in fs::read_dir(Path::new(REPOSITORY).join("src")).unwrap() {
-        let path = entry.unwrap().path();
+    for path in files_in(&Path::new(REPOSITORY).join("src")) {
         let folder = if path.is_dir() { "/" } else { "" };
         let name = path.file_name().unwrap().to_str().unwrap();
         let is_named = contributing.contains(&format!("`src/{name}{folder}`"));
@@ -251,11 +249,10 @@ fn every_error_code_is_documented() {
 fn install_md_changes_the_path_in_the_configuration_of_every_server() {
     let guides = ["docs/install.md", "docs/install-special.md"].map(text_of).concat();
     let script = r"s#\B/api/comedor#/aulas/api/comedor#g";
-    let examples = fs::read_dir(Path::new(REPOSITORY).join("examples")).unwrap();
-    let examples = examples.map(|entry| entry.unwrap().path());
-    let apache = Path::new(REPOSITORY).join("apache.conf.example");
+    let mut examples = files_in(&Path::new(REPOSITORY).join("examples"));
+    examples.push(Path::new(REPOSITORY).join("apache.conf.example"));
     let mut count = 0;
-    for example in examples.chain([apache]) {
+    for example in examples {
         let text = fs::read_to_string(&example).unwrap();
         let name = example.file_name().unwrap().to_str().unwrap();
         // .htaccess applies to the folder of the script; the overlay is edited as a whole; the guide leaves fcgiwrap to
