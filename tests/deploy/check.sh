@@ -3,6 +3,7 @@
 
 # enabled cgi|fastcgi: comedor answers, and the check finds no problem.
 enabled() {
+    install_package
     script_answers
     enable_by_hand "$1"
     comedor_answers
@@ -10,16 +11,13 @@ enabled() {
 }
 
 lay_out php=fpm data=/srv/disk/entreaulas settings=COMEDOR_DATA_DIR=/srv/disk/entreaulas
-install_package
 enabled cgi
 
 lay_out php=pool user=maestra data_at=/home/maestra/school
-install_package
 drop_in User=maestra Group=maestra ReadWritePaths=/home/maestra/school ProtectHome=no
 enabled fastcgi
 
 lay_out web=nginx php=fpm
-install_package
 # A system call that the unit does not allow ends the service.
 drop_in SystemCallErrorNumber=kill
 enabled fastcgi
