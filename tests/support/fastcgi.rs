@@ -200,15 +200,11 @@ impl Drop for Process {
 }
 
 /// The parameters of a request to `aula1`.
-pub fn parameters<'p>(
-    method: &'p str,
-    query: &'p str,
-    session: &'p str,
-) -> Vec<(&'p str, &'p str)> {
+pub fn parameters<'p>(method: &'p str, query: &'p str, cookie: &'p str) -> Vec<(&'p str, &'p str)> {
     vec![
         ("REQUEST_METHOD", method),
         ("QUERY_STRING", query),
-        ("HTTP_COOKIE", session),
+        ("HTTP_COOKIE", cookie),
         ("HTTP_HOST", "school.example"),
     ]
 }
