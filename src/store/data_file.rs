@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt};
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
@@ -151,7 +151,7 @@ pub fn make_folders(folder: &Path, names: &[&str]) -> Result<(), Error> {
 
 /// Creates `folder` if it is missing; returns whether it was.
 pub fn create_folder(folder: &Path) -> Result<bool, Error> {
-    match fs::DirBuilder::new().mode(0o777).create(folder) {
+    match fs::create_dir(folder) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
         Err(error) => Err(Error::modified_or("create folder", folder)(error)),

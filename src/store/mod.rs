@@ -127,7 +127,7 @@ impl Aulario {
             _ => None,
         };
         Ok(Some(Aulario {
-            folder: layout::below(&aularios, &[source.as_ref().unwrap_or(id).as_str()]),
+            folder: below(&aularios, &[source.as_ref().unwrap_or(id).as_str()]),
             is_shared: source.is_some(),
             shared_comedor_from: setting,
             is_being_written: snapshot.is_being_written(),
