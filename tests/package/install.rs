@@ -80,15 +80,9 @@ fn assert_documented(folder: &Path) {
     let files = files_in(folder);
     let is_markdown = |path: &&PathBuf| path.extension().is_some_and(|name| name == "md");
     for file in files.iter().filter(is_markdown) {
-        let text = fs::read_to_string(file).unwrap();
-        for link in text.split("](").skip(1) {
-            let target = link.split([')', '#', ' ']).next().unwrap();
-            // The pages of releases and issues are beside the repository's files.
-            let is_page = ["/releases/latest", "/issues"].iter().any(|page| target.ends_with(page));
-            if !target.is_empty() && !target.contains("://") && !is_page {
-                let target = file.with_file_name(target);
-                assert!(target.exists(), "{file:?}: {target:?} is not installed");
-            }
+        for link in relative_links(&text_of(file)) {
+            let target = file.with_file_name(link.split('#').next().unwrap());
+            assert!(target.exists(), "{file:?}: {target:?} is not installed");
         }
     }
 }

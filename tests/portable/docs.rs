@@ -24,12 +24,6 @@ fn documents() -> BTreeMap<PathBuf, String> {
     documents
 }
 
-/// The lines outside of code blocks.
-fn prose(text: &str) -> String {
-    let parts = text.split("```").step_by(2);
-    parts.collect()
-}
-
 /// The anchors that GitHub gives to the headings.
 fn anchors(text: &str) -> BTreeSet<String> {
     let text = prose(text);
@@ -43,23 +37,13 @@ fn anchors(text: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// The targets of the links and pictures.
-fn links(text: &str) -> Vec<String> {
-    let text = prose(text);
-    let targets = text.split("](").skip(1).map(|rest| rest.split(')').next().unwrap());
-    targets.map(str::to_owned).collect()
-}
-
 #[test]
 fn every_relative_link_and_anchor_of_the_documentation_resolves() {
     let documents = documents();
     let mut count = 0;
     for (path, text) in &documents {
-        // The pages of releases and issues are beside the branches on the repository's site.
-        let is_page = |link: &str| link.ends_with("/releases/latest") || link.ends_with("/issues");
-        let is_file = |link: &&String| !link.contains("://") && !is_page(link);
-        for link in links(text).iter().filter(is_file) {
-            let (file, anchor) = link.split_once('#').unwrap_or((link, ""));
+        for link in relative_links(text) {
+            let (file, anchor) = link.split_once('#').unwrap_or((&link, ""));
             let folder = path.parent().unwrap();
             let mut target = if file.is_empty() { path.clone() } else { folder.to_owned() };
             for part in file.split('/').filter(|part| !part.is_empty()) {

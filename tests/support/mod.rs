@@ -90,6 +90,21 @@ pub fn text_of(file: impl AsRef<Path>) -> String {
     fs::read_to_string(Path::new(REPOSITORY).join(file)).unwrap()
 }
 
+/// The lines of a Markdown document outside of its code blocks.
+pub fn prose(text: &str) -> String {
+    text.split("```").step_by(2).collect()
+}
+
+/// The targets of the links and pictures of a Markdown document that are files or headings.
+pub fn relative_links(text: &str) -> Vec<String> {
+    let text = prose(text);
+    let links = text.split("](").skip(1).map(|rest| rest.split(')').next().unwrap());
+    // The pages of releases and issues are beside the branches on the repository's site.
+    let is_page = |link: &str| link.ends_with("/releases/latest") || link.ends_with("/issues");
+    let links = links.filter(|link| !link.contains("://") && !is_page(link));
+    links.map(str::to_owned).collect()
+}
+
 /// How requests get to the program. Every crate of tests has a constant `TRANSPORT`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Transport {
