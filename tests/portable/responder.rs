@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::support::fastcgi::{Client, Held, Process, parameters};
+use crate::support::fastcgi::{Client, Held, PING, Process, parameters};
 use crate::support::*;
 
 const TYPES_QUERY: &str = "action=get_menu_types&aulario=aula1";
@@ -152,10 +152,9 @@ fn the_unit_and_the_container_allow_what_the_limits_need() {
 fn memory_of_large_requests_is_returned_to_the_system() {
     let (school, socket) = (School::new(), Held::new());
     let process = socket.serve(&school);
-    // The answer to a management record shows that the rest was received.
     let receive = |part: &[u8]| {
         let mut client = Client::connect(&socket.path);
-        client.send([part, &[1, 99, 0, 0, 0, 0, 0, 0]].concat()).record();
+        client.send([part, &PING].concat()).record();
         client
     };
     let large = school.post("save_menu").body("application/json", vec![b' '; 1_000_000]).records();

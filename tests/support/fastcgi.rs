@@ -22,6 +22,9 @@ pub const STDIN: u8 = 5;
 pub const STDOUT: u8 = 6;
 pub const STDERR: u8 = 7;
 
+/// A management record of an unknown type. Its answer shows that what is before it was received.
+pub const PING: [u8; 8] = [1, 99, 0, 0, 0, 0, 0, 0];
+
 /// Long enough for a busy machine; a test that waits this long has failed.
 const PATIENCE: Duration = Duration::from_secs(120);
 

@@ -144,5 +144,3 @@ fn answered(stdout: &str) -> Reply {
 const WAIT: &[(&str, &str)] = &[("DO", "wait")];
 const LOCK: &[(&str, &str)] = &[("DO", "lock")];
 const EARLY: &[(&str, &str)] = &[("DO", "early")];
-/// Its answer shows that what is before it was received.
-const PING: [u8; 8] = [1, 99, 0, 0, 0, 0, 0, 0];
