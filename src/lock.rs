@@ -55,8 +55,8 @@ impl Retries {
     }
 }
 
-/// A kind of lock: the function that fails if the lock is held, and the one that waits. By their path:
-/// `File` has others of the same names.
+/// A kind of lock: the function that fails if the lock is held, and the one that waits. Named by their
+/// path, because `File` has methods of the same names.
 pub type Kind = [fn(&File) -> io::Result<()>; 2];
 pub const SHARED: Kind = [fs2::FileExt::try_lock_shared, fs2::FileExt::lock_shared];
 pub const EXCLUSIVE: Kind = [fs2::FileExt::try_lock_exclusive, fs2::FileExt::lock_exclusive];
