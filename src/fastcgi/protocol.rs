@@ -264,24 +264,20 @@ impl<'l> Protocol<'l> {
             return self.end(Stage::Draining);
         };
         let keep = flags & KEEP_CONNECTION != 0;
-        match &self.stage {
-            Stage::Receiving(incoming) if incoming.id != id => {
+        let begun = Incoming { id, keep, ..Incoming::default() };
+        match (u16::from_be_bytes([role1, role0]), &self.stage) {
+            (_, Stage::Receiving(other)) if other.id != id => {
                 self.reply_end(id, Status::CannotMultiplex, true);
             }
+            (RESPONDER, _) => self.stage = Stage::Receiving(begun),
+            // Its other records are ignored, as those of an unknown role.
+            (CHECK, _) => {
+                let request = begun.request(self.limits);
+                self.stage = Stage::Ready(Request { is_check: true, ..request });
+            }
             _ => {
-                let incoming = Incoming { id, keep, ..Incoming::default() };
-                match u16::from_be_bytes([role1, role0]) {
-                    RESPONDER => self.stage = Stage::Receiving(incoming),
-                    // What follows on the connection is discarded, as after an unknown role.
-                    CHECK => {
-                        let request = incoming.request(self.limits);
-                        self.stage = Stage::Ready(Request { is_check: true, ..request });
-                    }
-                    _ => {
-                        self.stage = Stage::Idle;
-                        self.reply_end(id, Status::UnknownRole, keep);
-                    }
-                }
+                self.stage = Stage::Idle;
+                self.reply_end(id, Status::UnknownRole, keep);
             }
         }
     }
