@@ -69,37 +69,37 @@ fn words(line: &str) -> Vec<String> {
 pub fn hosts<'c>(config: &'c [Directive]) -> Vec<Host<'c>> {
     // The first of Debian, before that of TLS
     let listen = named(config, "listen").next().map_or("80", |listen| listen.word(0));
-    let site = |host: &Directive| {
-        let value = |name| last(&host.inside, name).or(last(config, name));
-        let word = |name| value(name).map_or("", |line| line.word(0));
+    let host = |address: &str, place: &Place, own: &'c [Directive]| {
+        let lines = || config.iter().chain(own);
+        let word = |name| last(lines(), name).map_or("", |line| line.word(0));
         let user = if word("user").is_empty() { "www-data" } else { word("user") };
         // `https://NAME:PORT`
         let name = word("servername").rsplit('/').next().and_then(|name| name.split(':').next());
-        let listen = match host.word(0) {
+        let listen = match address {
             "" => listen.to_owned(),
             address if address.contains(':') => address.to_owned(),
             address => format!("{address}:{}", listen.rsplit(':').next().unwrap_or(listen)),
         };
         let is_tls = word("sslengine").eq_ignore_ascii_case("on");
-        Site::new(Server::Apache, user, name, &listen, is_tls, &host.place)
+        let site = Site::new(Server::Apache, user, name, &listen, is_tls, place);
+        Host {
+            roots: roots(config, own),
+            enabled: enabled(config, own, &site),
+            handlers: Box::new(|path, file| handlers(config, own, path, file)),
+            site,
+        }
     };
-    let host = |(site, own): (Site, &'c [Directive])| Host {
-        roots: roots(config, own),
-        enabled: enabled(config, own, &site),
-        handlers: Box::new(|path, file| handlers(config, own, path, file)),
-        site,
-    };
-    let own = named(config, "virtualhost").map(|host| (site(host), &*host.inside));
-    let hosts: Vec<_> = own.map(host).collect();
-    match hosts.is_empty() {
-        true => vec![host((site(&Directive::default()), &[]))],
-        false => hosts,
+    let own = named(config, "virtualhost");
+    let mut hosts: Vec<_> = own.map(|own| host(own.word(0), &own.place, &own.inside)).collect();
+    if hosts.is_empty() {
+        hosts.push(host("", &Place::default(), &[]));
     }
+    hosts
 }
 
 /// The folders whose files the site serves, with their paths.
 fn roots(config: &[Directive], own: &[Directive]) -> Vec<Root> {
-    let root = last(own, "documentroot").or(last(config, "documentroot"));
+    let root = last(config.iter().chain(own), "documentroot");
     let root = root.map(|root| Root { path: String::new(), folder: root.word(0).into() });
     let aliases = own.iter().chain(config);
     let aliases = aliases.filter(|alias| alias.name == "alias" && alias.words.len() == 2);

@@ -66,8 +66,8 @@ impl Machine {
     fn look_below(&mut self, host: &Host, root: &Root) {
         // Its pages may be closed to the web server's user.
         let handler = (host.handlers)(&root.path, &root.folder).php;
-        let php = handler.and_then(|handler| php::find(&handler, &host.site.user).ok());
-        let scripts = read_as(php.as_ref().map_or(&host.site.user, |(php, _)| &php.user), || {
+        let (php, _) = php::find(&handler, &host.site.user).unwrap_or_default();
+        let scripts = read_as(php.as_ref().map_or(&host.site.user, |php| &php.user), || {
             let scripts = application::scripts(&root.folder).into_iter();
             Ok(scripts.map(|path| format!("{}\0", path.display())).collect())
         });
@@ -89,11 +89,7 @@ impl Machine {
             return;
         }
         let handlers = (host.handlers)(&path, file);
-        let unknown = || "cannot determine which PHP runs it".to_owned();
-        let php = handlers.php.as_ref().ok_or_else(unknown);
-        let php = php.and_then(|handler| php::find(handler, &site.user));
-        let php = php.map(|(php, settings)| (Some(php), settings));
-        let (php, mut settings) = self.noted(file, php);
+        let (php, mut settings) = self.noted(file, php::find(&handlers.php, &site.user));
         settings.extend(handlers.settings);
         let said = read_as(php.as_ref().map_or(&site.user, |php| &php.user), || {
             let facts = application::facts(file, &root.folder).into_iter();

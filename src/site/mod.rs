@@ -159,11 +159,10 @@ impl Site {
         is_tls: bool,
         place: &Place,
     ) -> Site {
-        let is_port = listen.bytes().all(|byte| byte.is_ascii_digit());
-        let (address, port) = match listen.rsplit_once(':').filter(|_| !listen.ends_with(']')) {
-            Some(parts) => parts,
-            None if is_port => ("*", listen),
-            None => (listen, "80"),
+        let (address, port) = match listen.rsplit_once(':') {
+            Some(parts) if !listen.ends_with(']') => parts,
+            _ if listen.parse::<u16>().is_ok() => ("*", listen),
+            _ => (listen, "80"),
         };
         let is_any = matches!(address, "*" | "_default_" | "0.0.0.0" | "[::]");
         Site {
@@ -180,12 +179,10 @@ impl Site {
 
 impl Script {
     pub fn url(&self) -> String {
-        let scheme = if self.site.is_tls { "https" } else { "http" };
-        let port = match (self.site.port, self.site.is_tls) {
-            (80, false) | (443, true) => String::new(),
-            (port, _) => format!(":{port}"),
-        };
-        format!("{scheme}://{}{port}{}", self.site.name, self.path)
+        let Site { name, port, is_tls, .. } = &self.site;
+        let (scheme, default) = if *is_tls { ("https", 443) } else { ("http", 80) };
+        let port = if *port == default { String::new() } else { format!(":{port}") };
+        format!("{scheme}://{name}{port}{}", self.path)
     }
 
     /// What comedor has to know and is not understood.

@@ -175,8 +175,8 @@ fn is_expression(location: &&Directive) -> bool {
 }
 
 /// The address that a location passes requests to: that of the upstream, if it names one.
-fn address<'c>(config: &'c [Directive], inside: &'c [Directive]) -> Option<&'c str> {
-    let pass = last(inside, "fastcgi_pass")?;
+fn address<'c>(config: &'c [Directive], location: &'c Directive) -> Option<&'c str> {
+    let pass = last(&location.inside, "fastcgi_pass")?;
     let mut upstreams = named(http(config), "upstream");
     let upstream = upstreams.find(|upstream| upstream.word(0) == pass.word(0));
     let server = upstream.and_then(|upstream| last(&upstream.inside, "server"));
@@ -189,7 +189,7 @@ fn way(config: &[Directive], location: &Directive) -> Option<Way> {
     if program.is_some_and(|program| is_comedor(program.word(1))) {
         return Some(Way::Cgi);
     }
-    let socket = address(config, &location.inside)?.strip_prefix("unix:")?;
+    let socket = address(config, location)?.strip_prefix("unix:")?;
     is_comedor(socket).then(|| Way::FastCgi(socket.into()))
 }
 
@@ -205,16 +205,17 @@ fn enabled(config: &[Directive], own: &[Directive], site: &Site) -> Vec<Enabled>
 fn handlers(config: &[Directive], own: &[Directive], path: &str) -> Handlers {
     let comedor = location(own, path, &|_| true).and_then(|location| way(config, location));
     let is_of_php = |location: &Directive| way(config, location).is_none();
-    let address_of = |location: &Directive| address(config, &location.inside).map(str::to_owned);
     let mut others = named(own, "location").filter(is_expression).filter(|other| is_of_php(other));
     let of_php = location(own, path, &is_of_php);
     // Which of several expressions is that of the path is unknown.
     let of_php = of_php.filter(|first| {
-        !is_expression(first) || others.all(|other| address_of(other) == address_of(first))
+        !is_expression(first)
+            || others.all(|other| address(config, other) == address(config, first))
     });
-    let inside = of_php.map_or(&[][..], |location| &location.inside);
-    let php = address(config, inside)
+    let php = of_php
+        .and_then(|location| address(config, location))
         .map(|address| Handler::Fpm(address.strip_prefix("unix:").unwrap_or(address).to_owned()));
+    let inside = of_php.map_or(&[][..], |location| &location.inside);
     let passed = named(inside, "fastcgi_param").filter(|line| line.word(0).starts_with("PHP_"));
     let settings = passed.flat_map(|line| {
         let is_admin = line.word(0) == "PHP_ADMIN_VALUE";

@@ -51,7 +51,10 @@ pub struct Pool {
 }
 
 /// The PHP behind `handler`, and its own settings in the order of their effect. `user` is that of the web server.
-pub fn find(handler: &Handler, user: &str) -> Result<(Php, Vec<Fact>), String> {
+pub fn find(handler: &Option<Handler>, user: &str) -> Result<(Option<Php>, Vec<Fact>), String> {
+    let Some(handler) = handler else {
+        return Err("cannot determine which PHP runs it".to_owned());
+    };
     for folder in servers() {
         let version = folder.iter().nth_back(1).unwrap_or_default().to_string_lossy();
         let (name, pool) = match handler {
@@ -69,7 +72,7 @@ pub fn find(handler: &Handler, user: &str) -> Result<(Php, Vec<Fact>), String> {
         };
         if let Some(Pool { user, group, facts, .. }) = pool {
             let php = Php { name: format!("{name} {version}"), user, group };
-            return Ok((php, [of_all_pages(&folder), facts].concat()));
+            return Ok((Some(php), [of_all_pages(&folder), facts].concat()));
         }
     }
     Err(match handler {
