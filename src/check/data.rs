@@ -283,12 +283,8 @@ impl Survey<'_> {
             self.user.name,
             owner_of(folder)
         );
-        self.report.add_with_fix(
-            Level::Error,
-            folder.display(),
-            text,
-            Command::permit(folder, "rx"),
-        );
+        let fix = Command::permit(folder, "rx");
+        self.report.add_with_fix(Level::Error, folder.display(), text, fix);
         false
     }
 

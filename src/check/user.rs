@@ -63,20 +63,22 @@ impl Command {
     /// The command that `line` makes of a path. `None` if its name has characters with which it could be
     /// another command in some shell, or if several users can change what is there.
     pub fn on(path: &Path, line: impl FnOnce(&str) -> String) -> Option<Command> {
-        let real = fs::canonicalize(path.parent()?).ok()?.join(path.file_name()?);
-        let mut users = BTreeSet::new();
-        // Who can change a folder of the path could have put a link there.
-        for path in [path, &real] {
+        let parent = path.parent()?;
+        let real = fs::canonicalize(parent).ok()?.join(path.file_name()?);
+        let mut users: BTreeSet<_> = writers(parent, path)?.into_iter().collect();
+        // Who can change a folder of the path could have put a link there. The system follows 40 of them.
+        let mut paths = vec![parent.to_owned()];
+        for _ in 0..40 {
+            let Some(path) = paths.pop() else { break };
             for (entry, folder) in path.ancestors().zip(path.ancestors().skip(1)) {
                 users.extend(writers(folder, entry)?);
+                paths.extend(fs::read_link(entry).map(|target| folder.join(target)));
             }
         }
         users.remove(&0);
         let user = users.pop_first().unwrap_or(0);
-        if !users.is_empty() {
-            return None;
-        }
-        let path = real.to_str().filter(|path| is_plain(path))?;
+        let is_known = users.is_empty() && paths.is_empty();
+        let path = real.to_str().filter(|path| is_known && is_plain(path))?;
         let line = line(&if path.contains(' ') { format!("'{path}'") } else { path.to_owned() });
         Some(Command { user, line })
     }

@@ -117,6 +117,12 @@ fn a_command_runs_as_the_user_who_can_change_what_is_there() {
     let real = aside.join(leftover.strip_prefix(&centres).unwrap());
     let rm_of_link = format!("rm '{}'", fs::canonicalize(real).unwrap().display());
     assert_eq!(command(&[]), format!("sudo -u nobody {rm_of_link}"));
+    // A link of root to that link.
+    let of_nobody = school.data().join("nobody");
+    fs::rename(&centres, &of_nobody).unwrap();
+    fs::create_dir(&centres).unwrap();
+    symlink(of_nobody.join("centro1"), centres.join("centro1")).unwrap();
+    assert_eq!(command(&[]), format!("sudo -u nobody {rm_of_link}"));
     fs::remove_dir_all(&centres).unwrap();
     fs::rename(&aside, &centres).unwrap();
     fix(&[], &json!({"fix": command(&[])}));
