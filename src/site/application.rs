@@ -7,12 +7,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::code::Code;
-use super::{Fact, apache, entries, php};
+use super::php::{self, HTACCESS};
+use super::{Fact, apache, entries};
 use crate::shared_file;
-
-/// The files with settings of PHP for a folder: for Apache's module, for FPM and CGI
-pub const HTACCESS: &str = ".htaccess";
-pub const USER_INI: &str = ".user.ini";
 
 /// How many entries of folders are looked at, and how deep below the first folder.
 const MAX_ENTRIES: usize = 50_000;
@@ -31,9 +28,9 @@ pub fn scripts(root: &Path) -> Vec<PathBuf> {
     scripts.take(MAX_SCRIPTS + 1).collect()
 }
 
-/// What the files say that can set something for `script`: itself, PHP's files for folders and the pages
-/// from `root` to it, the application's code, and the code that these include.
-pub fn facts(script: &Path, root: &Path) -> Vec<Fact> {
+/// What the files say that can set something for `script`: itself, the files `folder_file` and the pages from
+/// `root` to it, the application's code, and the code that these include.
+pub fn facts(script: &Path, root: &Path, folder_file: Option<&str>) -> Vec<Fact> {
     let mut folders: Vec<_> =
         script.ancestors().skip(1).take_while(|folder| folder.starts_with(root)).collect();
     folders.reverse();
@@ -44,7 +41,7 @@ pub fn facts(script: &Path, root: &Path) -> Vec<Fact> {
         next += 1;
         let is_code =
             path.extension().is_some_and(|extension| extension == "php" || extension == "inc");
-        let is_for_folder = path.ends_with(HTACCESS) || path.ends_with(USER_INI);
+        let is_for_folder = folder_file.is_some_and(|name| path.ends_with(name));
         if !(is_code || is_for_folder) || !known.insert(path.clone()) {
             continue;
         }
@@ -53,10 +50,9 @@ pub fn facts(script: &Path, root: &Path) -> Vec<Fact> {
         if total > MAX_TOTAL || next > MAX_ENTRIES {
             break;
         }
-        if path.ends_with(USER_INI) {
-            facts.extend(php::facts(&path, &text));
-        } else if is_for_folder {
-            facts.extend(apache::htaccess(&path, &text));
+        if is_for_folder {
+            let parse = if folder_file == Some(HTACCESS) { apache::htaccess } else { php::facts };
+            facts.extend(parse(&path, &text));
         } else {
             let code = Code::parse(&path, &text);
             facts.extend(code.settings());

@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::io::{self, Write};
 use std::path::Path;
 
-use super::application::{self, HTACCESS, MAX_SCRIPTS, USER_INI};
+use super::application::{self, MAX_SCRIPTS};
 use super::code::{DATA, DATABASE, SERVICE, UNCLEAR};
 use super::directive::{Directive, all};
 use super::php::{self, Handler, SETTINGS};
@@ -91,8 +91,9 @@ impl Machine {
         let handlers = (host.handlers)(&path, file);
         let (php, mut settings) = self.noted(file, php::find(&handlers.php, &site.user));
         settings.extend(handlers.settings);
+        let folder_file = handlers.php.as_ref().and_then(Handler::folder_file);
         let said = read_as(php.as_ref().map_or(&site.user, |php| &php.user), || {
-            let facts = application::facts(file, &root.folder).into_iter();
+            let facts = application::facts(file, &root.folder, folder_file).into_iter();
             let lines = facts.map(|Fact { about, value: Value { text, place }, .. }| {
                 let (text, file) = (text.replace('\0', ""), place.file.display());
                 format!("{about}\0{text}\0{file}\0{}\0", place.line)
@@ -100,18 +101,14 @@ impl Machine {
             Ok(lines.collect())
         });
         let said = self.noted(file, said);
-        let (read, unread) = match handlers.php {
-            Some(Handler::Module { reads_htaccess: true }) => (HTACCESS, USER_INI),
-            _ => (USER_INI, HTACCESS),
-        };
-        let facts: Vec<_> =
-            facts(&said).filter(|(_, value)| !value.place.file.ends_with(unread)).collect();
+        let facts: Vec<_> = facts(&said).collect();
         let of = |about| facts.iter().filter(move |fact| fact.0 == about).map(|fact| &fact.1);
         let mut unclear: Vec<Value> = of(UNCLEAR).cloned().collect();
         for name in SETTINGS {
             // Which of several pages runs first is not known.
-            let of_code: Vec<_> =
-                of(name).filter(|value| !value.place.file.ends_with(read)).collect();
+            let is_code =
+                |value: &&Value| folder_file.is_none_or(|name| !value.place.file.ends_with(name));
+            let of_code: Vec<_> = of(name).filter(is_code).collect();
             let other = of_code.iter().find(|value| value.text != of_code[0].text);
             unclear.extend(other.map(|other| Value { text: name.to_owned(), ..(*other).clone() }));
         }

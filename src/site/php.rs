@@ -12,6 +12,10 @@ pub const SETTINGS: [&str; 6] = [
     "session.gc_maxlifetime", "date.timezone",
 ];
 
+/// The files with settings of PHP for a folder
+pub const HTACCESS: &str = ".htaccess";
+const USER_INI: &str = ".user.ini";
+
 /// What a web server's configuration says about the PHP of a file.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Handler {
@@ -19,6 +23,16 @@ pub enum Handler {
     Module { reads_htaccess: bool },
     /// PHP-FPM at this socket or address
     Fpm(String),
+}
+
+impl Handler {
+    /// The name of the files with settings for a folder that it reads.
+    pub fn folder_file(&self) -> Option<&'static str> {
+        match self {
+            Handler::Module { reads_htaccess } => reads_htaccess.then_some(HTACCESS),
+            Handler::Fpm(_) => Some(USER_INI),
+        }
+    }
 }
 
 impl Fact {

@@ -310,6 +310,23 @@ fn a_large_file_is_no_code() {
         let mut text = b"<?php session_name('A');".to_vec();
         text.resize(size, b' ');
         std::fs::write(&script, text).unwrap();
-        assert_eq!(application::facts(&script, root.path()).len(), count);
+        assert_eq!(application::facts(&script, root.path(), None).len(), count);
+    }
+}
+
+#[test]
+fn a_file_of_a_folder_counts_for_the_php_that_reads_it() {
+    let root = tempfile::tempdir().unwrap();
+    std::fs::write(root.path().join(".htaccess"), "php_value session.name H").unwrap();
+    std::fs::write(root.path().join(".user.ini"), "session.name = U").unwrap();
+    for (handler, expected) in [
+        (Handler::Module { reads_htaccess: true }, &["H"][..]),
+        (Handler::Module { reads_htaccess: false }, &[]),
+        (Handler::Fpm(String::new()), &["U"]),
+    ] {
+        let script = root.path().join("api/comedor.php");
+        let facts = application::facts(&script, root.path(), handler.folder_file());
+        let names: Vec<_> = facts.iter().map(|fact| &*fact.value.text).collect();
+        assert_eq!(names, expected);
     }
 }
