@@ -41,7 +41,8 @@ pub fn facts(script: &Path, root: &Path, folder_file: Option<&str>) -> Vec<Fact>
         next += 1;
         let is_code =
             path.extension().is_some_and(|extension| extension == "php" || extension == "inc");
-        let is_for_folder = folder_file.is_some_and(|name| path.ends_with(name));
+        let is_for_folder = folder_file.is_some_and(|name| path.ends_with(name))
+            && path.parent().is_some_and(|folder| script.starts_with(folder));
         if !(is_code || is_for_folder) || !known.insert(path.clone()) {
             continue;
         }

@@ -315,10 +315,16 @@ fn a_large_file_is_no_code() {
 }
 
 #[test]
-fn a_file_of_a_folder_counts_for_the_php_that_reads_it() {
+fn a_file_of_a_folder_counts_for_the_php_that_reads_it_there() {
     let root = tempfile::tempdir().unwrap();
-    std::fs::write(root.path().join(".htaccess"), "php_value session.name H").unwrap();
-    std::fs::write(root.path().join(".user.ini"), "session.name = U").unwrap();
+    std::fs::create_dir(root.path().join("other")).unwrap();
+    for (folder, name) in [("", ""), ("other", "other")] {
+        let write = |file: &str, text: &str| {
+            std::fs::write(root.path().join(folder).join(file), format!("{text}{name}")).unwrap();
+        };
+        write(".htaccess", "php_value session.name H");
+        write(".user.ini", "session.name = U");
+    }
     for (handler, expected) in [
         (Handler::Module { reads_htaccess: true }, &["H"][..]),
         (Handler::Module { reads_htaccess: false }, &[]),
