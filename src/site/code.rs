@@ -133,18 +133,27 @@ impl Code<'_> {
         self.at(index) == Some(&Mark(mark))
     }
 
-    /// The strings and names that are joined by dots from `index` on, up to the one at `end`, else of the whole
+    /// The strings, names and products joined by dots from `index` on, up to the one at `end`, else of the whole
     /// expression.
     fn joined(&self, mut index: usize, end: usize) -> Option<String> {
         let mut value = String::new();
         loop {
-            value += match self.at(index)? {
-                Text(text) if !text.contains('$') || index == end => text,
-                Word(name) if name == "__DIR__" => self.file.parent()?.to_str()?,
-                Word(name) if name.bytes().all(|byte| byte.is_ascii_digit()) => name,
-                Word(name) => self.names.get(name)?.as_ref()?,
+            match self.at(index)? {
+                Text(text) if !text.contains('$') || index == end => value += text,
+                Word(name) if name == "__DIR__" => value += self.file.parent()?.to_str()?,
+                Word(name) if name.bytes().all(|byte| byte.is_ascii_digit()) => {
+                    let mut product: u32 = name.parse().ok()?;
+                    while let (true, Some(Word(factor))) =
+                        (self.is_mark(index + 1, '*'), self.at(index + 2))
+                    {
+                        product = product.checked_mul(factor.parse().ok()?)?;
+                        index += 2;
+                    }
+                    value += &product.to_string();
+                }
+                Word(name) => value += self.names.get(name)?.as_ref()?,
                 _ => return None,
-            };
+            }
             if value.len() > MAX_VALUE {
                 return None;
             }
