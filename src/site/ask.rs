@@ -33,12 +33,10 @@ impl fmt::Display for Answer {
 pub fn ask(script: &Script) -> Answer {
     let unknown = || format!("unknown user {}", script.site.user);
     let user = accounts::find(&script.site.user).ok_or_else(unknown);
-    let of_comedor = [Error::not_logged_in(), Error::internal("")];
+    let of_comedor = [Error::not_logged_in(), Error::internal("")].map(|error| error.sentence);
     match user.and_then(|user| request(script, Some(&user), "x", "")) {
         Err(error) => Answer::Nothing(error),
-        Ok(said) if of_comedor.iter().any(|error| said.contains(&*error.sentence)) => {
-            Answer::Comedor
-        }
+        Ok(said) if of_comedor.iter().any(|known| said.contains(&**known)) => Answer::Comedor,
         Ok(said) => Answer::Other(said.lines().next_back().unwrap_or_default().to_owned()),
     }
 }

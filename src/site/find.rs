@@ -66,7 +66,7 @@ impl Machine {
     fn look_below(&mut self, host: &Host, root: &Root) {
         // Its pages may be closed to the web server's user.
         let handler = (host.handlers)(&root.path, &root.folder).php;
-        let (php, _) = php::find(&handler, &host.site.user).unwrap_or_default();
+        let php = php::find(&handler, &host.site.user).unwrap_or_default();
         let scripts = read_as(php.as_ref().map_or(&host.site.user, |php| &php.user), || {
             let scripts = application::scripts(&root.folder).into_iter();
             Ok(scripts.map(|path| format!("{}\0", path.display())).collect())
@@ -89,8 +89,7 @@ impl Machine {
             return;
         }
         let handlers = (host.handlers)(&path, file);
-        let (php, mut settings) = self.noted(file, php::find(&handlers.php, &site.user));
-        settings.extend(handlers.settings);
+        let php = self.noted(file, php::find(&handlers.php, &site.user));
         let folder_file = handlers.php.as_ref().and_then(Handler::folder_file);
         let said = read_as(php.as_ref().map_or(&site.user, |php| &php.user), || {
             let facts = application::facts(file, &root.folder, folder_file).into_iter();
@@ -112,6 +111,8 @@ impl Machine {
             let other = of_code.iter().find(|value| value.text != of_code[0].text);
             unclear.extend(other.map(|other| Value { text: name.to_owned(), ..(*other).clone() }));
         }
+        let mut settings: Vec<_> = php.iter().flat_map(|php| php.facts.clone()).collect();
+        settings.extend(handlers.settings);
         let of_php =
             |(name, value): &(&str, Value)| Fact::of_php(name, &value.text, &value.place, false);
         settings.extend(facts.iter().filter_map(of_php));

@@ -130,13 +130,17 @@ pub struct Value {
     pub place: Place,
 }
 
-/// The PHP that runs a script.
-#[derive(Clone, Debug, PartialEq)]
+/// The PHP that runs a script, or a pool of PHP-FPM.
+#[derive(Clone, Debug, Default)]
 pub struct Php {
-    /// `mod_php 8.2` or `PHP-FPM 8.2`
+    /// `mod_php 8.2` or `PHP-FPM 8.2`; of a pool its own
     pub name: String,
     pub user: String,
     pub group: String,
+    /// The socket or address of a pool
+    listen: String,
+    /// Its own settings, in the order of effect
+    facts: Vec<Fact>,
 }
 
 impl Server {

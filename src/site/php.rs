@@ -54,39 +54,29 @@ pub fn in_force<'f>(facts: &'f [Fact], name: &str) -> Option<&'f Value> {
     fact.map(|fact| &fact.value).filter(|value| !value.text.is_empty())
 }
 
-/// A pool of PHP-FPM.
-#[derive(Clone, Debug, Default)]
-pub struct Pool {
-    name: String,
-    pub user: String,
-    pub group: String,
-    pub listen: String,
-    pub facts: Vec<Fact>,
-}
-
-/// The PHP behind `handler`, and its own settings in the order of their effect. `user` is that of the web server.
-pub fn find(handler: &Option<Handler>, user: &str) -> Result<(Option<Php>, Vec<Fact>), String> {
+/// The PHP behind `handler`. `user` is that of the web server.
+pub fn find(handler: &Option<Handler>, user: &str) -> Result<Option<Php>, String> {
     let Some(handler) = handler else {
         return Err("cannot determine which PHP runs it".to_owned());
     };
     for folder in servers() {
         let version = folder.iter().nth_back(1).unwrap_or_default().to_string_lossy();
-        let (name, pool) = match handler {
+        let (name, php) = match handler {
             Handler::Module { .. } => {
                 let module = format!("/etc/apache2/mods-enabled/php{version}.load");
                 let is_it = folder.ends_with("apache2") && Path::new(&module).exists();
                 let [user, group] = [user, user].map(str::to_owned);
-                ("mod_php", is_it.then(|| Pool { user, group, ..Pool::default() }))
+                ("mod_php", is_it.then(|| Php { user, group, ..Php::default() }))
             }
             Handler::Fpm(address) => {
                 let is_it =
-                    |pool: &Pool| pool.listen == *address || same_file(&pool.listen, address);
+                    |pool: &Php| pool.listen == *address || same_file(&pool.listen, address);
                 ("PHP-FPM", pools(&folder).into_iter().find(is_it))
             }
         };
-        if let Some(Pool { user, group, facts, .. }) = pool {
-            let php = Php { name: format!("{name} {version}"), user, group };
-            return Ok((Some(php), [of_all_pages(&folder), facts].concat()));
+        if let Some(php) = php {
+            let facts = [of_all_pages(&folder), php.facts].concat();
+            return Ok(Some(Php { name: format!("{name} {version}"), facts, ..php }));
         }
     }
     Err(match handler {
@@ -126,7 +116,7 @@ fn of_all_pages(server: &Path) -> Vec<Fact> {
     files.flat_map(|file| facts(file, &read(file))).collect()
 }
 
-fn pools(server: &Path) -> Vec<Pool> {
+fn pools(server: &Path) -> Vec<Php> {
     let files = entries(&server.join("pool.d")).into_iter();
     let files = files.filter(|file| file.extension().is_some_and(|extension| extension == "conf"));
     files.flat_map(|file| parse_pools(&file, &read(&file))).collect()
@@ -137,11 +127,11 @@ fn read(file: &Path) -> String {
     String::from_utf8_lossy(&fs::read(file).unwrap_or_default()).into_owned()
 }
 
-pub fn parse_pools(file: &Path, text: &str) -> Vec<Pool> {
-    let mut pools: Vec<Pool> = Vec::new();
+pub fn parse_pools(file: &Path, text: &str) -> Vec<Php> {
+    let mut pools: Vec<Php> = Vec::new();
     for (line, (name, value)) in assignments(text) {
         if name == "[" {
-            pools.push(Pool { name: value, ..Pool::default() });
+            pools.push(Php { name: value, ..Php::default() });
             continue;
         }
         let Some(pool) = pools.last_mut() else { continue };

@@ -3,7 +3,7 @@ use std::path::Path;
 use super::code::Code;
 use super::directive::all;
 use super::php::Handler;
-use super::{Fact, Host, Place, Site, Way, apache, application, nginx, php};
+use super::{Fact, Host, Php, Place, Site, Way, apache, application, nginx, php};
 
 const PATH: &str = "/aulas/api/comedor.php";
 const CGI: &str = "ScriptAlias /usr/lib/cgi-bin/comedor";
@@ -202,7 +202,7 @@ fn pools_and_ini_files_are_parsed_like_php() {
     let file = Path::new("/p");
     let text = "[global]\nuser = no\n[a]\n;user = x\nuser = maestra\nlisten = /run/$pool.sock ; c\n\
                 php_admin_value[session.save_path] = \"/srv;s\"\nphp_value[date.timezone]=UTC";
-    let php::Pool { user, group, listen, facts, .. } = &php::parse_pools(file, text)[0];
+    let Php { user, group, listen, facts, .. } = &php::parse_pools(file, text)[0];
     assert_eq!([user, group, listen], ["maestra", "maestra", "/run/a.sock"]);
     let expected = [
         fact("session.save_path", "/srv;s", "/p", 7, true),
@@ -320,13 +320,11 @@ fn a_large_file_is_no_code() {
 fn a_file_of_a_folder_counts_for_the_php_that_reads_it_there() {
     let root = tempfile::tempdir().unwrap();
     std::fs::create_dir(root.path().join("other")).unwrap();
-    for (folder, name) in [("", ""), ("other", "other")] {
-        let write = |file: &str, text: &str| {
-            std::fs::write(root.path().join(folder).join(file), format!("{text}{name}")).unwrap();
-        };
-        write(".htaccess", "php_value session.name H");
-        write(".user.ini", "session.name = U");
-    }
+    let write = |file, text| std::fs::write(root.path().join(file), text).unwrap();
+    write(".htaccess", "php_value session.name H");
+    write(".user.ini", "session.name = U");
+    write("other/.htaccess", "php_value session.name X");
+    write("other/.user.ini", "session.name = X");
     for (handler, expected) in [
         (Handler::Module { reads_htaccess: true }, &["H"][..]),
         (Handler::Module { reads_htaccess: false }, &[]),
