@@ -123,8 +123,8 @@ fn memory_of_a_read_stays_within_budget() {
     });
     answer.ok();
     println!("get_menu: {faults} page faults, {peak} KiB");
-    assert!(faults <= 30, "{faults} page faults");
-    assert!(peak <= 750, "{peak} KiB");
+    assert!(faults <= 26, "{faults} page faults");
+    assert!(peak <= 650, "{peak} KiB");
 }
 
 /// Instructions and system calls.
