@@ -1,5 +1,5 @@
 /* The floor: the cost of any CGI program. It reads the body if there is one, answers with SIZE bytes and
-   exits before end-of-file under the same conditions as src/end_of_file.rs. */
+   exits before end-of-file under the same conditions as src/sys/kept_output.rs. */
 #define _GNU_SOURCE
 #include <poll.h>
 #include <stdlib.h>

@@ -21,9 +21,9 @@ use rustix::thread::{
     set_thread_res_gid, set_thread_res_uid,
 };
 
-use crate::ffi::{close_others, keep_exit_statuses, run_in_child};
-use crate::log::printable;
 use crate::store::access::Credentials;
+use crate::sys::ffi::{close_others, keep_exit_statuses, run_in_child};
+use crate::sys::log::printable;
 
 /// The time for a killed child to end. It may not, if the server of a network file system does not answer.
 const END: Duration = Duration::from_secs(1);

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 
 use comedor::check::{self, Subject};
 use comedor::config::SETTINGS;
-use comedor::log::log;
 use comedor::setup;
+use comedor::sys::log::log;
 
 const USAGE: &str = "\
 comedor: the dining-hall menu API of a PHP school application, for CGI and FastCGI

@@ -13,22 +13,18 @@ pub mod check;
 pub mod child;
 mod clock;
 pub mod config;
-pub mod end_of_file;
 pub mod error;
 pub mod fastcgi;
-mod ffi;
 #[cfg(any(test, fuzzing))]
 pub mod invariants;
 mod json;
-mod lock;
-pub mod log;
 mod model;
 pub mod responder;
 mod session;
 pub mod setup;
-mod shared_file;
 pub mod site;
 mod store;
+pub mod sys;
 
 use std::io::Read;
 
@@ -37,8 +33,10 @@ use caller::Caller;
 use cgi::{Cors, Output, Request, Response, Variables, body, input, origin};
 use config::Config;
 use error::Error;
-pub use ffi::{Allocator, Strings, block_stop_signals, is_set_user_id, raise_open_files, start};
 use store::Aulario;
+pub use sys::ffi::{
+    Allocator, Strings, block_stop_signals, is_set_user_id, raise_open_files, start,
+};
 
 /// For the differential tests, which compare these with PHP.
 #[doc(hidden)]

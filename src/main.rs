@@ -12,11 +12,10 @@ use comedor::Strings;
 use comedor::cgi::input::{self, MAX_BODY, StandardInput};
 use comedor::cgi::{Output, Variables};
 use comedor::config::Config;
-use comedor::end_of_file;
 use comedor::error::Error;
 use comedor::fastcgi::{self, Limits, Socket};
-use comedor::log;
 use comedor::responder::Responder;
+use comedor::sys::{kept_output, log};
 use rustix::io::{retry_on_intr, write};
 use rustix::stdio::stdout;
 
@@ -83,7 +82,7 @@ fn answer_cgi(variables: &Variables) -> u8 {
     drop(panic::take_hook());
     input::drain(&mut body);
     if let Ok(config) = config {
-        end_of_file::hold_back(&config, variables);
+        kept_output::hold_back(&config, variables);
     }
     0
 }

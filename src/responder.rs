@@ -8,11 +8,12 @@ use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::cgi::{Variables, input};
+use crate::check;
 use crate::config::{Config, Setting};
 use crate::error::Error;
 use crate::fastcgi::{Handler, Output, Params, Refusal};
-use crate::ffi::peer_uid;
-use crate::{check, log};
+use crate::sys::ffi::peer_uid;
+use crate::sys::log;
 
 /// Answers FastCGI requests.
 #[derive(Debug, Default)]

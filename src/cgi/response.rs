@@ -3,7 +3,7 @@
 use super::{Cors, Method, Output};
 use crate::error::{BUSY, Error};
 use crate::json::{Map, Value};
-use crate::log;
+use crate::sys::log;
 
 /// The output for a request with `method`: the response, and the cause of an error.
 pub(crate) fn output(answer: Result<Response, Error>, method: Method, cors: &Cors) -> Output {

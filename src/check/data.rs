@@ -15,9 +15,9 @@ use super::report::{Level, Report, counted};
 use super::user::{Command, User};
 use crate::accounts::user_name;
 use crate::model::{Day, Document, Id, MenuTypes};
-use crate::shared_file::Fault;
 use crate::store::access::{self, Ownership};
 use crate::store::{self, Aulario, layout};
+use crate::sys::shared_file::Fault;
 
 /// A writer may still use a temporary file younger than this: it waits at most 10 s for a lock.
 const WRITE_TIME: Duration = Duration::from_secs(60);

@@ -11,9 +11,9 @@ use super::report::{Level, Report};
 use super::user::{Command, is_in_container};
 use crate::accounts::{self, group_name, user_name};
 use crate::child::patient;
-use crate::ffi::peer_uid;
 use crate::site::{self, probe};
 use crate::store::access::Credentials;
+use crate::sys::ffi::peer_uid;
 
 /// The socket of the unit `comedor.socket`.
 pub const SOCKET: &str = "/run/comedor/comedor.sock";

@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal};
 
 use super::user::{Command, is_in_container};
 use crate::json::{Map, Value};
-use crate::log::printable;
+use crate::sys::log::printable;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 

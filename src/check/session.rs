@@ -18,8 +18,8 @@ use crate::model::{Id, MAX_ID};
 use crate::session::{
     self, Effect, PhpArray, PhpValue, Session, SessionFolder, SessionId, session_id,
 };
-use crate::shared_file;
 use crate::store::layout;
+use crate::sys::shared_file;
 
 /// Checks the session whose cookie is `line`.
 pub fn check(line: &str, config: &Config, settings: &Settings, report: &mut Report) {

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use crate::cgi::origin;
 use crate::model::Id;
 use crate::session::{self, Format, SavePath, SessionConfig};
-use crate::shared_file::Fault;
+use crate::sys::shared_file::Fault;
 pub(crate) use sources::{Settings, Source};
 
 /// A setting as the documentation lists it.

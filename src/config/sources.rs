@@ -13,9 +13,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::{Error, Setting, invalid};
-use crate::ffi::environment;
-use crate::lock::{FileId, Retries};
-use crate::shared_file::{self, Fault};
+use crate::sys::ffi::environment;
+use crate::sys::lock::{FileId, Retries};
+use crate::sys::shared_file::{self, Fault};
 
 /// Editors and cp truncate a file before they fill it, and some rename it away before they create it. A
 /// settings file that is empty, or has disappeared, is read again for this time, with these pauses.

@@ -106,7 +106,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::lock::{FileId, Retries};
+    use crate::sys::lock::{FileId, Retries};
 
     /// The next attempt may pause too: for a lease on a file that was empty before.
     #[test]

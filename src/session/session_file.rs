@@ -15,8 +15,8 @@ use rustix::process::{geteuid, getuid};
 
 use super::{Effect, Session, SessionConfig, SessionFolder, SessionId, unusable};
 use crate::error::Error;
-use crate::lock;
-use crate::shared_file::{self, Fault};
+use crate::sys::lock;
+use crate::sys::shared_file::{self, Fault};
 
 /// The timeout for a PHP page that holds the session
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);

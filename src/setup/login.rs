@@ -12,10 +12,10 @@ use rustix::process::set_parent_process_death_signal;
 
 use super::plan::Plan;
 use crate::config::Config;
-use crate::log::printable;
 use crate::model::Id;
 use crate::session::{self, Format, SavePath, SessionFolder, SessionId};
 use crate::site::{Answer, ask, read_as, request};
+use crate::sys::log::printable;
 
 /// After a reload, a process with the old configuration may answer once more.
 const RELOAD: Duration = Duration::from_secs(5);

@@ -15,9 +15,9 @@ use std::io::{self, IsTerminal, Write};
 use rustix::process::geteuid;
 
 use crate::check;
-use crate::ffi;
-use crate::log::log;
 use crate::site::{self, command};
+use crate::sys::ffi;
+use crate::sys::log::log;
 use files::NGINX;
 use plan::Plan;
 
@@ -123,7 +123,7 @@ fn is_confirmed() -> bool {
     matches!(line.trim(), "y" | "Y" | "yes")
 }
 
-/// What comes from the application or from PHP must be [`printable`](crate::log::printable).
+/// What comes from the application or from PHP must be [`printable`](crate::sys::log::printable).
 fn say(text: &str) {
     _ = writeln!(io::stdout(), "{text}").and_then(|()| io::stdout().flush());
 }

@@ -9,10 +9,10 @@ use super::content::{self, MARK};
 use super::files::{self, APACHE, NGINX, SERVICE, SETTINGS, SOCKET, UPSTREAM};
 use crate::check::{Wanted, counted, equals, wanted};
 use crate::config::{Config, Settings};
-use crate::log::printable;
 use crate::model::Id;
 use crate::site::{Machine, Php, Script, Server, entries, plain, read_as};
 use crate::store::layout;
+use crate::sys::log::printable;
 
 /// As the package installs it
 const GUIDE: &str = "/usr/share/doc/comedor/docs/install.md";

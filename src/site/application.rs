@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::code::Code;
 use super::php::{self, HTACCESS};
 use super::{Fact, apache, entries};
-use crate::shared_file;
+use crate::sys::shared_file;
 
 /// How many entries of folders are looked at, and how deep below the first folder.
 const MAX_ENTRIES: usize = 50_000;

@@ -5,8 +5,8 @@ use std::fmt;
 use super::{Script, command};
 use crate::accounts;
 use crate::error::Error;
-use crate::log::printable;
 use crate::store::access::Credentials;
+use crate::sys::log::printable;
 
 /// What answers.
 pub enum Answer {

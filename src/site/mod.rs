@@ -26,8 +26,8 @@ use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::log::printable;
 use crate::store::access::Credentials;
+use crate::sys::log::printable;
 
 pub use ask::{Answer, ask, plain, request};
 pub use find::{find, read_as};

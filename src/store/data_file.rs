@@ -12,8 +12,8 @@ use super::Error;
 use super::access::Ownership;
 use super::attributes::Attributes;
 use crate::json::Value;
-use crate::lock::{FileId, Retries};
-use crate::shared_file;
+use crate::sys::lock::{FileId, Retries};
+use crate::sys::shared_file;
 
 /// PHP truncates a file and then writes it. A file that does not parse is read again for this time, with
 /// these pauses.

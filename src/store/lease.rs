@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use rustix::fs::{NFS_SUPER_MAGIC, fstatfs};
 
-use crate::ffi;
-use crate::lock::{FileId, Retries};
+use crate::sys::ffi;
+use crate::sys::lock::{FileId, Retries};
 
 /// The timeout for another process to close the file.
 const WRITER_TIMEOUT: Duration = Duration::from_millis(200);

@@ -28,7 +28,7 @@ use std::path::{Path, PathBuf};
 
 use crate::json::Value;
 use crate::model::{Date, Day, Document, Id, MenuTypes};
-use crate::shared_file::{self, Fault};
+use crate::sys::shared_file::{self, Fault};
 use data_file::Snapshot;
 use layout::{LOCK, TYPES, below};
 use write_lock::WriteLock;

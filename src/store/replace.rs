@@ -32,7 +32,7 @@ use super::data_file::{Snapshot, flush_parent, is_at, parent};
 use super::lease::Lease;
 use super::write_lock::WriteLock;
 use super::{Error, layout};
-use crate::lock::FileId;
+use crate::sys::lock::FileId;
 
 /// Replaces the file at `path`, which was read as `snapshot`, with `content`; without a snapshot,
 /// creates it. The folder must exist. After `Ok` the change is on disk.

@@ -1,4 +1,4 @@
-//! Under Apache the process exits before end-of-file (`src/end_of_file.rs` says why). The tests observe the
+//! Under Apache the process exits before end-of-file (`src/sys/kept_output.rs` says why). The tests observe the
 //! order of the two, not the time.
 
 use std::fs;

@@ -17,7 +17,7 @@ use rustix::net::{
 
 use super::reply::{self, Reply};
 use super::{Address, Commands, Fault};
-use crate::shared_file;
+use crate::sys::shared_file;
 
 /// The minimum buffer space for a read
 const BLOCK: usize = 4096;

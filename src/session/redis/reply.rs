@@ -2,7 +2,7 @@
 //! No reply to the commands in use is an array.
 
 use super::Fault;
-use crate::shared_file::MAX_SIZE;
+use crate::sys::shared_file::MAX_SIZE;
 
 /// The maximum length of a line, such as an error
 const MAX_LINE: usize = 4096;

@@ -9,7 +9,7 @@ use rustix::buffer::spare_capacity;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
 
-use crate::lock::{FileId, Retries};
+use crate::sys::lock::{FileId, Retries};
 
 /// The maximum size of a file that is read. A day or a list of types has a few KiB; a PHP page with a
 /// session of about this size exceeds its memory_limit (128 MiB).
