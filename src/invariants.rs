@@ -3,12 +3,12 @@
 
 use std::path::Path;
 
-use crate::cgi::form::Form;
 use crate::cgi::{Request, Variables, multipart, origin};
 use crate::config::{Config, Settings};
 use crate::fastcgi::{Limits, protocol};
-use crate::json::Value;
 use crate::model::{Color, Date, Day, Document, Label, MenuTypes, PlateKey, PlateName, TypeId};
+use crate::php::form::Form;
+use crate::php::json::Value;
 use crate::session::redis::{Reply, take};
 use crate::session::{self, Format, Session};
 

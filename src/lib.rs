@@ -17,8 +17,8 @@ pub mod error;
 pub mod fastcgi;
 #[cfg(any(test, fuzzing))]
 pub mod invariants;
-mod json;
 mod model;
+mod php;
 pub mod responder;
 mod session;
 pub mod setup;
@@ -41,8 +41,8 @@ pub use sys::ffi::{
 /// For the differential tests, which compare these with PHP.
 #[doc(hidden)]
 pub mod differential {
-    pub use crate::cgi::form::Form;
-    pub use crate::json::Value as Json;
+    pub use crate::php::form::Form;
+    pub use crate::php::json::Value as Json;
     pub use crate::session::{Format, PhpValue, Session};
 }
 

@@ -2,8 +2,8 @@
 
 use super::refused;
 use crate::error::Error;
-use crate::json::{Map, Value};
 use crate::model::{Color, Invalid, Label, MAX_PLATES, PlateKey, PlateName, trim};
+use crate::php::json::{Map, Value};
 
 /// Fields by name. Null counts as absent, and so does a string that is blank once trimmed.
 #[derive(Debug, Default)]

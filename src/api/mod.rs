@@ -7,8 +7,8 @@ pub use fields::Fields;
 use crate::cgi::{Method, Request};
 use crate::clock;
 use crate::error::Error;
-use crate::json::{Map, Value};
 use crate::model::{Color, Date, Id, Invalid, MAX_PLATES, TypeId};
+use crate::php::json::{Map, Value};
 use crate::store::Aulario;
 
 /// An action of the API.

@@ -1,10 +1,10 @@
 //! The body of a write, decoded: JSON, or a form in either of its two encodings.
 
 use super::Variables;
-use super::form::Form;
 use super::multipart;
 use crate::error::Error;
-use crate::json::{Map, Value};
+use crate::php::form::Form;
+use crate::php::json::{Map, Value};
 
 /// The body as a map of its fields. An empty body has no fields.
 ///

@@ -2,7 +2,6 @@
 
 pub(crate) mod body;
 mod cors;
-pub(crate) mod form;
 pub mod input;
 pub(crate) mod multipart;
 pub(crate) mod origin;

@@ -1,6 +1,6 @@
 //! `multipart/form-data` (RFC 7578) of a body in memory. File parts are ignored.
 
-use super::form::Form;
+use crate::php::form::Form;
 
 /// Decodes `body`, whose Content-Type is `content_type`. `None` if either is malformed, or the
 /// form has too many parts or is not valid UTF-8.

@@ -1,9 +1,9 @@
 //! A request from the meta-variables, before its body is read.
 
 use super::Variables;
-use super::form::Form;
 use super::input::{MAX_BODY, body_too_large};
 use crate::error::Error;
+use crate::php::form::Form;
 
 /// A request without its body.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 
 use super::{Cors, Method, Output};
 use crate::error::{BUSY, Error};
-use crate::json::{Map, Value};
+use crate::php::json::{Map, Value};
 use crate::sys::log;
 
 /// The output for a request with `method`: the response, and the cause of an error.

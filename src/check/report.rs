@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::io::{self, IsTerminal};
 
 use super::user::{Command, is_in_container};
-use crate::json::{Map, Value};
+use crate::php::json::{Map, Value};
 use crate::sys::log::printable;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");

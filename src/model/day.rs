@@ -3,7 +3,7 @@
 use std::mem;
 
 use super::{Date, Document, Invalid, PlateKey, PlateName, with_strings_first};
-use crate::json::{Map, Value};
+use crate::php::json::{Map, Value};
 
 /// The maximum number of plates in a menu.
 pub const MAX_PLATES: usize = 64;

@@ -1,7 +1,7 @@
 //! The menu types of an aulario.
 
 use super::{Color, Document, Invalid, Label, TypeId, with_strings_first};
-use crate::json::{Map, Value};
+use crate::php::json::{Map, Value};
 
 /// The types of an aulario without stored types.
 const DEFAULTS: [(&str, &str, &str); 3] = [

@@ -11,7 +11,7 @@ pub use day::{Day, MAX_PLATES};
 pub use menu_types::MenuTypes;
 pub use values::{Color, Date, Id, Label, MAX_ID, PlateKey, PlateName, TypeId, trim};
 
-use crate::json::{Map, Value};
+use crate::php::json::{Map, Value};
 
 /// Why a value or a change is refused.
 #[derive(Clone, Copy, Debug, PartialEq)]

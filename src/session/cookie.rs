@@ -3,7 +3,7 @@
 
 use percent_encoding::percent_decode;
 
-use crate::cgi::form::{MAX_PAIRS, php_name};
+use crate::php::form::{MAX_PAIRS, php_name};
 
 /// The longest id that PHP accepts (`PS_MAX_SID_LENGTH`)
 const MAX_ID: usize = 256;

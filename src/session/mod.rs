@@ -2,22 +2,19 @@
 //! which is never written.
 
 mod cookie;
-mod lexer;
-mod php_ini;
 pub(crate) mod redis;
 mod save_path;
 mod session_file;
-mod unserialize;
 
 use std::fmt::Display;
 use std::time::Duration;
 
 use crate::error::Error;
+pub use crate::php::ini::{Format, parse_lifetime, parse_max_age, parse_name};
+pub use crate::php::unserialize::{PhpArray, PhpValue, Session};
 pub use cookie::{SessionId, session_id};
-pub use php_ini::{Format, parse_lifetime, parse_max_age, parse_name};
 pub use save_path::{Address, RedisServer, SavePath, SessionFolder};
 pub use session_file::path;
-pub use unserialize::{PhpArray, PhpValue, Session};
 
 /// PHP's session settings that are needed to read a session.
 #[derive(Debug)]

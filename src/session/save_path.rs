@@ -5,10 +5,10 @@ use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use super::php_ini::parse_number;
-use crate::cgi::form::Form;
 use crate::cgi::origin::host_and_port;
-use crate::json::Value;
+use crate::php::form::Form;
+use crate::php::ini::parse_number;
+use crate::php::json::Value;
 
 /// Where PHP keeps its sessions.
 #[derive(Debug, PartialEq)]

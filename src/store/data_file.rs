@@ -11,7 +11,7 @@ use rustix::fs::OFlags;
 use super::Error;
 use super::access::Ownership;
 use super::attributes::Attributes;
-use crate::json::Value;
+use crate::php::json::Value;
 use crate::sys::lock::{FileId, Retries};
 use crate::sys::shared_file;
 

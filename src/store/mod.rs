@@ -26,8 +26,8 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use crate::json::Value;
 use crate::model::{Date, Day, Document, Id, MenuTypes};
+use crate::php::json::Value;
 use crate::sys::shared_file::{self, Fault};
 use data_file::Snapshot;
 use layout::{LOCK, TYPES, below};

@@ -14,8 +14,8 @@
 //! - Objects and enums are skipped by their form. Whether their class exists and would accept these
 //!   properties depends on the application and the version of PHP.
 
+use super::ini::Format;
 use super::lexer::{Cursor, Error, Key, Token};
-use super::php_ini::Format;
 
 /// PHP's `unserialize_max_depth`
 const MAX_DEPTH: usize = 4096;

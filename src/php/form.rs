@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use percent_encoding::percent_decode;
 
-use crate::json::{Map, Value};
+use crate::php::json::{Map, Value};
 
 /// PHP's `max_input_vars`: the maximum number of pairs in a query or form, and of cookies in a
 /// header.

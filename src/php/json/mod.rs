@@ -7,8 +7,8 @@
 //!
 //! Independent of files and menus.
 
+mod encode;
 mod map;
-mod php;
 
 use std::fmt;
 
@@ -16,8 +16,8 @@ use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::ser::{Serialize, Serializer};
 use serde_json::ser::{CompactFormatter, Formatter};
 
+use encode::PhpFormatter;
 pub use map::{Key, Map};
-use php::PhpFormatter;
 
 /// The maximum nesting that `json_decode` and `json_encode` accept with their default depth
 /// of 512.
@@ -119,7 +119,7 @@ impl Value {
             Value::Null | Value::Bool(false) => Some(String::new()),
             Value::Bool(true) => Some("1".to_owned()),
             Value::Int(int) => Some(int.to_string()),
-            Value::Float(float) => Some(php::float_to_string(float)),
+            Value::Float(float) => Some(encode::float_to_string(float)),
             Value::String(text) => Some(text),
             Value::List(_) | Value::Map(_) => None,
         }

@@ -1,7 +1,7 @@
 //! The lexer of PHP's `serialize` format (ext/standard/var_unserializer.re). It neither copies nor
 //! recurses.
 
-use super::php_ini::Format;
+use super::ini::Format;
 
 /// The maximum number of digits of a length or a slot. PHP accepts any number of leading zeros, but
 /// never writes them.
