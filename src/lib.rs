@@ -7,11 +7,9 @@
 
 pub mod accounts;
 mod api;
-mod caller;
 pub mod cgi;
 pub mod check;
 pub mod child;
-mod clock;
 pub mod config;
 pub mod error;
 pub mod fastcgi;
@@ -28,8 +26,8 @@ pub mod sys;
 
 use std::io::Read;
 
+use api::caller::Caller;
 use api::{Action, Call, Fields, Kind};
-use caller::Caller;
 use cgi::{Cors, Output, Request, Response, Variables, body, input, origin};
 use config::Config;
 use error::Error;

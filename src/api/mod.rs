@@ -1,11 +1,12 @@
 //! The six actions: how they are called, what they require and what they do.
 
+pub mod caller;
 mod fields;
+pub mod today;
 
 pub use fields::Fields;
 
 use crate::cgi::{Method, Request};
-use crate::clock;
 use crate::error::Error;
 use crate::model::{Color, Date, Id, Invalid, MAX_PLATES, TypeId};
 use crate::php::json::{Map, Value};
@@ -164,7 +165,7 @@ impl Call<'_> {
     /// The date that was sent, else today.
     fn date(&self, sent: Option<&str>) -> Result<Date, Error> {
         match sent {
-            None => clock::today(self.zone).map_err(|error| Error::from(&error)),
+            None => today::today(self.zone).map_err(|error| Error::from(&error)),
             Some(text) => Date::parse(text).map_err(refused("date")),
         }
     }

@@ -12,7 +12,7 @@ use super::report::{Level, Report};
 use super::settings::shown;
 use super::user::User;
 use crate::accounts::user_name;
-use crate::caller::{Caller, is_logged_in, name_of_centre};
+use crate::api::caller::{Caller, is_logged_in, name_of_centre};
 use crate::config::{Config, SESSION_DIR, SESSION_FORMAT, SESSION_MAX_AGE, Settings};
 use crate::model::{Id, MAX_ID};
 use crate::session::{

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::reach::{TIMEOUT, limited};
 use super::report::{Level, Report};
-use crate::clock;
+use crate::api::today;
 use crate::config::{
     self, Config, DATA_DIR, SERVICE, SESSION_DIR, SESSION_FORMAT, SESSION_LIFETIME, SESSION_NAME,
     SETTINGS, Setting, Settings, TZ,
@@ -34,7 +34,7 @@ pub fn check(config: &Config, settings: &Settings, report: &mut Report) {
         report.add(Level::Ok, ABOUT, shown(settings, setting));
     }
     report.add(Level::Ok, ABOUT, "the other settings have their defaults");
-    match clock::today(config.zone.as_deref()) {
+    match today::today(config.zone.as_deref()) {
         Ok(today) => report.add(Level::Ok, ABOUT, format!("today is {}", today.as_str())),
         Err(error) => {
             let text = format!("{}: {error}; requests without a date fail", shown(settings, &TZ));
