@@ -5,11 +5,9 @@
 //! With CGI a process answers one request (`main.rs`). With FastCGI it answers many: [`fastcgi`]
 //! receives them, and [`responder`] passes each to the same function, [`answer`].
 
-pub mod accounts;
+pub mod admin;
 mod api;
 pub mod cgi;
-pub mod check;
-pub mod child;
 pub mod config;
 pub mod error;
 pub mod fastcgi;
@@ -19,8 +17,6 @@ mod model;
 mod php;
 pub mod responder;
 mod session;
-pub mod setup;
-pub mod site;
 mod store;
 pub mod sys;
 

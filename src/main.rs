@@ -2,13 +2,11 @@
 
 #![no_main]
 
-mod cli;
-
 use std::panic;
 use std::process::exit;
 
-use cli::Rest;
 use comedor::Strings;
+use comedor::admin::cli::{self, Rest};
 use comedor::cgi::input::{self, MAX_BODY, StandardInput};
 use comedor::cgi::{Output, Variables};
 use comedor::config::Config;

@@ -7,8 +7,8 @@
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::admin::check;
 use crate::cgi::{Variables, input};
-use crate::check;
 use crate::config::{Config, Setting};
 use crate::error::Error;
 use crate::fastcgi::{Handler, Output, Params, Refusal};

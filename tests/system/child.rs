@@ -10,8 +10,8 @@ use std::sync::mpsc;
 use std::thread::spawn;
 use std::time::{Duration, Instant};
 
-use comedor::accounts;
-use comedor::child::Child;
+use comedor::admin::accounts;
+use comedor::admin::child::Child;
 
 /// Runs a shell command in a child: as `user`, else as this process.
 fn ask(user: Option<&str>, command: &str) -> Result<String, String> {

@@ -5,10 +5,10 @@ use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use comedor::check::{self, Subject};
-use comedor::config::SETTINGS;
-use comedor::setup;
-use comedor::sys::log::log;
+use crate::admin::check::{self, Subject};
+use crate::admin::setup;
+use crate::config::SETTINGS;
+use crate::sys::log::log;
 
 const USAGE: &str = "\
 comedor: the dining-hall menu API of a PHP school application, for CGI and FastCGI

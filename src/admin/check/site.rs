@@ -3,9 +3,9 @@
 
 use super::report::{Level, Report};
 use super::settings::{Wanted, equals, shown, wanted, without_password};
+use crate::admin::site::{Answer, Machine, Script, Way, ask, unit_user};
 use crate::config::{Config, SESSION_LIFETIME, Settings, TZ};
 use crate::session::SavePath;
-use crate::site::{Answer, Machine, Script, Way, ask, unit_user};
 
 /// Compares what root has found in the machine.
 pub fn check(machine: &Machine, config: &Config, settings: &Settings, report: &mut Report) {

@@ -8,10 +8,10 @@ use std::path::Path;
 use super::reach::limited;
 use super::report::{Level, Report};
 use super::{Subject, fastcgi, findings, look};
-use crate::accounts;
-use crate::child::{Child, PATIENCE};
+use crate::admin::accounts;
+use crate::admin::child::{Child, PATIENCE};
+use crate::admin::site::{self, Way};
 use crate::config::{Config, Settings};
-use crate::site::{self, Way};
 
 /// The maximum size of what a child finds, in bytes
 const MAX_SIZE: usize = 16 * 1024 * 1024;

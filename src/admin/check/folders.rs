@@ -11,7 +11,7 @@ use super::redis;
 use super::report::{Level, Report};
 use super::session;
 use super::user::{Command, User, missing_capabilities};
-use crate::accounts::user_name;
+use crate::admin::accounts::user_name;
 use crate::config::{Config, DATA_DIR, SESSION_DIR, Settings};
 use crate::session::SavePath;
 use crate::store::layout;

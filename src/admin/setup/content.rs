@@ -1,17 +1,17 @@
 //! The content of the files that set-up writes.
 
+use crate::admin::site::{Php, plain};
 use crate::config::Config;
 use crate::session::{Address, RedisServer, SavePath};
-use crate::site::{Php, plain};
 use crate::store::layout;
 
 /// Starts what set-up writes.
 pub const MARK: &str = "# Written by `comedor setup`; to undo it: sudo comedor setup --undo\n";
 
-pub const APACHE_CGI: &str = include_str!("../../apache.conf.example");
-pub const APACHE_FASTCGI: &str = include_str!("../../examples/apache-fastcgi.conf.example");
-pub const NGINX: &str = include_str!("../../examples/nginx.conf.example");
-pub const UPSTREAM: &str = include_str!("../../examples/nginx-upstream.conf.example");
+pub const APACHE_CGI: &str = include_str!("../../../apache.conf.example");
+pub const APACHE_FASTCGI: &str = include_str!("../../../examples/apache-fastcgi.conf.example");
+pub const NGINX: &str = include_str!("../../../examples/nginx.conf.example");
+pub const UPSTREAM: &str = include_str!("../../../examples/nginx-upstream.conf.example");
 
 /// A shipped example for this path, without its comments. It loads these modules of Apache as `a2enmod` does.
 pub fn example(text: &str, path: &str, modules: &[&str]) -> String {

@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 use rustix::process::set_parent_process_death_signal;
 
 use super::plan::Plan;
+use crate::admin::site::{Answer, ask, read_as, request};
 use crate::config::Config;
 use crate::model::Id;
 use crate::session::{self, Format, SavePath, SessionFolder, SessionId};
-use crate::site::{Answer, ask, read_as, request};
 use crate::sys::log::printable;
 
 /// After a reload, a process with the old configuration may answer once more.

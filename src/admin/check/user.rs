@@ -11,7 +11,7 @@ use std::path::Path;
 use rustix::fs::getxattr;
 use rustix::process::geteuid;
 
-use crate::accounts::{members, user_name};
+use crate::admin::accounts::{members, user_name};
 use crate::store::access::Credentials;
 
 /// The user of this process.

@@ -11,7 +11,7 @@ use rustix::fs::{Access, OFlags, access};
 use super::report::{Level, Report};
 use super::settings::shown;
 use super::user::User;
-use crate::accounts::user_name;
+use crate::admin::accounts::user_name;
 use crate::api::caller::{Caller, is_logged_in, name_of_centre};
 use crate::config::{Config, SESSION_DIR, SESSION_FORMAT, SESSION_MAX_AGE, Settings};
 use crate::model::{Id, MAX_ID};

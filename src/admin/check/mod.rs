@@ -11,6 +11,7 @@ mod reach;
 mod redis;
 mod report;
 mod requests;
+mod role;
 mod session;
 mod settings;
 mod site;

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::{Script, command};
-use crate::accounts;
+use crate::admin::accounts;
 use crate::error::Error;
 use crate::store::access::Credentials;
 use crate::sys::log::printable;

@@ -9,8 +9,8 @@ use super::code::{DATA, DATABASE, SERVICE, UNCLEAR};
 use super::directive::{Directive, all};
 use super::php::{self, Handler, SETTINGS};
 use super::{Fact, Host, Machine, Place, Root, Script, Server, Value, apache, command, nginx};
-use crate::accounts;
-use crate::child::{Child, PATIENCE};
+use crate::admin::accounts;
+use crate::admin::child::{Child, PATIENCE};
 
 type Configuration = fn() -> Result<Vec<Directive>, String>;
 type Hosts = for<'c> fn(&'c [Directive]) -> Vec<Host<'c>>;

@@ -18,7 +18,6 @@ mod directive;
 mod find;
 mod nginx;
 pub mod php;
-pub mod probe;
 #[cfg(test)]
 mod tests;
 

@@ -8,17 +8,18 @@ use std::path::Path;
 use rustix::process::geteuid;
 
 use super::report::{Level, Report};
+use super::role;
 use super::user::{Command, is_in_container};
-use crate::accounts::{self, group_name, user_name};
-use crate::child::patient;
-use crate::site::{self, probe};
+use crate::admin::accounts::{self, group_name, user_name};
+use crate::admin::child::patient;
+use crate::admin::site;
 use crate::store::access::Credentials;
 use crate::sys::ffi::peer_uid;
 
 /// The socket of the unit `comedor.socket`.
 pub const SOCKET: &str = "/run/comedor/comedor.sock";
 
-/// The configuration of Caddy, which `crate::site` does not understand, in `docs/install.md`
+/// The configuration of Caddy, which `crate::admin::site` does not understand, in `docs/install.md`
 const CADDY: &str = "/etc/caddy/comedor.caddyfile";
 
 /// A web server and its user.
@@ -104,9 +105,9 @@ fn connections(path: &Path, socket: &Metadata, servers: Vec<Server>, report: &mu
 fn findings(path: &Path, report: &mut Report) {
     let (is_unit, is_root) = (path == Path::new(SOCKET), geteuid().is_root());
     let asked = patient(|time| -> io::Result<_> {
-        let stream = probe::open(path)?;
+        let stream = role::open(path)?;
         let listener = peer_uid(&stream)?;
-        Ok((probe::ask(stream, time)?, listener))
+        Ok((role::ask(stream, time)?, listener))
     });
     let problem = match asked {
         // Only the web server must be able to connect.

@@ -7,10 +7,10 @@ use std::path::Path;
 use super::Options;
 use super::content::{self, MARK};
 use super::files::{self, APACHE, NGINX, SERVICE, SETTINGS, SOCKET, UPSTREAM};
-use crate::check::{Wanted, counted, equals, wanted};
+use crate::admin::check::{Wanted, counted, equals, wanted};
+use crate::admin::site::{Machine, Php, Script, Server, entries, plain, read_as};
 use crate::config::{Config, Settings};
 use crate::model::Id;
-use crate::site::{Machine, Php, Script, Server, entries, plain, read_as};
 use crate::store::layout;
 use crate::sys::log::printable;
 

@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use super::reach::{entries, try_to_write};
 use super::report::{Level, Report, counted};
 use super::user::{Command, User};
-use crate::accounts::user_name;
+use crate::admin::accounts::user_name;
 use crate::model::{Day, Document, Id, MenuTypes};
 use crate::store::access::{self, Ownership};
 use crate::store::{self, Aulario, layout};
@@ -23,7 +23,7 @@ use crate::sys::shared_file::Fault;
 const WRITE_TIME: Duration = Duration::from_secs(60);
 
 /// The data of a school takes a second. A disk may need longer for files that are not in memory; the process
-/// that waits for the findings waits at most for [`PATIENCE`](crate::child::PATIENCE).
+/// that waits for the findings waits at most for [`PATIENCE`](crate::admin::child::PATIENCE).
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Reads the whole data folder and adds the findings to `report`.

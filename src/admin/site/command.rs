@@ -6,7 +6,7 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::time::Duration;
 
-use crate::child::Child;
+use crate::admin::child::Child;
 use crate::store::access::Credentials;
 
 /// The longest restart of a web server.

@@ -1,7 +1,7 @@
 //! `comedor setup`: puts comedor in place of the PHP script, tries it, and puts everything back if it does
 //! not work.
 //!
-//! [`Plan`] decides everything from what [`crate::site`] found, and shows it. [`files`] writes, in files that
+//! [`Plan`] decides everything from what [`crate::admin::site`] found, and shows it. [`files`] writes, in files that
 //! no package ships, and removes them again. Nothing is in force until the last step, a link in Apache's
 //! configuration. Only `[A-Za-z0-9._/-]` is written; for anything else the plan names the guide to follow.
 
@@ -14,8 +14,8 @@ use std::io::{self, IsTerminal, Write};
 
 use rustix::process::geteuid;
 
-use crate::check;
-use crate::site::{self, command};
+use crate::admin::check;
+use crate::admin::site::{self, command};
 use crate::sys::ffi;
 use crate::sys::log::log;
 use files::NGINX;
