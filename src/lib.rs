@@ -111,7 +111,7 @@ mod about_these_tests {
     /// those of a macro would be.
     #[test]
     fn they_need_only_rust() {
-        let text = "Unit tests, and tests/portable/ by CGI and FastCGI: all that needs only Rust and \
+        let text = "Unit tests, and tests/contract/ by CGI and FastCGI: all that needs only Rust and \
                     no root.\ntests/run and .ci/run also run the others (CONTRIBUTING.md).\n\n";
         stderr().write_all(text.as_bytes()).unwrap();
     }

@@ -4,7 +4,7 @@ import { bundle, createConfig, formatProblems, getTotals, lint } from "@redocly/
 import { exit } from "node:process";
 import { fileURLToPath } from "node:url";
 
-const ref = fileURLToPath(new URL("../../openapi.yaml", import.meta.url));
+const ref = fileURLToPath(new URL("../../../openapi.yaml", import.meta.url));
 const config = await createConfig({
   extends: ["recommended-strict"],
   rules: {

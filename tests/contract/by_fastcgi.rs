@@ -1,6 +1,6 @@
 //! The tests of `main.rs` that send requests, through FastCGI.
 
-mod contract;
+mod answers;
 mod hostile;
 mod store;
 #[path = "../support/mod.rs"]

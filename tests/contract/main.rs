@@ -1,7 +1,7 @@
 //! Tests of the real program that need Rust only: variables and a body in, bytes out. `cargo test`
 //! runs them, as any user.
 
-mod contract;
+mod answers;
 mod docs;
 mod end_of_file;
 mod fastcgi;

@@ -11,7 +11,7 @@ use crate::support::site::{Settings, Site, lighttpd, lighttpd_with_fastcgi};
 use crate::support::*;
 
 /// The folder of the tools and their files.
-const TOOLS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/api");
+const TOOLS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/servers/openapi");
 const SCHEMATHESIS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/target/venv/bin/schemathesis");
 const PYTHON: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/target/venv/bin/python");
 
@@ -49,7 +49,7 @@ fn attack(site: &Site, examples: &str, (user, action, media_type): (&str, &str, 
     let mut schemathesis = Command::new(SCHEMATHESIS);
     schemathesis
         .args(["--config-file", &format!("{TOOLS}/schemathesis.toml")])
-        .args(["run", &format!("{TOOLS}/../../openapi.yaml")])
+        .args(["run", &format!("{TOOLS}/../../../openapi.yaml")])
         .args(["--url", site.url("").trim_end_matches('/')])
         .args(["--checks", "all", "--no-color", "--output-sanitize", "false", "-n", examples])
         // schemathesis creates files in its working directory.
@@ -326,7 +326,7 @@ fn every_example_of_the_document_is_answered_as_documented() {
 fn a_generated_client_compiles_and_does_the_six_actions() {
     let types = "build/openapi.d.ts";
     let generator = "node_modules/openapi-typescript/bin/cli.js";
-    run("node", &[generator, "../../openapi.yaml", "--output", types]);
+    run("node", &[generator, "../../../openapi.yaml", "--output", types]);
     run("node", &["node_modules/typescript/bin/tsc"]);
     let (_site, url) = site_with_an_administrator();
     run("node", &["build/client.js", &url, "admin"]);
