@@ -28,9 +28,6 @@ use cgi::{Cors, Output, Request, Response, Variables, body, input, origin};
 use config::Config;
 use error::Error;
 use store::Aulario;
-pub use sys::ffi::{
-    Allocator, Strings, block_stop_signals, is_set_user_id, raise_open_files, start,
-};
 
 /// For the differential tests, which compare these with PHP.
 #[doc(hidden)]

@@ -5,7 +5,6 @@
 use std::panic;
 use std::process::exit;
 
-use comedor::Strings;
 use comedor::admin::cli::{self, Rest};
 use comedor::cgi::input::{self, MAX_BODY, StandardInput};
 use comedor::cgi::{Output, Variables};
@@ -13,17 +12,21 @@ use comedor::config::Config;
 use comedor::error::Error;
 use comedor::fastcgi::{self, Limits, Socket};
 use comedor::responder::Responder;
+use comedor::sys::allocator::Allocator;
+use comedor::sys::environment::Strings;
+use comedor::sys::process::{is_set_user_id, raise_open_files};
+use comedor::sys::signals::block_stop_signals;
 use comedor::sys::{kept_output, log};
 use rustix::io::{retry_on_intr, write};
 use rustix::stdio::stdout;
 
 #[global_allocator]
-static ALLOCATOR: comedor::Allocator = comedor::Allocator::new();
+static ALLOCATOR: Allocator = Allocator::new();
 
 comedor::main!(run);
 
 fn run(arguments: Strings) -> u8 {
-    if comedor::is_set_user_id() {
+    if is_set_user_id() {
         return fail(
             "the program has a set-user-ID or set-group-ID bit, so its caller could choose its settings",
         );
@@ -49,9 +52,9 @@ fn run(arguments: Strings) -> u8 {
 #[cold]
 fn serve_fastcgi(socket: Socket) -> u8 {
     let limits = Limits { body: MAX_BODY as usize, ..Limits::default() };
-    let open_files = comedor::raise_open_files(limits.file_descriptors());
+    let open_files = raise_open_files(limits.file_descriptors());
     let limits = limits.within(open_files, log::log);
-    let served = comedor::block_stop_signals()
+    let served = block_stop_signals()
         .and_then(|stop| fastcgi::serve(socket, &Responder::default(), &limits, stop));
     match served {
         Ok(()) => 0,

@@ -12,8 +12,8 @@ use crate::cgi::{Variables, input};
 use crate::config::{Config, Setting};
 use crate::error::Error;
 use crate::fastcgi::{Handler, Output, Params, Refusal};
-use crate::sys::ffi::peer_uid;
 use crate::sys::log;
+use crate::sys::process::peer_uid;
 
 /// Answers FastCGI requests.
 #[derive(Debug, Default)]

@@ -22,8 +22,9 @@ use rustix::thread::{
 };
 
 use crate::store::access::Credentials;
-use crate::sys::ffi::{close_others, keep_exit_statuses, run_in_child};
 use crate::sys::log::printable;
+use crate::sys::process::{close_others, run_in_child};
+use crate::sys::signals::keep_exit_statuses;
 
 /// The time for a killed child to end. It may not, if the server of a network file system does not answer.
 const END: Duration = Duration::from_secs(1);

@@ -1,7 +1,7 @@
 //! The meta-variables of a request (RFC 3875 §4.1).
 
 use crate::error::Error;
-use crate::sys::ffi::environment;
+use crate::sys::environment::environment;
 
 /// The meta-variables that are used. A server sets thirty or more; the others are never read.
 const NAMES: [&str; 12] = [

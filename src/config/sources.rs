@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::{Error, Setting, invalid};
-use crate::sys::ffi::environment;
+use crate::sys::environment::environment;
 use crate::sys::lock::{FileId, Retries};
 use crate::sys::shared_file::{self, Fault};
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use rustix::fs::{NFS_SUPER_MAGIC, fstatfs};
 
-use crate::sys::ffi;
+use crate::sys::leases;
 use crate::sys::lock::{FileId, Retries};
 
 /// The timeout for another process to close the file.
@@ -30,7 +30,7 @@ impl<'f> Lease<'f> {
     pub fn take(file: &'f File, id: FileId) -> Option<Lease<'f>> {
         let mut retries = Retries::new(PAUSE, WRITER_TIMEOUT);
         loop {
-            match ffi::set_read_lease(file) {
+            match leases::set_read_lease(file) {
                 Ok(()) => return Some(Lease { held: Some(file) }),
                 Err(error) if !is_being_written(file, &error) => return Some(Lease { held: None }),
                 Err(_) if retries.pause(id) == Some(true) => {}
@@ -41,14 +41,14 @@ impl<'f> Lease<'f> {
 
     /// Whether another process waits in open(2) to write the file.
     pub fn is_breaking(&self) -> bool {
-        self.held.is_some_and(|file| !ffi::has_read_lease(file))
+        self.held.is_some_and(|file| !leases::has_read_lease(file))
     }
 }
 
 impl Drop for Lease<'_> {
     fn drop(&mut self) {
         if let Some(file) = self.held {
-            ffi::release_lease(file);
+            leases::release_lease(file);
         }
     }
 }

@@ -17,7 +17,7 @@ use rustix::process::{PidfdFlags, getpid, pidfd_open};
 
 use crate::cgi::Variables;
 use crate::config::Config;
-use crate::sys::ffi::run_in_child;
+use crate::sys::process::run_in_child;
 
 /// Keeps standard output open until this process has exited, if the request came through Apache and the
 /// setting is on: under other servers the fork would only cost time. The caller should exit next.

@@ -13,7 +13,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use crate::fastcgi;
-use crate::sys::ffi::Interruptions;
+use crate::sys::timers::Interruptions;
 
 /// Device and inode, which identify a file whatever its name. Waits are counted by it.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -14,7 +14,7 @@ use crate::admin::accounts::{self, group_name, user_name};
 use crate::admin::child::patient;
 use crate::admin::site;
 use crate::store::access::Credentials;
-use crate::sys::ffi::peer_uid;
+use crate::sys::process::peer_uid;
 
 /// The socket of the unit `comedor.socket`.
 pub const SOCKET: &str = "/run/comedor/comedor.sock";

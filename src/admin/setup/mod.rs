@@ -16,8 +16,8 @@ use rustix::process::geteuid;
 
 use crate::admin::check;
 use crate::admin::site::{self, command};
-use crate::sys::ffi;
 use crate::sys::log::log;
+use crate::sys::signals::ignore_interruptions;
 use files::NGINX;
 use plan::Plan;
 
@@ -43,7 +43,7 @@ pub fn run(options: &Options) -> u8 {
 /// Runs `comedor setup --undo`; returns the exit status.
 pub fn undo() -> u8 {
     as_root(|| {
-        ffi::ignore_interruptions();
+        ignore_interruptions();
         files::undo()?;
         say("Nothing of comedor setup is in force.");
         Ok(0)
@@ -76,7 +76,7 @@ fn set_up(options: &Options) -> Result<u8, String> {
         return Err("nothing was changed".to_owned());
     }
     // A half of it would be worse than the wait.
-    ffi::ignore_interruptions();
+    ignore_interruptions();
     apply(&plan).or_else(|problem| {
         say(&format!("\nFailed: {problem}"));
         files::undo().map_err(|error| format!("{error}\nthen run: sudo comedor setup --undo"))?;

@@ -1,0 +1,64 @@
+//! Child processes, limits and users of processes.
+#![allow(unsafe_code)]
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+use std::process::exit;
+
+use rustix::process::{Pid, getegid, geteuid, getgid, getuid};
+
+use super::check;
+
+/// Runs `run` in a child process (fork(2)), which exits with the status that it returns. The caller must be
+/// the only thread of the process.
+pub fn run_in_child(run: impl FnOnce() -> i32) -> io::Result<Pid> {
+    // SAFETY: with a single thread, the child is a complete copy.
+    match Pid::from_raw(check(unsafe { libc::fork() })?) {
+        Some(child) => Ok(child),
+        None => exit(run()),
+    }
+}
+
+/// In such a child: closes all files but the standard streams (close_range(2), Linux 5.9).
+pub fn close_others() -> io::Result<()> {
+    // SAFETY: the values of the parent that own these files are not dropped in the child, which exits.
+    check(unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, 0) } as _).map(drop)
+}
+
+/// Raises the limit of open files to `needed`, as far as this process may (getrlimit(2)). Returns the limit.
+pub fn raise_open_files(needed: usize) -> io::Result<usize> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the calls read or write the structure, and keep no pointer to it.
+    unsafe {
+        check(libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit))?;
+        if limit.rlim_cur < needed as u64 {
+            let raised = libc::rlimit { rlim_cur: limit.rlim_max.min(needed as u64), ..limit };
+            if libc::setrlimit(libc::RLIMIT_NOFILE, &raised) == 0 {
+                limit = raised;
+            }
+        }
+    }
+    Ok(usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX))
+}
+
+/// The user of the process at the other end of a Unix socket (unix(7), SO_PEERCRED). The type of rustix cannot
+/// hold the id 0 of a process in another namespace.
+pub fn peer_uid(socket: impl AsFd) -> io::Result<u32> {
+    let mut peer = libc::ucred { pid: 0, uid: u32::MAX, gid: u32::MAX };
+    let mut size = size_of_val(&peer) as libc::socklen_t;
+    // SAFETY: the call writes at most `size` bytes of `peer`, which any bytes are valid for.
+    check(unsafe {
+        let (level, option) = (libc::SOL_SOCKET, libc::SO_PEERCRED);
+        let socket = socket.as_fd().as_raw_fd();
+        libc::getsockopt(socket, level, option, (&raw mut peer).cast(), &mut size)
+    })?;
+    Ok(peer.uid)
+}
+
+/// Whether the file of the program gives this process another user or group than that of its caller
+/// (execve(2)). AT_SECURE alone is not enough: SELinux sets it for the CGI programs of Apache.
+pub fn is_set_user_id() -> bool {
+    // SAFETY: it reads a value that the kernel has put on the stack.
+    let is_secure = unsafe { libc::getauxval(libc::AT_SECURE) } != 0;
+    is_secure && (getuid() != geteuid() || getgid() != getegid())
+}
