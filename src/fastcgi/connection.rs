@@ -26,7 +26,7 @@ const SILENCE: Duration = Duration::from_secs(1);
 /// may be used again, and a request that the web server sends while it is closed fails.
 const LINGER: Duration = Duration::from_millis(250);
 
-/// It is closed earlier if the write of its answer began less than this time ago. A web server cannot have
+/// A kept connection is closed earlier if the write of its answer began less than this time ago. A web server cannot have
 /// received that, passed it on and begun to send another request; it can, if another process had this
 /// processor in between.
 const AT_ONCE: Duration = Duration::from_micros(15);
@@ -53,14 +53,14 @@ pub enum Phase {
 pub struct Connection<'l> {
     pub stream: UnixStream,
     pub deadline: Instant,
-    /// It was added to the server's epoll instance
+    /// Whether it was added to the server's epoll instance
     pub is_watched: bool,
     protocol: Protocol<'l>,
     out: Vec<u8>,
     sent: usize,
     /// The phase to which `deadline` applies; `None` if it is the one after sending, at `since`
     phase: Option<Phase>,
-    /// When that phase began
+    /// When the phase began
     since: Instant,
     /// A request was answered on it
     is_kept: bool,
@@ -138,7 +138,7 @@ impl<'l> Connection<'l> {
             match self.stream.write(&self.out[self.sent..]) {
                 Ok(length) => {
                     self.sent += length;
-                    // Progress: the send timeout starts again.
+                    // The peer made progress, so the send timeout starts again.
                     (self.phase, self.since) = (None, now);
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),

@@ -42,7 +42,7 @@ impl Default for Limits {
             waiting: 256,
             waiting_for_one: 64,
             connections: 512,
-            // Of a write: the lock, the old file, the new one, its folder and a connection to Redis.
+            // A write has open the lock, the old file, the new one, its folder and a connection to Redis.
             descriptors: 6,
             params: 256 * 1024,
             body: 1024 * 1024,
@@ -84,7 +84,7 @@ impl Limits {
         if open_files >= needed {
             return self.clone();
         }
-        // In proportion to the descriptors
+        // Each limit is lowered in proportion to the descriptors.
         let part = open_files.saturating_sub(OWN_DESCRIPTORS);
         let lower = |limit: usize| (limit * part / (needed - OWN_DESCRIPTORS)).max(1);
         let waiting = lower(self.waiting);

@@ -161,7 +161,7 @@ impl<'l> Protocol<'l> {
         } else {
             pending.extend_from_slice(bytes);
             let left = self.digest(&pending).len();
-            // Else its memory is released.
+            // An empty buffer releases its memory.
             if left > 0 {
                 pending.drain(..pending.len() - left);
                 self.pending = pending;
@@ -299,7 +299,7 @@ impl<'l> Protocol<'l> {
         ] {
             if Pairs(asked).any(|(asked, _)| asked == name.as_bytes()) {
                 let value = value.to_string();
-                // Both are shorter than 128 bytes.
+                // Name and value are shorter than 128 bytes.
                 pairs.extend([name.len() as u8, value.len() as u8]);
                 pairs.extend([name, &value].concat().bytes());
             }

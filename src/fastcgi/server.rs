@@ -304,7 +304,7 @@ impl<'s, H: Handler> Server<'s, H> {
         self.socket.withdraw();
         loop {
             if state.open.len() >= self.limits.connections {
-                // As for every other new connection
+                // An idle connection gives way, as to every other new connection.
                 let Some((Phase::Idle, idle)) = state.first_to_give_way() else { break };
                 state.open.remove(&idle);
             }

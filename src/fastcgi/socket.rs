@@ -122,7 +122,7 @@ fn remove_unused(path: &Path) -> io::Result<()> {
         }
         Ok(_) => {}
     }
-    // Non-blocking: the queue of the other process may be full.
+    // The socket does not block: the queue of the other process may be full.
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
     match connect(&socket, &SocketAddrUnix::new(path)?) {

@@ -83,7 +83,7 @@ impl Form {
     }
 }
 
-/// Where the first pair after `MAX_PAIRS` starts.
+/// The offset of the first pair after `MAX_PAIRS`.
 fn end_of_pairs(bytes: &[u8]) -> Option<usize> {
     // Each pair before it has at least one character and a separator.
     bytes.get(MAX_PAIRS * 2)?;

@@ -71,13 +71,13 @@ impl<'b> Cursor<'b> {
         Error { offset: self.at, expected }
     }
 
-    /// The error that `expected` is missing at this position, unless it is there.
+    /// Fails with the error that `expected` is missing at this position, unless it is there.
     pub fn require(&self, is_there: bool, expected: &'static str) -> Result<(), Error> {
         if is_there { Ok(()) } else { Err(self.error(expected)) }
     }
 
     /// Skips `text`, which must be next.
-    // Inline, so that one or two bytes are compared without a call of memcmp.
+    // Inlined, so that one or two bytes are compared without a call of memcmp.
     #[inline]
     pub fn expect(&mut self, text: &[u8], expected: &'static str) -> Result<(), Error> {
         self.require(self.rest().starts_with(text), expected)?;

@@ -25,7 +25,7 @@ const MAX_DEPTH: usize = 4096;
 pub struct Session {
     bytes: Vec<u8>,
     format: Format,
-    /// Where the keys of `$_SESSION` start
+    /// The offsets of the keys of `$_SESSION`
     entries: Vec<u32>,
     slots: Slots,
 }
@@ -108,7 +108,7 @@ impl<'s> From<Token<'s>> for PhpValue<'s> {
 #[derive(Clone, Copy, Debug)]
 pub struct PhpArray<'s> {
     session: &'s Session,
-    /// Where its first key starts
+    /// The offset of the first key
     start: usize,
     length: usize,
 }
@@ -176,7 +176,7 @@ impl<'s> PhpArray<'s> {
         self.pairs().filter_map(move |(key, at)| Some((key, self.session.value_at(at)?)))
     }
 
-    /// Each key, and where its value starts
+    /// The keys, and the offset of each value
     fn pairs(self) -> impl Iterator<Item = (PhpValue<'s>, usize)> {
         let mut cursor = self.session.cursor_at(self.start);
         (0..self.length).map_while(move |_| {
@@ -192,7 +192,7 @@ impl<'s> PhpArray<'s> {
 struct Decoder<'b> {
     cursor: Cursor<'b>,
     slots: Slots,
-    /// Where the keys of all open arrays and objects start
+    /// The offsets of the keys of all open arrays and objects
     keys: Vec<u32>,
     open: Vec<Open<'b>>,
 }
@@ -301,7 +301,7 @@ impl<'b> Decoder<'b> {
         };
         let keys = self.keys.get(open.keys..).unwrap_or_default();
         self.cursor.require(open.last.is_some() || !repeats(keys, key_at), "unique keys")?;
-        // Those of the outermost array stay: with `php_serialize` they are the keys of `$_SESSION`.
+        // The keys of the outermost array stay: with `php_serialize` they are the keys of `$_SESSION`.
         if !self.open.is_empty() {
             self.keys.truncate(open.keys);
         }

@@ -152,7 +152,7 @@ fn login(auth: &Value) -> Option<Vec<String>> {
     }
 }
 
-/// As a save_path, without the login.
+/// Formatted as a save_path, without the login.
 impl fmt::Display for RedisServer {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match &self.address {

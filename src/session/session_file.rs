@@ -31,7 +31,7 @@ pub fn read(
     let path = path(folder, id).ok_or_else(Error::not_logged_in)?;
     let unusable = |why: &dyn Display| unusable(&shown(&path, id), why);
 
-    // For reading and writing, as in PHP, but without creating it.
+    // The file is opened for reading and writing, as in PHP, but not created.
     let read = shared_file::open_and(OFlags::RDWR, &path, |file| {
         if !lock::take(&file, lock::SHARED, LOCK_TIMEOUT)? {
             return Ok(None);
@@ -53,7 +53,7 @@ pub fn read(
     }
     let session = Session::decode(bytes, config.format).map_err(|error| unusable(&error))?;
     if effect == Effect::KeepAlive {
-        // Like PHP, this ignores an error.
+        // An error is ignored, as in PHP.
         _ = futimens(&file, &NOW);
     }
     Ok(session)
@@ -64,7 +64,7 @@ const NOW: Timestamps = {
     Timestamps { last_access: now, last_modification: now }
 };
 
-/// The path for the log.
+/// The path of the session file for the log, with a shortened id.
 fn shown(path: &Path, id: &SessionId) -> String {
     path.with_file_name(format!("sess_{}", id.shortened())).display().to_string()
 }

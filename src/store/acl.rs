@@ -6,21 +6,21 @@ use std::collections::BTreeMap;
 /// are those of a digit of a mode: 4 read, 2 write, 1 execute.
 #[derive(Debug)]
 pub struct Acl {
-    /// Those of the named users. No entry of a group counts for them
+    /// Permissions of the named users, for whom the entries of groups do not count
     pub users: BTreeMap<u32, u32>,
-    /// Those of the named groups
+    /// Permissions of the named groups
     pub groups: BTreeMap<u32, u32>,
-    /// Those of the file's own group
+    /// Permissions of the file's own group
     pub own_group: u32,
 }
 
 impl Acl {
-    /// A file without a list: the mode says what its group may do.
+    /// The list of a file without one: its mode has the permissions of its group.
     pub fn of_mode(mode: u32) -> Acl {
         Acl { users: BTreeMap::new(), groups: BTreeMap::new(), own_group: mode >> 3 & 7 }
     }
 
-    /// `None` if the value is malformed, or of another version.
+    /// Parses the value of the attribute. `None` if it is malformed, or of another version.
     pub fn parse(value: &[u8]) -> Option<Acl> {
         const VERSION: [u8; 4] = [2, 0, 0, 0];
         const OWNER: u16 = 0x01;

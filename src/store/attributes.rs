@@ -15,7 +15,7 @@ const ACL: &[u8] = b"system.posix_acl_access";
 /// The maximum size of a value, and of all names together (limits.h)
 const MAX_SIZE: usize = 64 * 1024;
 
-/// Names and values: the access control list, SELinux's label and those of users. Of the others some
+/// Names and values of the access control list, of SELinux's label and of user attributes. Of the others some
 /// belong to one content (`security.ima`), and some only root can see.
 #[derive(Debug)]
 pub struct Attributes(Vec<(Vec<u8>, Vec<u8>)>);
@@ -45,7 +45,7 @@ impl Attributes {
         }
     }
 
-    /// Gives them to a new file. Without an access control list among them the file ends without one,
+    /// Sets these attributes on a new file. Without an access control list among them the file ends without one,
     /// even if its folder has a default list. Other attributes that cannot be set are left out.
     pub fn set(&self, file: &File) -> io::Result<()> {
         let has_acl = self.0.iter().any(|(name, _)| name == ACL);

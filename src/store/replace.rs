@@ -67,7 +67,7 @@ fn exchange(
     }
     match renameat_with(CWD, &temporary.path, CWD, path, RenameFlags::EXCHANGE) {
         Ok(()) => {}
-        // A file system without it, such as NFS. There a rename waits for the lease on the old file,
+        // A file system without exchanges, such as NFS. There a rename waits for the lease on the old file,
         // even for that of the same process. And the client keeps an old file that it has open under
         // another name: until it has renamed the new one too, `path` does not exist.
         Err(Errno::INVAL | Errno::NOSYS) => {
@@ -79,7 +79,7 @@ fn exchange(
             return Err(Error::modified_or("exchange with the new file", path)(error.into()));
         }
     }
-    // At once, before the flush: until the names are exchanged back, another page may save to the new
+    // These checks come before the flush: until the names are exchanged back, another page may save to the new
     // file, and this save would be lost. An error in these checks counts as a modification: the
     // names can still be exchanged back.
     let is_ours = !lease.is_breaking()
@@ -90,12 +90,12 @@ fn exchange(
         let flushed = flush(path);
         if !lease.is_breaking() {
             drop(lease);
-            // If this fails, the next writer removes it.
+            // If the removal fails, the next writer removes the file.
             _ = fs::remove_file(&temporary.path);
             return flushed;
         }
     }
-    // If another program has replaced or deleted the new file, that stays.
+    // If another program has replaced or deleted the new file, its change stays.
     if temporary.is_at(path) {
         renameat_with(CWD, &temporary.path, CWD, path, RenameFlags::EXCHANGE)
             .map_err(|error| Error::unflushed("exchange back", path)(error.into()))?;
@@ -108,7 +108,7 @@ fn put_new(path: &Path, temporary: &Temporary, lock: &WriteLock) -> Result<(), E
         return Err(Error::Modified);
     }
     let moved = match renameat_with(CWD, &temporary.path, CWD, path, RenameFlags::NOREPLACE) {
-        // A file system without it, such as NFS.
+        // A file system without NOREPLACE, such as NFS.
         Err(Errno::INVAL | Errno::NOSYS) => fs::hard_link(&temporary.path, path),
         moved => moved.map_err(io::Error::from),
     };
@@ -124,7 +124,7 @@ fn settle(moved: io::Result<()>, path: &Path, temporary: &Temporary) -> Result<(
     }
 }
 
-/// See [`access::of_replacement`].
+/// The access of the new file at `path`, or why it cannot replace the old one ([`access::of_replacement`]).
 fn judge(old: Ownership, attributes: &Attributes, path: &Path) -> Result<Ownership, Error> {
     let folder =
         fs::metadata(parent(path)).map_err(Error::modified_or("stat the folder of", path))?;
@@ -159,7 +159,7 @@ struct Temporary {
 }
 
 impl Temporary {
-    /// Creates it with the owner, group, mode and attributes of the file of `snapshot`.
+    /// Creates the new file with the owner, group, mode and attributes of the file of `snapshot`.
     fn create(path: &Path, snapshot: Option<&Snapshot>) -> Result<Temporary, Error> {
         let temporary = layout::temporary(path);
         // The mode of the old file is set after the owner.
@@ -222,7 +222,7 @@ impl Temporary {
 
 impl Drop for Temporary {
     fn drop(&mut self) {
-        // If this fails, the next writer removes it.
+        // If the removal fails, the next writer removes the file.
         if self.is_at(&self.path) {
             _ = fs::remove_file(&self.path);
         }

@@ -41,7 +41,7 @@ impl WriteLock {
             };
             let locked = locked.map_err(Error::fault("open and lock", &path))?;
             let lock = locked.ok_or(Error::Busy)?;
-            // Before anything is written: the leftovers that this writer would remove may be the files
+            // The check comes before anything is written: the leftovers that this writer would remove may be the files
             // of one with the other lock file.
             if lock.is_held()? {
                 return Ok(lock);

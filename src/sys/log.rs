@@ -31,7 +31,7 @@ pub(crate) fn printable(text: &str) -> String {
         match c {
             ' ' if printable.ends_with(' ') => printable.extend(c.escape_unicode()),
             '"' | '\'' | '\\' => printable.push(c),
-            // Blank, although Unicode counts them as letters and a symbol
+            // Blank characters, although Unicode counts them as letters and a symbol
             '\u{115f}' | '\u{1160}' | '\u{2800}' | '\u{3164}' | '\u{ffa0}' => {
                 printable.extend(c.escape_unicode());
             }

@@ -77,7 +77,7 @@ pub fn read_followed(path: &Path) -> Result<(Vec<u8>, Metadata), Fault> {
     read(&open_with(OFlags::RDONLY, path)?)
 }
 
-/// Not by the standard library: musl's `open` sets `CLOEXEC` by another system call again.
+/// Opens a file without the standard library: musl's `open` sets `CLOEXEC` by another system call again.
 fn open_with(flags: OFlags, path: &Path) -> Result<File, Fault> {
     let all = flags | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let open = || retry_on_intr(|| rustix::fs::open(path, all, Mode::from(0o660)));

@@ -109,7 +109,7 @@ fn ask(
     Ok(reply)
 }
 
-/// The commands on a new connection
+/// The commands that log in on a new connection
 fn login(server: &RedisServer) -> Commands {
     let mut commands = Commands::default();
     if let Some(login) = &server.login {
