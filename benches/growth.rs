@@ -16,8 +16,6 @@ use std::time::{Duration, Instant};
 use support::fastcgi::{Client, Held, Process, parameters};
 use support::{ADMIN, DATE, School, TEACHER, output, program, save, session};
 
-const TRANSPORT: support::Transport = support::Transport::Cgi;
-
 const CLIENTS: usize = 8;
 const AULARIOS: usize = 16;
 const MANY_AULARIOS: usize = 100_000;

@@ -17,8 +17,6 @@ use std::time::Duration;
 use client::{CLIENTS, Work};
 use contenders::{COMEDOR_NOT_EARLY, FASTCGI, FLOOR_NOT_EARLY, SERVERS, Server, attempt};
 use load::Figures;
-
-const TRANSPORT: support::Transport = support::Transport::Cgi;
 use report::{Row, Section};
 
 fn main() {

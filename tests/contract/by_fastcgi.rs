@@ -7,5 +7,3 @@ mod store;
 mod support;
 mod together;
 mod waits;
-
-const TRANSPORT: support::Transport = support::Transport::FastCgi;

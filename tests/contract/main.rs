@@ -14,5 +14,3 @@ mod store;
 mod support;
 mod together;
 mod waits;
-
-const TRANSPORT: support::Transport = support::Transport::Cgi;

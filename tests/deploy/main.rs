@@ -10,8 +10,6 @@ use support::{REPOSITORY, chmod, package};
 #[path = "../support/mod.rs"]
 mod support;
 
-const TRANSPORT: support::Transport = support::Transport::Cgi;
-
 /// Runs a script of this folder in a throw-away copy of this machine.
 #[track_caller]
 fn run(script: &str) {

@@ -5,5 +5,3 @@ mod install;
 #[path = "../support/mod.rs"]
 mod support;
 mod units;
-
-const TRANSPORT: support::Transport = support::Transport::Cgi;

@@ -3,5 +3,3 @@
 mod oracle;
 #[path = "../support/mod.rs"]
 mod support;
-
-const TRANSPORT: support::Transport = support::Transport::Cgi;

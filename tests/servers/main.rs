@@ -23,8 +23,6 @@ use support::site::{
     apache_with_suexec, caddy, files_in, htaccess, lighttpd, lighttpd_with_fastcgi,
     nginx_with_fastcgi, nginx_with_fcgiwrap, wait_until,
 };
-
-const TRANSPORT: support::Transport = support::Transport::Cgi;
 use support::{chmod, json, output};
 
 const DATE: &str = "2026-03-04";

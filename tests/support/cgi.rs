@@ -10,8 +10,7 @@ use std::process::{Child, ChildStderr, Command, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::fastcgi::{self, Client, Held};
-use super::{Transport, Value, child_of};
-use crate::TRANSPORT;
+use super::{TRANSPORT, Transport, Value, child_of};
 
 /// One request.
 #[derive(Clone, Default)]

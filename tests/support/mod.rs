@@ -105,12 +105,18 @@ pub fn relative_links(text: &str) -> Vec<String> {
     links.map(str::to_owned).collect()
 }
 
-/// How requests get to the program. Every crate of tests has a constant `TRANSPORT`.
+/// How requests get to the program.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Transport {
     Cgi,
     FastCgi,
 }
+
+/// The transport of this crate of tests, by its name.
+pub const TRANSPORT: Transport = match env!("CARGO_CRATE_NAME").as_bytes() {
+    [.., b'_', b'f', b'a', b's', b't', b'c', b'g', b'i'] => Transport::FastCgi,
+    _ => Transport::Cgi,
+};
 
 /// A day in the past, for requests with a date.
 pub const DATE: &str = "2026-11-20";

@@ -5,5 +5,3 @@ mod redis;
 mod sessions;
 #[path = "../support/mod.rs"]
 mod support;
-
-const TRANSPORT: support::Transport = support::Transport::FastCgi;

@@ -12,7 +12,6 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::TRANSPORT;
 use crate::support::fastcgi::{Client, Held, Process};
 use crate::support::*;
 

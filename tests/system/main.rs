@@ -17,5 +17,3 @@ mod sessions;
 mod store;
 #[path = "../support/mod.rs"]
 mod support;
-
-const TRANSPORT: support::Transport = support::Transport::Cgi;

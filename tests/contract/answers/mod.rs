@@ -9,7 +9,6 @@ mod types;
 
 use std::process::Command;
 
-use crate::TRANSPORT;
 use crate::support::*;
 
 const JSON: &str = "application/json";
