@@ -99,17 +99,3 @@ fn perform(config: &Config, request: &Request, input: impl Read) -> Result<Respo
     let call = Call { aulario: &aulario, request, fields: &fields, zone: config.zone.as_deref() };
     Ok(Response::ok((action.run)(&call)?))
 }
-
-#[cfg(test)]
-mod about_these_tests {
-    use std::io::{Write, stderr};
-
-    /// Sorts first, so that its lines are among the first of `cargo test`. They are not captured, as
-    /// those of a macro would be.
-    #[test]
-    fn they_need_only_rust() {
-        let text = "Unit tests, and tests/contract/ by CGI and FastCGI: all that needs only Rust and \
-                    no root.\ntests/run and .ci/run also run the others (CONTRIBUTING.md).\n\n";
-        stderr().write_all(text.as_bytes()).unwrap();
-    }
-}
