@@ -2,6 +2,7 @@
 
 mod answers;
 mod hostile;
+mod sessions;
 mod store;
 #[path = "../support/mod.rs"]
 mod support;

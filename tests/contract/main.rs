@@ -1,4 +1,4 @@
-//! Tests of the real program that need Rust only: variables and a body in, bytes out. `cargo test`
+//! The contract of the program, by tests that need Rust only: variables and a body in, bytes out. `cargo test`
 //! runs them, as any user.
 
 mod answers;
@@ -7,6 +7,7 @@ mod end_of_file;
 mod fastcgi;
 mod hostile;
 mod responder;
+mod sessions;
 mod settings;
 mod source;
 mod store;

@@ -1,0 +1,66 @@
+//! Session files that PHP wrote, malformed ones, and the age of sessions.
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use crate::support::*;
+
+const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/sessions");
+
+/// Files that PHP wrote, and odd ones written by hand, each with what PHP reads from it. The
+/// former must get the answer noted for them; a file that PHP refuses must never be accepted.
+#[test]
+fn session_files_are_decoded_as_php_decodes_them() {
+    let expectations = fs::read(Path::new(FIXTURES).join("expect.json")).unwrap();
+    let expectations: Vec<Value> = serde_json::from_slice(&expectations).unwrap();
+    assert_eq!(expectations.len(), fs::read_dir(FIXTURES).unwrap().count() - 1);
+    let school = School::new();
+    for case in expectations {
+        let text = |key: &str| case[key].as_str().unwrap_or("any").to_owned();
+        let (file, centro, aulario) = (text("file"), text("centro"), text("aulario"));
+        school.write(&format!("../../{centro}/Aularios/{aulario}.json"), "{}");
+        let content = fs::read(Path::new(FIXTURES).join(&file)).unwrap();
+        let path = school.log_in("fixture", &content);
+
+        let read = school.get("get_menu_types").session("fixture").aulario(&aulario);
+        let answer = read.set("COMEDOR_SESSION_FORMAT", text("handler")).run();
+        let code = match answer.status {
+            200 => "OK".to_owned(),
+            _ => answer.value()["code"].as_str().unwrap().to_owned(),
+        };
+        let (expected, accepted) = (text("answer"), case["php_decodes"] == true);
+        if text("written_by") == "PHP" || !accepted {
+            assert_eq!(code, expected, "{file} {}", answer.log);
+        } else {
+            assert!(code == expected || code == "INVALID_SESSION", "{file}: {code}");
+        }
+        assert!(accepted || !answer.log.is_empty(), "{file} is refused without a log line");
+        assert_eq!(fs::read(path).unwrap(), content, "{file} is unchanged");
+    }
+}
+
+#[test]
+fn a_request_refreshes_its_session_and_max_age_expires_old_ones() {
+    let school = School::new();
+    let path = school.sessions().join("sess_teacher");
+    let age = |seconds| {
+        let time = SystemTime::now() - Duration::from_secs(seconds);
+        File::open(&path).unwrap().set_modified(time).unwrap();
+    };
+    let seconds_old = || {
+        let modified = fs::metadata(&path).unwrap().modified().unwrap();
+        modified.elapsed().unwrap_or_default().as_secs()
+    };
+    age(90_000);
+    school.get("get_menu").run().ok();
+    assert!(seconds_old() < 60);
+
+    let limited = school.get("get_menu").set("COMEDOR_SESSION_MAX_AGE", "1000");
+    age(900);
+    limited.run().ok();
+    assert!(seconds_old() < 60);
+    age(1100);
+    limited.run().fails("INVALID_SESSION");
+    assert!(seconds_old() >= 1100, "a refused session is not kept alive");
+}
