@@ -24,7 +24,8 @@ use std::io::Read;
 
 use api::caller::Caller;
 use api::{Action, Call, Fields, Kind};
-use cgi::{Cors, Output, Request, Response, Variables, body, input, origin};
+use cgi::input::Body;
+use cgi::{Cors, Output, Request, Response, Variables, body, origin};
 use config::Config;
 use error::Error;
 use store::Aulario;
@@ -37,20 +38,21 @@ pub mod differential {
     pub use crate::session::{Format, PhpValue, Session};
 }
 
-/// Answers the request that `variables` describe, with its body from `input`.
-pub fn answer(
+/// Answers the request that `variables` describe, with its `body`.
+pub fn answer<R: Read>(
     config: &Result<Config, config::Error>,
     variables: &Variables,
-    input: impl Read,
+    body: &mut Body<R>,
 ) -> Output {
     let cors = cors(config, variables);
-    let respond = || {
+    let mut respond = || {
         let config = config.as_ref()?;
         if cors.is_preflight(variables) {
             return Ok(Response::preflight());
         }
-        let request = Request::from_variables(variables)?;
-        perform(config, &request, input).map_err(|error| match api::describe(&request) {
+        body.check_length()?;
+        let request = Request::from_variables(variables);
+        perform(config, &request, body).map_err(|error| match api::describe(&request) {
             Some(context) => error.in_context(&context),
             None => error,
         })
@@ -69,7 +71,11 @@ fn cors<'c>(config: &'c Result<Config, config::Error>, variables: &Variables) ->
     Cors::new(variables, trusted)
 }
 
-fn perform(config: &Config, request: &Request, input: impl Read) -> Result<Response, Error> {
+fn perform<R: Read>(
+    config: &Config,
+    request: &Request,
+    body: &mut Body<R>,
+) -> Result<Response, Error> {
     let session = session::open(&config.session, request.variables.meta("HTTP_COOKIE"))?;
     let caller = Caller::identify(&session, config)?;
     caller.may_read()?;
@@ -92,8 +98,7 @@ fn perform(config: &Config, request: &Request, input: impl Read) -> Result<Respo
             if origin::is_another_site(request.variables, &config.trusted_origins) {
                 return Err(Error::forbidden("Writes from pages of another site are refused."));
             }
-            let body = input::read(request.content_length, input)?;
-            Fields::new(body::parse(request.variables, &body)?)
+            Fields::new(body::parse(request.variables, &body.read()?)?)
         }
     };
     let call = Call { aulario: &aulario, request, fields: &fields, zone: config.zone.as_deref() };

@@ -6,7 +6,7 @@ use std::panic;
 use std::process::exit;
 
 use comedor::admin::cli::{self, Rest};
-use comedor::cgi::input::{self, MAX_BODY, StandardInput};
+use comedor::cgi::input::{Body, MAX_BODY, StandardInput};
 use comedor::cgi::{Output, Variables};
 use comedor::config::Config;
 use comedor::error::Error;
@@ -76,12 +76,12 @@ fn answer_cgi(variables: &Variables) -> u8 {
         respond(&comedor::refuse(&Variables::of_process(), error));
         exit(0);
     }));
-    let mut body = input::limited(variables, StandardInput);
+    let mut body = Body::new(variables, StandardInput);
     let config = Config::load();
     respond(&comedor::answer(&config, variables, &mut body));
     // There must not be a second response.
     drop(panic::take_hook());
-    input::drain(&mut body);
+    body.drain();
     if let Ok(config) = config {
         kept_output::hold_back(&config, variables);
     }

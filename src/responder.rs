@@ -8,7 +8,8 @@ use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::admin::check;
-use crate::cgi::{Variables, input};
+use crate::cgi::Variables;
+use crate::cgi::input::Body;
 use crate::config::{Config, Setting};
 use crate::error::Error;
 use crate::fastcgi::{Handler, Output, Params, Refusal};
@@ -26,7 +27,7 @@ impl Handler for Responder {
     fn handle(&self, params: &Params, body: &[u8]) -> Output {
         let variables = Variables::of_parameters(params.iter());
         let config = Config::load();
-        let mut output = crate::answer(&config, &variables, input::limited(&variables, body));
+        let mut output = crate::answer(&config, &variables, &mut Body::new(&variables, body));
         self.report_settings(params, &mut output);
         logged(output)
     }

@@ -1,6 +1,5 @@
 //! The meta-variables of a request (RFC 3875 §4.1).
 
-use crate::error::Error;
 use crate::sys::environment::environment;
 
 /// The meta-variables that are used. A server sets thirty or more; the others are never read.
@@ -22,6 +21,16 @@ pub enum Method {
     Options,
     Post,
     Other,
+}
+
+/// The length of a body, as the server declares it
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Length {
+    /// There is no body, or its length is unknown (a chunked body)
+    Unknown,
+    Bytes(u64),
+    /// Not a number
+    Invalid,
 }
 
 impl<'v> Variables<'v> {
@@ -64,6 +73,11 @@ impl<'v> Variables<'v> {
         self.0.iter().any(|(name, _)| matches!(*name, "GATEWAY_INTERFACE" | "REQUEST_METHOD"))
     }
 
+    /// Whether Apache sent the request.
+    pub fn is_from_apache(&self) -> bool {
+        self.meta("SERVER_SOFTWARE").is_some_and(|name| name.starts_with(b"Apache"))
+    }
+
     pub fn method(&self) -> Method {
         match self.meta("REQUEST_METHOD") {
             Some(b"GET") => Method::Get,
@@ -74,17 +88,16 @@ impl<'v> Variables<'v> {
         }
     }
 
-    /// `CONTENT_LENGTH` (RFC 3875 §4.1.2). `None` if there is no body, or the server does not know its
-    /// length (a chunked body); INVALID_FORMAT if it is not a number.
-    pub(crate) fn content_length(&self) -> Result<Option<u64>, Error> {
+    /// `CONTENT_LENGTH` (RFC 3875 §4.1.2)
+    pub(super) fn content_length(&self) -> Length {
         match self.meta("CONTENT_LENGTH") {
-            None => Ok(None),
+            None => Length::Unknown,
             Some(digits) if digits.iter().all(u8::is_ascii_digit) => {
                 let length = str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok());
                 // Only a number beyond 64 bits does not parse.
-                Ok(Some(length.unwrap_or(u64::MAX)))
+                Length::Bytes(length.unwrap_or(u64::MAX))
             }
-            Some(_) => Err(Error::invalid_format("Content-Length must be a number.")),
+            Some(_) => Length::Invalid,
         }
     }
 }
