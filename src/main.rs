@@ -82,8 +82,9 @@ fn answer_cgi(variables: &Variables) -> u8 {
     // There must not be a second response.
     drop(panic::take_hook());
     body.drain();
-    if let Ok(config) = config {
-        kept_output::hold_back(&config, variables);
+    // Under other servers the fork would only cost time.
+    if config.is_ok_and(|config| config.leave_early) && variables.is_from_apache() {
+        kept_output::until_exit();
     }
     0
 }

@@ -78,7 +78,7 @@ pub struct Config {
     /// Origins whose pages may use the API from another site, as browsers spell them.
     pub(crate) trusted_origins: Vec<String>,
     /// Whether to keep standard output open until exit, under Apache.
-    pub(crate) leave_early: bool,
+    pub leave_early: bool,
     /// The time zone of "today", as `TZ` names it; `None` is the system's.
     pub(crate) zone: Option<String>,
 }

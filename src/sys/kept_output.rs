@@ -15,17 +15,10 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::{PidfdFlags, getpid, pidfd_open};
 
-use crate::cgi::Variables;
-use crate::config::Config;
 use crate::sys::process::run_in_child;
 
-/// Keeps standard output open until this process has exited, if the request came through Apache and the
-/// setting is on: under other servers the fork would only cost time. The caller should exit next.
-pub fn hold_back(config: &Config, variables: &Variables) {
-    let server = variables.meta("SERVER_SOFTWARE").unwrap_or_default();
-    if !config.leave_early || !server.starts_with(b"Apache") {
-        return;
-    }
+/// Keeps standard output open until this process has exited. The caller should exit next.
+pub fn until_exit() {
     // Opened before the fork: afterwards, the process id could belong to another process.
     let Ok(parent) = pidfd_open(getpid(), PidfdFlags::empty()) else { return };
     // This process has one thread.
