@@ -5,6 +5,7 @@
 //! succeed, the others if the client can correct the request.
 
 use std::borrow::Cow;
+use std::fmt::Display;
 
 /// The error of a request.
 #[derive(Debug, thiserror::Error)]
@@ -37,8 +38,8 @@ impl Error {
     }
 
     /// The same error with `context` in front of its cause.
-    pub(crate) fn in_context(mut self, context: &str) -> Error {
-        self.cause = self.cause.map(|cause| format!("{context}: {cause}"));
+    pub(crate) fn in_context(mut self, context: impl Display) -> Error {
+        self.cause = self.cause.map(|cause| format!("{context}{cause}"));
         self
     }
 
@@ -50,6 +51,11 @@ impl Error {
     /// The request lacks the session of a logged-in user.
     pub(crate) fn not_logged_in() -> Error {
         Error::invalid_session("Not logged in: the request has no valid session.", None)
+    }
+
+    /// A write that a page of another site has sent.
+    pub(crate) fn another_site() -> Error {
+        Error::forbidden("Writes from pages of another site are refused.")
     }
 
     /// The session cannot be used, or lacks a centre. `cause` is for an existing session file.

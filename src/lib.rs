@@ -23,7 +23,7 @@ pub mod sys;
 use std::io::Read;
 
 use api::caller::Caller;
-use api::{Action, Call, Fields, Kind};
+use api::{Call, Fields, Kind, Target};
 use cgi::input::Body;
 use cgi::{Cors, Output, Request, Response, Variables, body, origin};
 use config::Config;
@@ -39,50 +39,39 @@ pub mod differential {
 }
 
 /// Answers the request that `variables` describe, with its `body`.
-pub fn answer<R: Read>(
-    config: &Result<Config, config::Error>,
-    variables: &Variables,
-    body: &mut Body<R>,
-) -> Output {
-    let cors = cors(config, variables);
+pub fn answer<R: Read>(config: &Config, variables: &Variables, body: &mut Body<R>) -> Output {
+    let cors = Cors::new(variables, &config.trusted_origins);
     let mut respond = || {
-        let config = config.as_ref()?;
         if cors.is_preflight(variables) {
             return Ok(Response::preflight());
         }
         body.check_length()?;
         let request = Request::from_variables(variables);
-        perform(config, &request, body).map_err(|error| match api::describe(&request) {
-            Some(context) => error.in_context(&context),
-            None => error,
-        })
+        let target = Target::of(&request);
+        perform(config, &request, &target, body).map_err(|error| error.in_context(&target))
     };
     cgi::output(respond(), variables.method(), &cors)
 }
 
-/// The answer to a request that cannot be processed.
-pub fn refuse(variables: &Variables, error: Error) -> Output {
-    let config = Config::load();
-    cgi::output(Err(error), variables.method(), &cors(&config, variables))
-}
-
-fn cors<'c>(config: &'c Result<Config, config::Error>, variables: &Variables) -> Cors<'c> {
-    let trusted = config.as_ref().map_or(&[][..], |config| &config.trusted_origins);
-    Cors::new(variables, trusted)
+/// The answer to a request that cannot be processed: without settings, if these are the reason.
+pub fn refuse(config: Option<&Config>, variables: &Variables, error: Error) -> Output {
+    let trusted = config.map_or(&[][..], |config| &config.trusted_origins);
+    cgi::output(Err(error), variables.method(), &Cors::new(variables, trusted))
 }
 
 fn perform<R: Read>(
     config: &Config,
     request: &Request,
+    target: &Target,
     body: &mut Body<R>,
 ) -> Result<Response, Error> {
     let session = session::open(&config.session, request.variables.meta("HTTP_COOKIE"))?;
     let caller = Caller::identify(&session, config)?;
     caller.may_read()?;
-    let id = api::aulario(request)?;
-    caller.may_use(&id)?;
-    let action = Action::find(request)?;
-    let aulario = Aulario::find(&config.data_dir, &caller.centro, &id)?
+    let id = target.aulario()?;
+    caller.may_use(id)?;
+    let action = target.action()?;
+    let aulario = Aulario::find(&config.data_dir, &caller.centro, id)?
         .ok_or_else(|| Error::not_found("Aulario"))?;
     action.accepts(request.variables.method())?;
     let fields = match action.kind {
@@ -96,7 +85,7 @@ fn perform<R: Read>(
                 ));
             }
             if origin::is_another_site(request.variables, &config.trusted_origins) {
-                return Err(Error::forbidden("Writes from pages of another site are refused."));
+                return Err(Error::another_site());
             }
             Fields::new(body::parse(request.variables, &body.read()?)?)
         }

@@ -73,12 +73,16 @@ fn answer_cgi(variables: &Variables) -> u8 {
     // change was stored.
     panic::set_hook(Box::new(|panic| {
         let error = Error::perhaps_stored(panic.to_string());
-        respond(&comedor::refuse(&Variables::of_process(), error));
+        let config = Config::load().ok();
+        respond(&comedor::refuse(config.as_ref(), &Variables::of_process(), error));
         exit(0);
     }));
     let mut body = Body::new(variables, StandardInput);
     let config = Config::load();
-    respond(&comedor::answer(&config, variables, &mut body));
+    respond(&match &config {
+        Ok(config) => comedor::answer(config, variables, &mut body),
+        Err(invalid) => comedor::refuse(None, variables, invalid.into()),
+    });
     // There must not be a second response.
     drop(panic::take_hook());
     body.drain();

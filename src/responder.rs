@@ -26,8 +26,10 @@ pub struct Responder {
 impl Handler for Responder {
     fn handle(&self, params: &Params, body: &[u8]) -> Output {
         let variables = Variables::of_parameters(params.iter());
-        let config = Config::load();
-        let mut output = crate::answer(&config, &variables, &mut Body::new(&variables, body));
+        let mut output = match &Config::load() {
+            Ok(config) => crate::answer(config, &variables, &mut Body::new(&variables, body)),
+            Err(invalid) => crate::refuse(None, &variables, invalid.into()),
+        };
         self.report_settings(params, &mut output);
         logged(output)
     }
@@ -42,7 +44,8 @@ impl Handler for Responder {
             Refusal::ParamsMalformed => Error::internal("malformed FastCGI parameters"),
             Refusal::Panicked(message) => Error::perhaps_stored(message),
         };
-        logged(crate::refuse(&Variables::of_parameters(params.iter()), error))
+        let config = Config::load().ok();
+        logged(crate::refuse(config.as_ref(), &Variables::of_parameters(params.iter()), error))
     }
 
     /// For root only.

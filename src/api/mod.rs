@@ -6,6 +6,8 @@ pub mod today;
 
 pub use fields::Fields;
 
+use std::fmt;
+
 use crate::cgi::{Method, Request};
 use crate::error::Error;
 use crate::model::{Color, Date, Id, Invalid, MAX_PLATES, TypeId};
@@ -42,7 +44,7 @@ pub struct Call<'c> {
     pub zone: Option<&'c str>,
 }
 
-const ACTIONS: [Action; 6] = [
+static ACTIONS: [Action; 6] = [
     Action { name: "get_menu_types", kind: Kind::Read, run: get_menu_types },
     Action { name: "get_menu", kind: Kind::Read, run: get_menu },
     Action { name: "save_menu", kind: Kind::Write, run: save_menu },
@@ -52,16 +54,6 @@ const ACTIONS: [Action; 6] = [
 ];
 
 impl Action {
-    /// The action that the query names, else INVALID_ACTION.
-    pub fn find(request: &Request) -> Result<&'static Action, Error> {
-        let name = request.parameter("action");
-        let action = ACTIONS.iter().find(|action| Some(action.name) == name);
-        action.ok_or_else(|| {
-            let [others @ .., last] = ACTIONS.map(|action| action.name);
-            Error::invalid_action(format!("action must be {} or {last}.", others.join(", ")))
-        })
-    }
-
     /// INVALID_ACTION if the action does not accept `method`.
     pub fn accepts(&self, method: Method) -> Result<(), Error> {
         match (self.kind, method) {
@@ -72,18 +64,44 @@ impl Action {
     }
 }
 
-/// The parameter `aulario`. MISSING_PARAM if it is absent or empty, INVALID_FORMAT if it is not
-/// an id.
-pub fn aulario(request: &Request) -> Result<Id, Error> {
-    let text = request.parameter("aulario").ok_or_else(|| Error::missing_param("aulario"))?;
-    Id::parse(text).map_err(refused("aulario"))
+/// The action and the aulario that a query names. Each is an error only when it is asked for.
+#[derive(Debug)]
+pub struct Target {
+    action: Option<&'static Action>,
+    /// `None` if the parameter is absent or empty
+    aulario: Option<Result<Id, Invalid>>,
 }
 
-/// The action and the aulario of a request, for the log. No other input of the client is logged.
-pub fn describe(request: &Request) -> Option<String> {
-    let action = Action::find(request).ok()?;
-    let aulario = aulario(request).ok()?;
-    Some(format!("{} {}", action.name, aulario.as_str()))
+impl Target {
+    pub fn of(request: &Request) -> Target {
+        let name = request.parameter("action");
+        let action = ACTIONS.iter().find(|action| Some(action.name) == name);
+        Target { action, aulario: request.parameter("aulario").map(Id::parse) }
+    }
+
+    /// INVALID_ACTION if there is no such action.
+    pub fn action(&self) -> Result<&'static Action, Error> {
+        self.action.ok_or_else(|| {
+            let [others @ .., last] = ACTIONS.each_ref().map(|action| action.name);
+            Error::invalid_action(format!("action must be {} or {last}.", others.join(", ")))
+        })
+    }
+
+    /// MISSING_PARAM if it is absent or empty, INVALID_FORMAT if it is not an id.
+    pub fn aulario(&self) -> Result<&Id, Error> {
+        let id = self.aulario.as_ref().ok_or_else(|| Error::missing_param("aulario"))?;
+        id.as_ref().map_err(|invalid| refused("aulario")(*invalid))
+    }
+}
+
+/// For the log; empty unless both are valid. No other input of the client is logged.
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match (self.action, &self.aulario) {
+            (Some(action), Some(Ok(id))) => write!(f, "{} {}: ", action.name, id.as_str()),
+            _ => Ok(()),
+        }
+    }
 }
 
 fn get_menu_types(call: &Call) -> Result<Map, Error> {
