@@ -8,11 +8,11 @@ use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::admin::check;
-use crate::cgi::Variables;
 use crate::cgi::input::Body;
+use crate::cgi::{Output, Variables};
 use crate::config::{Config, Setting};
 use crate::error::Error;
-use crate::fastcgi::{Handler, Output, Params, Refusal};
+use crate::fastcgi::{Handler, HandlerOutput, Params, Refusal};
 use crate::sys::log;
 use crate::sys::process::peer_uid;
 
@@ -24,7 +24,7 @@ pub struct Responder {
 }
 
 impl Handler for Responder {
-    fn handle(&self, params: &Params, body: &[u8]) -> Output {
+    fn handle(&self, params: &Params, body: &[u8]) -> HandlerOutput {
         let variables = Variables::of_parameters(params.iter());
         let mut output = match &Config::load() {
             Ok(config) => crate::answer(config, &variables, &mut Body::new(&variables, body)),
@@ -34,7 +34,7 @@ impl Handler for Responder {
         logged(output)
     }
 
-    fn refuse(&self, params: &Params, why: Refusal) -> Output {
+    fn refuse(&self, params: &Params, why: Refusal) -> HandlerOutput {
         let error = match why {
             Refusal::Overloaded => Error::overloaded(),
             Refusal::ParamsTooLarge(limit) => Error::too_large(format!(
@@ -77,7 +77,7 @@ impl Responder {
 }
 
 /// Writes the lines for the log to standard error too: Caddy 2.6 drops those that it is sent.
-fn logged(output: Output) -> Output {
-    log::write(&output.stderr);
-    output
+fn logged(Output { stdout, stderr }: Output) -> HandlerOutput {
+    log::write(&stderr);
+    HandlerOutput { stdout, stderr }
 }

@@ -9,8 +9,8 @@ mod request;
 mod response;
 mod variables;
 
-pub use crate::fastcgi::Output;
 pub(crate) use cors::Cors;
 pub(crate) use request::Request;
+pub use response::Output;
 pub(crate) use response::{Response, output};
 pub use variables::{Method, Variables};

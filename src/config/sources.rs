@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use super::{Error, Setting, invalid};
 use crate::sys::environment::environment;
-use crate::sys::lock::{FileId, Retries};
+use crate::sys::lock::{FileId, Pause, Retries};
 use crate::sys::shared_file::{self, Fault};
 
 /// Editors and cp truncate a file before they fill it, and some rename it away before they create it. A
@@ -163,8 +163,12 @@ fn read(path: &Path, was_seen: &AtomicBool) -> Result<Option<Vec<u8>>, Error> {
             }
             Err(source) => return Err(Error::Unreadable { path: path.to_owned(), source }),
         };
-        if !retries.pause(id).ok_or(Error::Busy)? {
-            return Err(Error::File { path: path.to_owned(), problem: problem.to_owned() });
+        match retries.pause(id) {
+            Pause::Ended => {}
+            Pause::Refused => return Err(Error::Busy),
+            Pause::TimedOut => {
+                return Err(Error::File { path: path.to_owned(), problem: problem.to_owned() });
+            }
         }
     }
 }

@@ -12,7 +12,7 @@ use rustix::io::{Errno, ioctl_fionread, retry_on_intr};
 use rustix::net::{RecvFlags, recv};
 
 use super::Limits;
-use super::protocol::{Protocol, Request, Stage};
+use super::protocol::{FcgiRequest, Protocol, Stage};
 
 /// The maximum size of unsent replies to management records, in bytes. A web server sends at most one
 /// such record.
@@ -90,7 +90,7 @@ impl<'l> Connection<'l> {
     pub fn turn(
         &mut self,
         buffer: &mut [u8],
-        answer: impl Fn(&Request, &UnixStream) -> Option<Vec<u8>>,
+        answer: impl Fn(&FcgiRequest, &UnixStream) -> Option<Vec<u8>>,
     ) -> io::Result<bool> {
         let is_open = self.respond(&answer)?;
         if !is_open || !self.protocol.wants_input() {
@@ -108,7 +108,7 @@ impl<'l> Connection<'l> {
     /// Answers and sends until more input is needed or the peer has to read.
     fn respond(
         &mut self,
-        answer: impl Fn(&Request, &UnixStream) -> Option<Vec<u8>>,
+        answer: impl Fn(&FcgiRequest, &UnixStream) -> Option<Vec<u8>>,
     ) -> io::Result<bool> {
         while self.send()? {
             if let Some(request) = self.protocol.take_request() {
@@ -200,7 +200,7 @@ impl<'l> Connection<'l> {
 
     /// Closes it for a new connection. `refuse` returns the records that answer a request whose
     /// parameters are complete.
-    pub fn give_way(self, refuse: impl FnOnce(&Request) -> Option<Vec<u8>>) {
+    pub fn give_way(self, refuse: impl FnOnce(&FcgiRequest) -> Option<Vec<u8>>) {
         if self.out.is_empty()
             && let Some(records) = self.protocol.give_up().as_ref().and_then(refuse)
         {

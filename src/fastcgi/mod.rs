@@ -55,11 +55,11 @@ pub use socket::Socket;
 pub trait Handler: Sync {
     /// Answers one request. `body` is complete, or longer than [`Limits::body`] and then possibly
     /// truncated. Before it waits, it calls [`wait`]. A panic becomes [`Refusal::Panicked`].
-    fn handle(&self, params: &Params, body: &[u8]) -> Output;
+    fn handle(&self, params: &Params, body: &[u8]) -> HandlerOutput;
 
     /// The answer to a request that [`handle`](Self::handle) did not answer. `params` is empty if the
     /// parameters cannot be used.
-    fn refuse(&self, params: &Params, why: Refusal) -> Output;
+    fn refuse(&self, params: &Params, why: Refusal) -> HandlerOutput;
 
     /// The answer in the role [`CHECK`](protocol::CHECK), if `peer` may have it.
     fn check(&self, _peer: &UnixStream) -> Option<Vec<u8>> {
@@ -70,9 +70,9 @@ pub trait Handler: Sync {
     fn log(&self, line: &str);
 }
 
-/// The output of a CGI program.
+/// The answer of a handler.
 #[derive(Debug, Default)]
-pub struct Output {
+pub struct HandlerOutput {
     /// Headers (`Status:` and others) and body
     pub stdout: Vec<u8>,
     /// Lines for the web server's error log; each line is sent as one record

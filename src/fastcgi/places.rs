@@ -106,7 +106,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::sys::lock::{FileId, Retries};
+    use crate::sys::lock::{FileId, Pause, Retries};
 
     /// The next attempt may pause too: for a lease on a file that was empty before.
     #[test]
@@ -118,6 +118,6 @@ mod tests {
             let mut retries = Retries::new(Duration::ZERO, Duration::from_secs(60));
             (retries.pause(FileId::NONE), places.taken().running)
         });
-        assert_eq!(running, Ok((Some(true), 1)));
+        assert_eq!(running, Ok((Pause::Ended, 1)));
     }
 }

@@ -37,7 +37,7 @@ pub enum Status {
 
 /// A received request.
 #[derive(Debug, PartialEq)]
-pub struct Request {
+pub struct FcgiRequest {
     pub id: u16,
     /// FCGI_KEEP_CONN: the connection stays open after the answer
     pub keep: bool,
@@ -49,7 +49,7 @@ pub struct Request {
     pub is_check: bool,
 }
 
-impl Request {
+impl FcgiRequest {
     /// The record that refuses it as one of an unknown role.
     pub fn unknown_role(&self) -> Vec<u8> {
         let mut out = Vec::new();
@@ -107,14 +107,14 @@ impl Incoming {
         self.params.has_ended && (is_enough || self.params.bytes.len() > limits.params)
     }
 
-    fn request(self, limits: &Limits) -> Request {
+    fn request(self, limits: &Limits) -> FcgiRequest {
         let params = if self.params.bytes.len() > limits.params {
             Err(Refusal::ParamsTooLarge(limits.params))
         } else {
             Params::parse(self.params.bytes).ok_or(Refusal::ParamsMalformed)
         };
         let Stream { bytes: body, has_ended: is_whole } = self.body;
-        Request { id: self.id, keep: self.keep, params, body, is_whole, is_check: false }
+        FcgiRequest { id: self.id, keep: self.keep, params, body, is_whole, is_check: false }
     }
 }
 
@@ -126,9 +126,9 @@ pub enum Stage {
     Idle,
     /// The rest of a request
     Receiving(Incoming),
-    /// Nothing, until this complete request is taken
-    Ready(Request),
-    /// Input to discard, after the last request
+    /// The next request, after this complete one is taken
+    Ready(FcgiRequest),
+    /// The rest of the input, to discard it after the last request
     Draining,
     /// The same until the answer is sent: all of that request was read
     Answered,
@@ -170,7 +170,7 @@ impl<'l> Protocol<'l> {
     }
 
     /// The complete request, if there is one. After its answer, [`go_on`](Self::go_on) is called.
-    pub fn take_request(&mut self) -> Option<Request> {
+    pub fn take_request(&mut self) -> Option<FcgiRequest> {
         match mem::take(&mut self.stage) {
             Stage::Ready(request) => Some(request),
             other => {
@@ -182,7 +182,7 @@ impl<'l> Protocol<'l> {
 
     /// Receives the request after `request`, which may already be in `pending`; unless `keep`, only
     /// discards the rest of the input.
-    pub fn go_on(&mut self, request: &Request, keep: bool) {
+    pub fn go_on(&mut self, request: &FcgiRequest, keep: bool) {
         if keep {
             self.feed(&[]);
         } else {
@@ -207,7 +207,7 @@ impl<'l> Protocol<'l> {
     }
 
     /// The request that is being received, if its parameters are complete. It ends the connection.
-    pub fn give_up(self) -> Option<Request> {
+    pub fn give_up(self) -> Option<FcgiRequest> {
         match self.stage {
             Stage::Receiving(incoming) if incoming.params.has_ended => {
                 Some(incoming.request(self.limits))
@@ -273,7 +273,7 @@ impl<'l> Protocol<'l> {
             // Its other records are ignored, as those of an unknown role.
             (CHECK, _) => {
                 let request = begun.request(self.limits);
-                self.stage = Stage::Ready(Request { is_check: true, ..request });
+                self.stage = Stage::Ready(FcgiRequest { is_check: true, ..request });
             }
             _ => {
                 self.stage = Stage::Idle;
@@ -318,7 +318,7 @@ fn push_end(out: &mut Vec<u8>, id: u16, status: Status) {
 pub fn outcome<'b>(
     limits: &Limits,
     pieces: impl IntoIterator<Item = &'b [u8]>,
-) -> (Vec<Request>, Vec<u8>, bool) {
+) -> (Vec<FcgiRequest>, Vec<u8>, bool) {
     let mut protocol = Protocol::new(limits);
     let (mut requests, mut replies) = (Vec::new(), Vec::new());
     for piece in pieces {

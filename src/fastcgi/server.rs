@@ -20,9 +20,9 @@ use rustix::time::{
 use super::connection::{Connection, Phase};
 use super::panics::{guarded, keep_messages};
 use super::places::Places;
-use super::protocol::Request;
+use super::protocol::FcgiRequest;
 use super::record::Params;
-use super::{Handler, Limits, Output, Refusal, Socket};
+use super::{Handler, HandlerOutput, Limits, Refusal, Socket};
 
 /// The tokens of epoll events. Those of connections are larger.
 const LISTENER: u64 = 0;
@@ -319,7 +319,7 @@ impl<'s, H: Handler> Server<'s, H> {
     }
 
     /// The records that answer a request; `None` if the handler panics for the refusal too.
-    fn answer(&self, request: &Request, peer: &UnixStream) -> Option<Vec<u8>> {
+    fn answer(&self, request: &FcgiRequest, peer: &UnixStream) -> Option<Vec<u8>> {
         if request.is_check {
             // With a place it waits for a file that PHP may be writing, as a request does.
             let _place = self.places.enter();
@@ -337,15 +337,15 @@ impl<'s, H: Handler> Server<'s, H> {
             return self.refuse(request, Refusal::Overloaded);
         };
         match guarded(|| self.handler.handle(params, &request.body)) {
-            Ok(Output { stdout, stderr }) => Some(request.answer(&stdout, &stderr)),
+            Ok(HandlerOutput { stdout, stderr }) => Some(request.answer(&stdout, &stderr)),
             Err(panic) => self.refuse(request, Refusal::Panicked(panic)),
         }
     }
 
-    fn refuse(&self, request: &Request, why: Refusal) -> Option<Vec<u8>> {
+    fn refuse(&self, request: &FcgiRequest, why: Refusal) -> Option<Vec<u8>> {
         let unusable = Params::default();
         let params = request.params.as_ref().unwrap_or(&unusable);
-        let Output { stdout, stderr } = guarded(|| self.handler.refuse(params, why)).ok()?;
+        let HandlerOutput { stdout, stderr } = guarded(|| self.handler.refuse(params, why)).ok()?;
         Some(request.answer(&stdout, &stderr))
     }
 

@@ -99,7 +99,7 @@ impl RedisServer {
             _ => return None,
         };
         let parameters = Form::from_body(query.as_bytes())?.nested();
-        // Redis Cluster
+        // `seed` names the servers of a Redis Cluster, which is not supported.
         if parameters.get("seed").is_some() {
             return None;
         }

@@ -48,7 +48,7 @@ pub fn read(
     if is_deleted || config.max_age.is_some_and(|max_age| age().is_some_and(|age| age > max_age)) {
         return Err(Error::not_logged_in());
     }
-    if !is_ours(metadata.uid()) {
+    if !is_accepted(metadata.uid()) {
         return Err(unusable(&format_args!("it belongs to another user ({})", metadata.uid())));
     }
     let session = Session::decode(bytes, config.format).map_err(|error| unusable(&error))?;
@@ -110,6 +110,6 @@ fn refused(place: &str, folder: &Path, fault: Fault) -> Error {
 }
 
 /// Whether PHP accepts the owner (`ps_files_open`): root, this user, or any if this user is root.
-fn is_ours(owner: u32) -> bool {
+fn is_accepted(owner: u32) -> bool {
     owner == 0 || owner == geteuid().as_raw() || [0, owner].contains(&getuid().as_raw())
 }

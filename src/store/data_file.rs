@@ -12,7 +12,7 @@ use super::Error;
 use super::access::Ownership;
 use super::attributes::Attributes;
 use crate::php::json::Value;
-use crate::sys::lock::{FileId, Retries};
+use crate::sys::lock::{FileId, Pause, Retries};
 use crate::sys::shared_file;
 
 /// PHP truncates a file and then writes it. A file that does not parse is read again for this time, with
@@ -120,12 +120,14 @@ pub fn read(path: &Path) -> Result<(Option<Value>, Option<Snapshot>), Error> {
             Ok(value) => return Ok((Some(value), Some(snapshot))),
             Err(error) => error,
         };
-        if retries.pause(snapshot.id()).ok_or(Error::Busy)? {
-            continue;
-        } else if snapshot.bytes.is_empty() {
-            return Ok((None, Some(snapshot)));
+        match retries.pause(snapshot.id()) {
+            Pause::Ended => {}
+            Pause::Refused => return Err(Error::Busy),
+            Pause::TimedOut if snapshot.bytes.is_empty() => return Ok((None, Some(snapshot))),
+            Pause::TimedOut => {
+                return Err(Error::unusable(path, format!("invalid JSON: {error}")));
+            }
         }
-        return Err(Error::unusable(path, format!("invalid JSON: {error}")));
     }
 }
 

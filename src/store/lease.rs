@@ -12,7 +12,7 @@ use std::time::Duration;
 use rustix::fs::{NFS_SUPER_MAGIC, fstatfs};
 
 use crate::sys::leases;
-use crate::sys::lock::{FileId, Retries};
+use crate::sys::lock::{FileId, Pause, Retries};
 
 /// The timeout for another process to close the file.
 const WRITER_TIMEOUT: Duration = Duration::from_millis(200);
@@ -33,7 +33,7 @@ impl<'f> Lease<'f> {
             match leases::set_read_lease(file) {
                 Ok(()) => return Some(Lease { held: Some(file) }),
                 Err(error) if !is_being_written(file, &error) => return Some(Lease { held: None }),
-                Err(_) if retries.pause(id) == Some(true) => {}
+                Err(_) if retries.pause(id) == Pause::Ended => {}
                 Err(_) => return None,
             }
         }

@@ -60,9 +60,9 @@ fn exchange(
     // Only an open file is up to date with the server of NFS (close-to-open consistency, nfs(5)).
     let is_untouched = is_at(path, snapshot.id())?
         && snapshot.is_untouched().map_err(Error::fault("read again", path))?;
-    let is_ours = lock.is_held()? && temporary.is_at(&temporary.path) && !lease.is_breaking();
-    // The path again: a page that saves by a rename does not wait for the lease.
-    if !is_untouched || !is_ours || !is_at(path, snapshot.id())? {
+    let may_exchange = lock.is_held()? && temporary.is_at(&temporary.path) && !lease.is_breaking();
+    // The path is compared again: a page that saves by a rename does not wait for the lease.
+    if !is_untouched || !may_exchange || !is_at(path, snapshot.id())? {
         return Err(Error::Modified);
     }
     match renameat_with(CWD, &temporary.path, CWD, path, RenameFlags::EXCHANGE) {
@@ -82,11 +82,11 @@ fn exchange(
     // These checks come before the flush: until the names are exchanged back, another page may save to the new
     // file, and this save would be lost. An error in these checks counts as a modification: the
     // names can still be exchanged back.
-    let is_ours = !lease.is_breaking()
+    let is_exchanged = !lease.is_breaking()
         && temporary.is_at(path)
         && is_at(&temporary.path, snapshot.id()).unwrap_or(false)
         && snapshot.is_unmodified().unwrap_or(false);
-    if is_ours {
+    if is_exchanged {
         let flushed = flush(path);
         if !lease.is_breaking() {
             drop(lease);

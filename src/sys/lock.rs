@@ -28,6 +28,17 @@ impl FileId {
     }
 }
 
+/// The outcome of a pause.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Pause {
+    /// It is over: the next attempt may succeed
+    Ended,
+    /// There was none: the attempts took longer than their timeout
+    TimedOut,
+    /// There was none: this thread may not wait
+    Refused,
+}
+
 /// Attempts to use a file, repeated with pauses until a timeout.
 pub struct Retries {
     pause: Duration,
@@ -41,17 +52,16 @@ impl Retries {
         Retries { pause, timeout, deadline: None }
     }
 
-    /// Pauses before the next attempt to use the file `id`. `false` after the timeout; `None` at once if
-    /// this thread may not wait.
-    pub fn pause(&mut self, id: FileId) -> Option<bool> {
+    /// Pauses before the next attempt to use the file `id`.
+    pub fn pause(&mut self, id: FileId) -> Pause {
         // Not until the next pause: the attempt may wait for something else.
-        let _waiting = fastcgi::wait(id.0)?;
+        let Some(_waiting) = fastcgi::wait(id.0) else { return Pause::Refused };
         let now = Instant::now();
-        let is_early = now < *self.deadline.get_or_insert(now + self.timeout);
-        if is_early {
-            sleep(self.pause);
+        if now >= *self.deadline.get_or_insert(now + self.timeout) {
+            return Pause::TimedOut;
         }
-        Some(is_early)
+        sleep(self.pause);
+        Pause::Ended
     }
 }
 

@@ -35,15 +35,15 @@ fn whole(id: u8, body: &[u8]) -> Vec<u8> {
 
 /// The requests, the replies and whether the protocol ends.
 #[track_caller]
-fn assert_outcome(name: &str, input: &[u8], expected: (Vec<Request>, Vec<u8>, bool)) {
+fn assert_outcome(name: &str, input: &[u8], expected: (Vec<FcgiRequest>, Vec<u8>, bool)) {
     let limits = Limits { params: 100, body: 50, connections: 7, requests: 3, ..Limits::default() };
     assert_eq!(outcome(&limits, [input]), expected, "{name}");
     assert_eq!(outcome(&limits, input.chunks(1)), expected, "{name}, byte by byte");
 }
 
-fn request(id: u16, body: &[u8]) -> Request {
+fn request(id: u16, body: &[u8]) -> FcgiRequest {
     let params = Params::parse(PAIR.to_vec()).ok_or(Refusal::ParamsMalformed);
-    Request { id, keep: true, params, body: body.to_vec(), is_whole: true, is_check: false }
+    FcgiRequest { id, keep: true, params, body: body.to_vec(), is_whole: true, is_check: false }
 }
 
 /// Else the close would meet unread input, which makes it a reset.
@@ -59,7 +59,7 @@ fn input_after_the_last_request_is_read_while_its_answer_is_sent() {
 
 #[test]
 fn requests_are_received() {
-    let early = |body: &[u8]| Request { is_whole: false, ..request(1, body) };
+    let early = |body: &[u8]| FcgiRequest { is_whole: false, ..request(1, body) };
     let half = [begin(1, 1, 1), params(1, PAIR)].concat();
     let all_params = [&half[..], &params(1, b"")].concat();
     let ends = [params(1, b""), stdin(1, b"")].concat();
@@ -97,7 +97,7 @@ fn requests_are_received() {
         (
             "parameters over the limit are refused before the body",
             vec![begin(1, 1, 1), params(1, &[0; 90]), params(1, &[0; 90]), params(1, b"")],
-            vec![Request { params: Err(Refusal::ParamsTooLarge(100)), ..early(b"") }],
+            vec![FcgiRequest { params: Err(Refusal::ParamsTooLarge(100)), ..early(b"") }],
         ),
         ("records before a request", vec![stdin(1, b"x"), params(1, b"x")], vec![]),
     ] {
@@ -162,7 +162,7 @@ fn records_are_answered_and_invalid_ones_end_the_connection() {
         (
             "nothing counts after a request that is not kept",
             vec![unkept, whole(1, b"")],
-            vec![Request { keep: false, ..request(1, b"") }],
+            vec![FcgiRequest { keep: false, ..request(1, b"") }],
             vec![],
             true,
         ),

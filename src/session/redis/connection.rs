@@ -16,33 +16,33 @@ use rustix::net::{
 };
 
 use super::reply::{self, Reply};
-use super::{Address, Commands, Fault};
+use super::{Address, Commands, RedisFault};
 use crate::sys::shared_file;
 
 /// The minimum buffer space for a read
 const BLOCK: usize = 4096;
 
 #[derive(Debug)]
-pub struct Connection {
+pub struct RedisConnection {
     socket: OwnedFd,
     /// Bytes received after the last reply
     received: Vec<u8>,
 }
 
-impl Connection {
+impl RedisConnection {
     /// Connects to the first address of the server that accepts.
-    pub fn open(address: &Address, deadline: Instant) -> Result<Connection, Fault> {
+    pub fn open(address: &Address, deadline: Instant) -> Result<RedisConnection, RedisFault> {
         let (host, port) = match address {
             Address::Unix(path) => {
                 let path = SocketAddrUnix::new(path)?;
-                return Connection::to(AddressFamily::UNIX, &path, deadline);
+                return RedisConnection::to(AddressFamily::UNIX, &path, deadline);
             }
             Address::Tcp { host, port } => (host, *port),
         };
-        let mut failed = Fault::UnknownHost(host.clone());
+        let mut failed = RedisFault::UnknownHost(host.clone());
         for ip in addresses(host) {
             let family = if ip.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
-            match Connection::to(family, &SocketAddr::new(ip, port), deadline) {
+            match RedisConnection::to(family, &SocketAddr::new(ip, port), deadline) {
                 Ok(connection) => return Ok(connection),
                 Err(fault) => failed = fault,
             }
@@ -54,12 +54,12 @@ impl Connection {
         family: AddressFamily,
         address: &impl SocketAddrArg,
         deadline: Instant,
-    ) -> Result<Connection, Fault> {
+    ) -> Result<RedisConnection, RedisFault> {
         let socket = socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
         // The send timeout applies to connect(2) too (socket(7)).
         limit(&socket, Timeout::Send, deadline)?;
         connect(&socket, address)?;
-        Ok(Connection { socket, received: Vec::new() })
+        Ok(RedisConnection { socket, received: Vec::new() })
     }
 
     /// Whether the connection is open and has no unread bytes, which would be taken for the next
@@ -71,9 +71,13 @@ impl Connection {
     }
 
     /// Sends `commands` and waits for their replies, or the first error, after which a server may
-    /// close the connection. Returns the value among them. A reply of another kind than its command has
-    /// is a fault: the server may have sent one too many, so that the others are late.
-    pub fn ask(&mut self, commands: &Commands, deadline: Instant) -> Result<Reply, Fault> {
+    /// close the connection. Returns the value among the replies. A reply of another kind than that of its
+    /// command is a fault: the server may have sent a surplus one, so that the others are late.
+    pub fn exchange(
+        &mut self,
+        commands: &Commands,
+        deadline: Instant,
+    ) -> Result<Reply, RedisFault> {
         let mut rest = commands.bytes.as_slice();
         while !rest.is_empty() {
             limit(&self.socket, Timeout::Send, deadline)?;
@@ -95,31 +99,31 @@ impl Connection {
         Ok(value)
     }
 
-    fn receive(&mut self, deadline: Instant) -> Result<(), Fault> {
+    fn receive(&mut self, deadline: Instant) -> Result<(), RedisFault> {
         limit(&self.socket, Timeout::Recv, deadline)?;
         self.received.reserve(BLOCK);
         match retry_on_intr(|| read(&self.socket, spare_capacity(&mut self.received)))? {
-            0 => Err(Fault::Io(io::ErrorKind::UnexpectedEof.into())),
+            0 => Err(RedisFault::Io(io::ErrorKind::UnexpectedEof.into())),
             _ => Ok(()),
         }
     }
 }
 
 /// Limits the next calls on `socket` to the time until `deadline`.
-fn limit(socket: &OwnedFd, calls: Timeout, deadline: Instant) -> Result<(), Fault> {
+fn limit(socket: &OwnedFd, calls: Timeout, deadline: Instant) -> Result<(), RedisFault> {
     let left = deadline.saturating_duration_since(Instant::now());
     if left.is_zero() {
-        return Err(Fault::Timeout);
+        return Err(RedisFault::Timeout);
     }
     Ok(set_socket_timeout(socket, calls, Some(left))?)
 }
 
-impl From<Errno> for Fault {
-    fn from(error: Errno) -> Fault {
+impl From<Errno> for RedisFault {
+    fn from(error: Errno) -> RedisFault {
         match error {
             // connect(2) over TCP fails with EINPROGRESS.
-            Errno::AGAIN | Errno::INPROGRESS => Fault::Timeout,
-            error => Fault::Io(error.into()),
+            Errno::AGAIN | Errno::INPROGRESS => RedisFault::Timeout,
+            error => RedisFault::Io(error.into()),
         }
     }
 }
@@ -182,13 +186,13 @@ mod tests {
         let path = folder.path().join("socket");
         let listener = UnixListener::bind(&path).unwrap();
         let deadline = Instant::now() + Duration::from_secs(5);
-        let mut connection = Connection::open(&Address::Unix(path), deadline).unwrap();
+        let mut connection = RedisConnection::open(&Address::Unix(path), deadline).unwrap();
         let (mut server, _) = listener.accept().unwrap();
         server.write_all(b"-ERR max number of clients reached\r\n").unwrap();
         drop(server);
         let mut commands = Commands::default();
         commands.push(b'+', &["PING"]);
-        let fault = connection.ask(&commands, deadline).unwrap_err();
+        let fault = connection.exchange(&commands, deadline).unwrap_err();
         assert_eq!(fault.to_string(), "ERR max number of clients reached");
     }
 }

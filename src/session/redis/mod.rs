@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use super::{Address, Effect, RedisServer, Session, SessionConfig, SessionId};
 use crate::error::Error;
-use connection::Connection;
+use connection::RedisConnection;
 pub use reply::Reply;
 #[cfg(any(test, fuzzing))]
 pub use reply::take;
@@ -26,11 +26,11 @@ const MAX_IDLE: Duration = Duration::from_secs(60);
 /// The idle connections of this process, each logged in to its server, and since when they are idle. One
 /// request at a time uses a connection, and returns it only after the last reply: a late reply would be
 /// taken for the session of another user.
-static IDLE: Mutex<Vec<(RedisServer, Connection, Instant)>> = Mutex::new(Vec::new());
+static IDLE: Mutex<Vec<(RedisServer, RedisConnection, Instant)>> = Mutex::new(Vec::new());
 
 /// Why a session could not be read from the server.
 #[derive(Debug, thiserror::Error)]
-pub enum Fault {
+pub enum RedisFault {
     #[error("{0}")]
     Io(#[from] io::Error),
     #[error("no answer within 5 seconds")]
@@ -62,20 +62,20 @@ pub fn read(
     let bytes = match get(server, id.as_str(), seconds) {
         Ok(Some(bytes)) => bytes,
         Ok(None) => return Err(Error::not_logged_in()),
-        Err(fault @ Fault::TooLarge) => return Err(unusable(&fault)),
+        Err(fault @ RedisFault::TooLarge) => return Err(unusable(&fault)),
         Err(fault) => return Err(Error::internal(format!("Redis at {server}: {fault}"))),
     };
     Session::decode(bytes, config.format).map_err(|error| unusable(&error))
 }
 
 /// Sends the commands of a request, with a key that no session can have.
-pub fn probe(server: &RedisServer, lifetime: u32) -> Result<(), Fault> {
+pub fn probe(server: &RedisServer, lifetime: u32) -> Result<(), RedisFault> {
     get(server, "comedor check", Some(lifetime)).map(drop)
 }
 
 /// The value of the session `id`. Extends its lifetime to `lifetime` seconds, and never shortens it:
 /// PHP sends `EXPIRE` without `GT`, so a page with a smaller gc_maxlifetime shortens a session.
-fn get(server: &RedisServer, id: &str, lifetime: Option<u32>) -> Result<Reply, Fault> {
+fn get(server: &RedisServer, id: &str, lifetime: Option<u32>) -> Result<Reply, RedisFault> {
     let deadline = Instant::now() + TIMEOUT;
     let key = [&server.prefix, id].concat();
     let with_commands = |mut before: Commands| {
@@ -88,22 +88,22 @@ fn get(server: &RedisServer, id: &str, lifetime: Option<u32>) -> Result<Reply, F
     if let Some(connection) = idle(server) {
         match ask(server, connection, &with_commands(Commands::default()), deadline) {
             // The server was restarted. Sending both commands twice is harmless.
-            Err(Fault::Io(_)) => {}
+            Err(RedisFault::Io(_)) => {}
             reply => return reply,
         }
     }
-    let connection = Connection::open(&server.address, deadline)?;
+    let connection = RedisConnection::open(&server.address, deadline)?;
     ask(server, connection, &with_commands(login(server)), deadline)
 }
 
 /// Asks on a connection, and keeps it for the next request if all replies were as expected.
 fn ask(
     server: &RedisServer,
-    mut connection: Connection,
+    mut connection: RedisConnection,
     commands: &Commands,
     deadline: Instant,
-) -> Result<Reply, Fault> {
-    let reply = connection.ask(commands, deadline)?;
+) -> Result<Reply, RedisFault> {
+    let reply = connection.exchange(commands, deadline)?;
     let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
     idle.push((server.clone(), connection, Instant::now()));
     Ok(reply)
@@ -122,8 +122,8 @@ fn login(server: &RedisServer) -> Commands {
     commands
 }
 
-/// Takes an idle connection. Closes those that have expired, or are to another server.
-fn idle(server: &RedisServer) -> Option<Connection> {
+/// Takes an idle connection to `server`. Closes the connections that have expired, or are to another server.
+fn idle(server: &RedisServer) -> Option<RedisConnection> {
     let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
     idle.retain(|(known, _, since)| known == server && since.elapsed() < MAX_IDLE);
     while let Some((_, connection, _)) = idle.pop() {
@@ -134,15 +134,15 @@ fn idle(server: &RedisServer) -> Option<Connection> {
     None
 }
 
-impl Fault {
+impl RedisFault {
     /// An error reply without the arguments of the command, which some errors repeat: a password or an
     /// id.
-    fn refused(text: &str) -> Fault {
+    fn refused(text: &str) -> RedisFault {
         let text = text.split(", with args").next().unwrap_or_default().trim_end_matches('.');
         // Redis 6 does not support GT.
         let is_old = text == "ERR wrong number of arguments for 'expire' command";
         let hint = if is_old { "; it must be Redis 7 or Valkey 7.2, or later" } else { "" };
-        Fault::Refused(format!("{text}{hint}"))
+        RedisFault::Refused(format!("{text}{hint}"))
     }
 }
 
@@ -178,7 +178,7 @@ mod tests {
         let server = RedisServer { address, login: None, database: None, prefix: String::new() };
         for (seconds, is_usable) in [(0, true), (30, true), (60, false)] {
             let now = Instant::now();
-            let connection = Connection::open(&server.address, now + TIMEOUT).unwrap();
+            let connection = RedisConnection::open(&server.address, now + TIMEOUT).unwrap();
             let since = now.checked_sub(Duration::from_secs(seconds)).unwrap();
             IDLE.lock().unwrap().push((server.clone(), connection, since));
             assert_eq!(idle(&server).is_some(), is_usable, "{seconds}");
