@@ -36,8 +36,6 @@
 
 mod connection;
 mod limits;
-mod panics;
-mod places;
 pub(crate) mod protocol;
 pub(crate) mod record;
 mod server;
@@ -45,8 +43,8 @@ mod socket;
 
 use std::os::unix::net::UnixStream;
 
+pub use crate::sys::places::{Waiting, wait};
 pub use limits::Limits;
-pub use places::{Waiting, wait};
 pub use record::Params;
 pub use server::serve;
 pub use socket::Socket;

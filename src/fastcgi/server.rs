@@ -18,11 +18,10 @@ use rustix::time::{
 };
 
 use super::connection::{Connection, Phase};
-use super::panics::{guarded, keep_messages};
-use super::places::Places;
 use super::protocol::FcgiRequest;
 use super::record::Params;
 use super::{Handler, HandlerOutput, Limits, Refusal, Socket};
+use crate::sys::places::{PlaceLimits, Places, guarded, keep_messages};
 
 /// The tokens of epoll events. Those of connections are larger.
 const LISTENER: u64 = 0;
@@ -113,7 +112,11 @@ impl<'s, H: Handler> Server<'s, H> {
             timer: timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC)?,
             done: eventfd(0, EventfdFlags::CLOEXEC)?,
             state: Mutex::default(),
-            places: Places::new(limits),
+            places: Places::new(PlaceLimits {
+                running: limits.requests,
+                waiting: limits.waiting,
+                waiting_for_one: limits.waiting_for_one,
+            }),
             idle: AtomicUsize::new(1),
         };
         server.watch(&server.socket.listener, LISTENER, EventFlags::IN | EventFlags::ONESHOT)?;
@@ -322,8 +325,8 @@ impl<'s, H: Handler> Server<'s, H> {
     fn answer(&self, request: &FcgiRequest, peer: &UnixStream) -> Option<Vec<u8>> {
         if request.is_check {
             // With a place it waits for a file that PHP may be writing, as a request does.
-            let _place = self.places.enter();
-            let findings = guarded(|| self.handler.check(peer)).ok()?;
+            let place = self.places.enter();
+            let findings = guarded(place.as_ref(), || self.handler.check(peer)).ok()?;
             return Some(match findings {
                 Some(findings) => request.answer(&findings, &[]),
                 None => request.unknown_role(),
@@ -333,10 +336,10 @@ impl<'s, H: Handler> Server<'s, H> {
             Ok(params) => params,
             Err(unusable) => return self.refuse(request, unusable.clone()),
         };
-        let Some(_place) = self.places.enter() else {
+        let Some(place) = self.places.enter() else {
             return self.refuse(request, Refusal::Overloaded);
         };
-        match guarded(|| self.handler.handle(params, &request.body)) {
+        match guarded(Some(&place), || self.handler.handle(params, &request.body)) {
             Ok(HandlerOutput { stdout, stderr }) => Some(request.answer(&stdout, &stderr)),
             Err(panic) => self.refuse(request, Refusal::Panicked(panic)),
         }
@@ -345,7 +348,8 @@ impl<'s, H: Handler> Server<'s, H> {
     fn refuse(&self, request: &FcgiRequest, why: Refusal) -> Option<Vec<u8>> {
         let unusable = Params::default();
         let params = request.params.as_ref().unwrap_or(&unusable);
-        let HandlerOutput { stdout, stderr } = guarded(|| self.handler.refuse(params, why)).ok()?;
+        let HandlerOutput { stdout, stderr } =
+            guarded(None, || self.handler.refuse(params, why)).ok()?;
         Some(request.answer(&stdout, &stderr))
     }
 

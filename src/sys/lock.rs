@@ -12,7 +12,7 @@ use std::os::unix::fs::MetadataExt;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use crate::fastcgi;
+use crate::sys::places;
 use crate::sys::timers::Interruptions;
 
 /// Device and inode, which identify a file whatever its name. Waits are counted by it.
@@ -55,7 +55,7 @@ impl Retries {
     /// Pauses before the next attempt to use the file `id`.
     pub fn pause(&mut self, id: FileId) -> Pause {
         // Not until the next pause: the attempt may wait for something else.
-        let Some(_waiting) = fastcgi::wait(id.0) else { return Pause::Refused };
+        let Some(_waiting) = places::wait(id.0) else { return Pause::Refused };
         let now = Instant::now();
         if now >= *self.deadline.get_or_insert(now + self.timeout) {
             return Pause::TimedOut;
@@ -82,7 +82,7 @@ pub fn take(file: &File, [attempt, wait]: Kind, timeout: Duration) -> io::Result
         done => return done.map(|()| true),
     }
     let FileId(id) = FileId::of(&file.metadata()?);
-    let Some(_waiting) = fastcgi::wait(id) else { return Ok(false) };
+    let Some(_waiting) = places::wait(id) else { return Ok(false) };
     let deadline = Instant::now() + timeout;
     let interruptions = Interruptions::after(timeout);
     let lock = if interruptions.is_ok() { wait } else { attempt };

@@ -1,6 +1,6 @@
 //! What needs Linux or `unsafe`: the start of the process, its allocator, system calls that neither the
-//! standard library nor rustix has, locks and pauses, files that other programs write, the log, and output
-//! kept open for Apache. No other folder has `unsafe` code.
+//! standard library nor rustix has, locks and pauses, the places of handlers that may wait, files that other
+//! programs write, the log, and output kept open for Apache. No other folder has `unsafe` code.
 
 pub mod allocator;
 pub mod environment;
@@ -8,6 +8,7 @@ pub mod kept_output;
 pub mod leases;
 pub mod lock;
 pub mod log;
+pub mod places;
 pub mod process;
 pub mod shared_file;
 pub mod signals;

@@ -1,23 +1,65 @@
-//! The handlers of a process that run, and those that wait.
+//! The handlers of a process: those that run, those that wait, and the panic of one as an error.
 
+use std::any::Any;
 use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-use super::{Limits, panics};
+use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 
 /// What a handler waits for.
 type Key = (u64, u64);
 
 thread_local! {
-    /// The places of the process, if a handler on this thread has one of them
-    static PLACES: RefCell<Option<Arc<Places>>> = const { RefCell::new(None) };
+    /// The handler that runs on this thread. In a box: musl has room for 112 bytes of such variables of all
+    /// modules, without a mapping for them in each CGI process
+    static HANDLER: RefCell<Option<Box<Current>>> = const { RefCell::new(None) };
+}
+
+struct Current {
+    /// The places of the process, if it has one of them
+    places: Option<Arc<Places>>,
+    /// The message of its panic
+    panic: String,
+}
+
+/// Runs a handler, with its place. The error is the message of a panic.
+pub fn guarded<T>(place: Option<&Running>, run: impl FnOnce() -> T) -> Result<T, String> {
+    let places = place.map(|Running(places)| places.clone());
+    HANDLER.set(Some(Box::new(Current { places, panic: String::new() })));
+    // After a panic, only state that the handler itself shares between requests is used again.
+    let result = catch_unwind(AssertUnwindSafe(run));
+    let handler = HANDLER.take();
+    result.map_err(|_: Box<dyn Any + Send>| handler.map(|it| it.panic).unwrap_or_default())
+}
+
+/// Installs a panic hook that stores the message of a panic in a handler. Only the hook gets the
+/// source location.
+pub fn keep_messages() {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let other = take_hook();
+        set_hook(Box::new(move |panic| {
+            HANDLER.with_borrow_mut(|handler| match handler {
+                Some(handler) => handler.panic = panic.to_string(),
+                None => other(panic),
+            });
+        }));
+    });
+}
+
+/// How many handlers may run or wait at the same time.
+#[derive(Clone, Debug)]
+pub struct PlaceLimits {
+    pub running: usize,
+    pub waiting: usize,
+    /// Of those that wait, for the same key
+    pub waiting_for_one: usize,
 }
 
 /// The places for running and for waiting handlers.
 #[derive(Debug)]
 pub struct Places {
-    limits: Limits,
+    limits: PlaceLimits,
     /// The threads of the server
     pub threads: AtomicUsize,
     taken: Mutex<Taken>,
@@ -31,20 +73,18 @@ struct Taken {
 }
 
 impl Places {
-    pub fn new(limits: &Limits) -> Arc<Places> {
-        let (limits, threads) = (limits.clone(), AtomicUsize::new(1));
-        Arc::new(Places { limits, threads, taken: Mutex::default() })
+    pub fn new(limits: PlaceLimits) -> Arc<Places> {
+        Arc::new(Places { limits, threads: AtomicUsize::new(1), taken: Mutex::default() })
     }
 
     /// A place for the handler that is going to run on this thread; `None` if all are taken.
     pub fn enter(self: &Arc<Places>) -> Option<Running> {
         let mut taken = self.taken();
-        if taken.running >= self.limits.requests {
+        if taken.running >= self.limits.running {
             return None;
         }
         taken.running += 1;
-        PLACES.set(Some(self.clone()));
-        Some(Running)
+        Some(Running(self.clone()))
     }
 
     fn taken(&self) -> MutexGuard<'_, Taken> {
@@ -52,14 +92,12 @@ impl Places {
     }
 }
 
-/// A running handler, counted until it is dropped, even by a panic.
-pub struct Running;
+/// A running handler, counted until this is dropped, even by a panic.
+pub struct Running(Arc<Places>);
 
 impl Drop for Running {
     fn drop(&mut self) {
-        if let Some(places) = PLACES.take() {
-            places.taken().running -= 1;
-        }
+        self.0.taken().running -= 1;
     }
 }
 
@@ -68,10 +106,9 @@ impl Drop for Running {
 /// other could be started; or the handler has no place because it refuses a request. Outside of a
 /// server nothing is counted.
 pub fn wait(key: Key) -> Option<Waiting> {
-    if !panics::is_guarded() {
-        return Some(Waiting(None));
-    }
-    let places = PLACES.with_borrow(Clone::clone)?;
+    let places = HANDLER.with_borrow(|handler| Some(handler.as_ref()?.places.clone()));
+    let Some(places) = places else { return Some(Waiting(None)) };
+    let places = places?;
     let mut taken = places.taken();
     let for_key = taken.waiting.iter().filter(|&&other| other == key).count();
     let others = places.threads.load(Ordering::SeqCst) - 1;
@@ -111,10 +148,10 @@ mod tests {
     /// The next attempt may pause too: for a lease on a file that was empty before.
     #[test]
     fn a_handler_runs_between_two_pauses() {
-        let places = Places::new(&Limits::default());
+        let places = Places::new(PlaceLimits { running: 64, waiting: 256, waiting_for_one: 64 });
         places.threads.store(3, Ordering::SeqCst);
-        let running = panics::guarded(|| {
-            let _place = places.enter();
+        let place = places.enter();
+        let running = guarded(place.as_ref(), || {
             let mut retries = Retries::new(Duration::ZERO, Duration::from_secs(60));
             (retries.pause(FileId::NONE), places.taken().running)
         });
