@@ -34,7 +34,9 @@
 //!   same id after an early answer. Caddy sends bodies of unknown length with `CONTENT_LENGTH=-1`;
 //!   the handler must accept this.
 
+mod answers;
 mod connection;
+mod events;
 mod limits;
 pub(crate) mod protocol;
 pub(crate) mod record;

@@ -2,32 +2,20 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::net::UnixStream;
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Scope};
 use std::time::{Duration, Instant};
 
-use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
-use rustix::event::{EventfdFlags, Timespec, eventfd};
-use rustix::io::{Errno, ioctl_fionbio, retry_on_intr, write};
+use rustix::io::{Errno, ioctl_fionbio};
 use rustix::net::{SocketFlags, accept_with};
-use rustix::time::{
-    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
-};
 
+use super::answers::Answers;
 use super::connection::{Connection, Phase};
-use super::protocol::FcgiRequest;
-use super::record::Params;
-use super::{Handler, HandlerOutput, Limits, Refusal, Socket};
-use crate::sys::places::{PlaceLimits, Places, guarded, keep_messages};
-
-/// The tokens of epoll events. Those of connections are larger.
-const LISTENER: u64 = 0;
-const STOP: u64 = 1;
-const TIMER: u64 = 2;
-const DONE: u64 = 3;
+use super::events::{DONE, Events, LISTENER, ONCE, STOP, TIMER};
+use super::{Handler, Limits, Refusal, Socket};
+use crate::sys::places::keep_messages;
 
 /// The size of a read. A request without a large body is shorter, so that one read is enough.
 const READ_SIZE: usize = 64 * 1024;
@@ -55,12 +43,9 @@ struct Server<'s, H> {
     socket: Socket,
     handler: &'s H,
     limits: &'s Limits,
-    epoll: OwnedFd,
-    timer: OwnedFd,
-    /// Readable after the last connection is closed: all threads exit
-    done: OwnedFd,
+    events: Events,
     state: Mutex<State<'s>>,
-    places: Arc<Places>,
+    answers: Answers<'s, H>,
     /// The number of threads that wait for an event
     idle: AtomicUsize,
 }
@@ -108,22 +93,13 @@ impl<'s, H: Handler> Server<'s, H> {
             socket,
             handler,
             limits,
-            epoll: epoll::create(CreateFlags::CLOEXEC)?,
-            timer: timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC)?,
-            done: eventfd(0, EventfdFlags::CLOEXEC)?,
+            events: Events::new()?,
             state: Mutex::default(),
-            places: Places::new(PlaceLimits {
-                running: limits.requests,
-                waiting: limits.waiting,
-                waiting_for_one: limits.waiting_for_one,
-            }),
+            answers: Answers::new(handler, limits),
             idle: AtomicUsize::new(1),
         };
-        server.watch(&server.socket.listener, LISTENER, EventFlags::IN | EventFlags::ONESHOT)?;
-        server.watch(stop, STOP, EventFlags::IN | EventFlags::ONESHOT)?;
-        // Edge-triggered: one thread gets the event, and the timer need not be read.
-        server.watch(&server.timer, TIMER, EventFlags::IN | EventFlags::ET)?;
-        server.watch(&server.done, DONE, EventFlags::IN)?;
+        server.events.watch(&server.socket.listener, LISTENER, ONCE)?;
+        server.events.watch(stop, STOP, ONCE)?;
         Ok(server)
     }
 
@@ -131,10 +107,7 @@ impl<'s, H: Handler> Server<'s, H> {
     fn work<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) -> io::Result<()> {
         let mut buffer = vec![0; READ_SIZE];
         loop {
-            let mut event = [Event { flags: EventFlags::empty(), data: EventData::new_u64(0) }];
-            // One event at a time: a second event would have to wait for the first request.
-            retry_on_intr(|| epoll::wait(&self.epoll, &mut event, None))?;
-            let token = event[0].data.u64();
+            let Some(token) = self.events.next(None)? else { continue };
             if token == DONE {
                 return Ok(());
             }
@@ -155,7 +128,7 @@ impl<'s, H: Handler> Server<'s, H> {
             // More idle threads than running handlers need are left over from waiting ones.
             let one_more = |idle| (idle <= self.limits.requests).then_some(idle + 1);
             if self.idle.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_more).is_err() {
-                self.places.threads.fetch_sub(1, Ordering::SeqCst);
+                self.answers.places.threads.fetch_sub(1, Ordering::SeqCst);
                 return Ok(());
             }
         }
@@ -163,14 +136,14 @@ impl<'s, H: Handler> Server<'s, H> {
 
     /// Starts another thread, up to one more than the maximum number of handlers.
     fn start_thread<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) {
-        if self.places.threads.fetch_add(1, Ordering::SeqCst) < self.limits.threads() {
+        if self.answers.places.threads.fetch_add(1, Ordering::SeqCst) < self.limits.threads() {
             self.idle.fetch_add(1, Ordering::SeqCst);
             let builder = thread::Builder::new().stack_size(self.limits.stack);
             let Err(error) = builder.spawn_scoped(scope, || self.work(scope)) else { return };
             self.idle.fetch_sub(1, Ordering::SeqCst);
             self.log(self.state(), || format!("cannot start another thread: {error}"));
         }
-        self.places.threads.fetch_sub(1, Ordering::SeqCst);
+        self.answers.places.threads.fetch_sub(1, Ordering::SeqCst);
     }
 
     fn accept(&self, buffer: &mut [u8]) {
@@ -191,7 +164,7 @@ impl<'s, H: Handler> Server<'s, H> {
                 self.accept_more(&mut state);
                 drop(state);
                 if let Some(first) = first {
-                    first.give_way(|request| self.refuse(request, Refusal::Overloaded));
+                    first.give_way(|request| self.answers.refuse(request, Refusal::Overloaded));
                 }
                 self.turn(token, connection, buffer);
             }
@@ -224,13 +197,15 @@ impl<'s, H: Handler> Server<'s, H> {
     fn accept_more(&self, state: &mut State) {
         if state.stop.is_none() {
             (state.is_full, state.accept_at) = (false, None);
-            _ = self.arm(&self.socket.listener, LISTENER, EventFlags::IN | EventFlags::ONESHOT);
+            _ = self.events.arm(&self.socket.listener, LISTENER, ONCE);
         }
     }
 
     /// Serves a connection until it has to wait or is closed.
     fn turn(&self, token: u64, mut connection: Connection<'s>, buffer: &mut [u8]) {
-        if let Ok(true) = connection.turn(buffer, |request, peer| self.answer(request, peer)) {
+        if let Ok(true) =
+            connection.turn(buffer, |request, peer| self.answers.answer(request, peer))
+        {
             self.wait(&mut self.state(), token, connection);
         } else {
             drop(connection);
@@ -248,10 +223,10 @@ impl<'s, H: Handler> Server<'s, H> {
         let (interest, deadline) = (connection.interest(), connection.deadline);
         let connection = state.open.entry(token).or_default().insert(connection);
         let armed = if connection.is_watched {
-            self.arm(&connection.stream, token, interest)
+            self.events.arm(&connection.stream, token, interest)
         } else {
             connection.is_watched = true;
-            self.watch(&connection.stream, token, interest)
+            self.events.watch(&connection.stream, token, interest)
         };
         if armed.is_err() {
             return self.close(state, token);
@@ -275,7 +250,7 @@ impl<'s, H: Handler> Server<'s, H> {
             self.accept_more(state);
         }
         if state.stop.is_some() && state.open.is_empty() {
-            _ = write(&self.done, &1_u64.to_ne_bytes());
+            self.events.end();
         }
     }
 
@@ -303,7 +278,7 @@ impl<'s, H: Handler> Server<'s, H> {
     /// closed when they are idle.
     fn stop(&self) {
         let state = &mut *self.state();
-        _ = epoll::delete(&self.epoll, &self.socket.listener);
+        self.events.forget(&self.socket.listener);
         self.socket.withdraw();
         loop {
             if state.open.len() >= self.limits.connections {
@@ -321,38 +296,6 @@ impl<'s, H: Handler> Server<'s, H> {
         self.close_expired(state);
     }
 
-    /// The records that answer a request; `None` if the handler panics for the refusal too.
-    fn answer(&self, request: &FcgiRequest, peer: &UnixStream) -> Option<Vec<u8>> {
-        if request.is_check {
-            // With a place it waits for a file that PHP may be writing, as a request does.
-            let place = self.places.enter();
-            let findings = guarded(place.as_ref(), || self.handler.check(peer)).ok()?;
-            return Some(match findings {
-                Some(findings) => request.answer(&findings, &[]),
-                None => request.unknown_role(),
-            });
-        }
-        let params = match &request.params {
-            Ok(params) => params,
-            Err(unusable) => return self.refuse(request, unusable.clone()),
-        };
-        let Some(place) = self.places.enter() else {
-            return self.refuse(request, Refusal::Overloaded);
-        };
-        match guarded(Some(&place), || self.handler.handle(params, &request.body)) {
-            Ok(HandlerOutput { stdout, stderr }) => Some(request.answer(&stdout, &stderr)),
-            Err(panic) => self.refuse(request, Refusal::Panicked(panic)),
-        }
-    }
-
-    fn refuse(&self, request: &FcgiRequest, why: Refusal) -> Option<Vec<u8>> {
-        let unusable = Params::default();
-        let params = request.params.as_ref().unwrap_or(&unusable);
-        let HandlerOutput { stdout, stderr } =
-            guarded(None, || self.handler.refuse(params, why)).ok()?;
-        Some(request.answer(&stdout, &stderr))
-    }
-
     /// Logs without the lock: the write may block.
     fn log(&self, mut state: MutexGuard<State>, line: impl FnOnce() -> String) {
         let now = Instant::now();
@@ -365,23 +308,10 @@ impl<'s, H: Handler> Server<'s, H> {
 
     /// Sets the timer, unless it is set for an earlier time. At that time it is set again.
     fn set_timer(&self, state: &mut State, at: Instant) {
-        if state.timer_at.is_some_and(|set| set <= at) {
-            return;
+        if state.timer_at.is_none_or(|set| set > at) {
+            state.timer_at = Some(at);
+            self.events.set_timer(at);
         }
-        state.timer_at = Some(at);
-        // Zero would disarm the timer.
-        let rest = at.saturating_duration_since(Instant::now()).max(Duration::from_nanos(1));
-        let it_value = Timespec::try_from(rest).unwrap_or(Timespec { tv_sec: 1, tv_nsec: 0 });
-        let time = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value };
-        _ = timerfd_settime(&self.timer, TimerfdTimerFlags::empty(), &time);
-    }
-
-    fn watch(&self, source: impl AsFd, token: u64, flags: EventFlags) -> Result<(), Errno> {
-        epoll::add(&self.epoll, source, EventData::new_u64(token), flags)
-    }
-
-    fn arm(&self, source: impl AsFd, token: u64, flags: EventFlags) -> Result<(), Errno> {
-        epoll::modify(&self.epoll, source, EventData::new_u64(token), flags)
     }
 
     /// While the lock is held, no code of the handler runs.
@@ -393,6 +323,7 @@ impl<'s, H: Handler> Server<'s, H> {
 #[cfg(test)]
 mod tests {
     use std::io::{Read, Write, pipe};
+    use std::os::unix::net::UnixStream;
 
     use super::*;
     use crate::responder::Responder;

@@ -1,0 +1,59 @@
+//! The answers to requests: a place for each handler, and refusals.
+
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+
+use super::protocol::FcgiRequest;
+use super::record::Params;
+use super::{Handler, HandlerOutput, Limits, Refusal};
+use crate::sys::places::{PlaceLimits, Places, guarded};
+
+/// A handler, with the places of its process.
+pub struct Answers<'s, H> {
+    handler: &'s H,
+    pub places: Arc<Places>,
+}
+
+impl<'s, H: Handler> Answers<'s, H> {
+    pub fn new(handler: &'s H, limits: &Limits) -> Answers<'s, H> {
+        let places = Places::new(PlaceLimits {
+            running: limits.requests,
+            waiting: limits.waiting,
+            waiting_for_one: limits.waiting_for_one,
+        });
+        Answers { handler, places }
+    }
+
+    /// The records that answer a request; `None` if the handler panics for the refusal too.
+    pub fn answer(&self, request: &FcgiRequest, peer: &UnixStream) -> Option<Vec<u8>> {
+        if request.is_check {
+            // With a place it waits for a file that PHP may be writing, as a request does.
+            let place = self.places.enter();
+            let findings = guarded(place.as_ref(), || self.handler.check(peer)).ok()?;
+            return Some(match findings {
+                Some(findings) => request.answer(&findings, &[]),
+                None => request.unknown_role(),
+            });
+        }
+        let params = match &request.params {
+            Ok(params) => params,
+            Err(unusable) => return self.refuse(request, unusable.clone()),
+        };
+        let Some(place) = self.places.enter() else {
+            return self.refuse(request, Refusal::Overloaded);
+        };
+        match guarded(Some(&place), || self.handler.handle(params, &request.body)) {
+            Ok(HandlerOutput { stdout, stderr }) => Some(request.answer(&stdout, &stderr)),
+            Err(panic) => self.refuse(request, Refusal::Panicked(panic)),
+        }
+    }
+
+    /// The same for a request that is not handled.
+    pub fn refuse(&self, request: &FcgiRequest, why: Refusal) -> Option<Vec<u8>> {
+        let unusable = Params::default();
+        let params = request.params.as_ref().unwrap_or(&unusable);
+        let HandlerOutput { stdout, stderr } =
+            guarded(None, || self.handler.refuse(params, why)).ok()?;
+        Some(request.answer(&stdout, &stderr))
+    }
+}
