@@ -13,6 +13,15 @@ pub use values::{Color, Date, Id, Label, MAX_ID, PlateKey, PlateName, TypeId, tr
 
 use crate::php::json::{Map, Value};
 
+/// The keys of nearly every data file, which need no copy.
+pub fn known_key(text: &str) -> Option<&'static str> {
+    const KEYS: [&str; 11] = [
+        "id", "label", "color", "date", "menus", "plates", "name", "pictogram", "primero",
+        "segundo", "postre",
+    ];
+    KEYS.into_iter().find(|known| *known == text)
+}
+
 /// Why a value or a change is refused.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Invalid {

@@ -55,8 +55,8 @@ impl Form {
     }
 
     /// The pairs as in `$_POST`: `plates[primero][name]=x` makes nested maps, and the last pair of a
-    /// name counts.
-    pub fn nested(self) -> Map {
+    /// name counts. `None` if they have more than `max_values`, each field and each bracket.
+    pub fn nested(self, mut max_values: usize) -> Option<Map> {
         let mut map = Map::default();
         for (name, value) in self.0 {
             let (base, path) = php_name(&name);
@@ -68,6 +68,7 @@ impl Form {
                 map.remove(&base);
                 continue;
             }
+            max_values = max_values.checked_sub(1 + path.len())?;
             let mut place = Some(map.entry(base.into_owned()));
             for key in path {
                 let Some(value) = place else { break };
@@ -79,7 +80,7 @@ impl Form {
                 *place = Value::String(value);
             }
         }
-        map
+        Some(map)
     }
 }
 

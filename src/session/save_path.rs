@@ -98,7 +98,7 @@ impl RedisServer {
             ("tcp", address) => tcp(address)?,
             _ => return None,
         };
-        let parameters = Form::from_body(query.as_bytes())?.nested();
+        let parameters = Form::from_body(query.as_bytes())?.nested(usize::MAX)?;
         // `seed` names the servers of a Redis Cluster, which is not supported.
         if parameters.get("seed").is_some() {
             return None;

@@ -11,6 +11,7 @@ use rustix::fs::OFlags;
 use super::Error;
 use super::access::Ownership;
 use super::attributes::Attributes;
+use crate::model::known_key;
 use crate::php::json::Value;
 use crate::sys::lock::{FileId, Pause, Retries};
 use crate::sys::shared_file;
@@ -116,7 +117,7 @@ pub fn read(path: &Path) -> Result<(Option<Value>, Option<Snapshot>), Error> {
         let Some(snapshot) = Snapshot::read(path)? else {
             return Ok((None, None));
         };
-        let error = match Value::parse(&snapshot.bytes) {
+        let error = match Value::parse_with(known_key, usize::MAX, &snapshot.bytes) {
             Ok(value) => return Ok((Some(value), Some(snapshot))),
             Err(error) => error,
         };

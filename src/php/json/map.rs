@@ -8,20 +8,6 @@ use super::Value;
 /// A key: from a file, or a constant of this program.
 pub type Key = Cow<'static, str>;
 
-/// The keys of nearly every data file, which need no copy.
-const COMMON: [&str; 11] = [
-    "id", "label", "color", "date", "menus", "plates", "name", "pictogram", "primero", "segundo",
-    "postre",
-];
-
-/// The key `text`.
-pub fn key(text: &str) -> Key {
-    match COMMON.into_iter().find(|common| *common == text) {
-        Some(common) => Key::Borrowed(common),
-        None => Key::Owned(text.to_owned()),
-    }
-}
-
 /// The entries of a JSON object in order, with unique keys.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Map(Vec<(Key, Value)>);

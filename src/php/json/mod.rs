@@ -10,9 +10,10 @@
 mod encode;
 mod map;
 
+use std::cell::Cell;
 use std::fmt;
 
-use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde::ser::{Serialize, Serializer};
 use serde_json::ser::{CompactFormatter, Formatter};
 
@@ -22,6 +23,9 @@ pub use map::{Key, Map};
 /// The maximum nesting that `json_decode` and `json_encode` accept with their default depth
 /// of 512.
 const MAX_DEPTH: usize = 511;
+
+/// A key as a constant of this program, if it is one.
+pub type KnownKey = fn(&str) -> Option<&'static str>;
 
 /// A JSON value with PHP's types.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -42,10 +46,22 @@ impl Value {
     /// Parses one JSON document. Fails in the same cases as PHP: invalid UTF-8, a byte order mark,
     /// lone surrogates, trailing characters, nesting over 511.
     pub fn parse(bytes: &[u8]) -> Result<Value, serde_json::Error> {
+        Value::parse_with(|_| None, usize::MAX, bytes)
+    }
+
+    /// The same, without a copy of `known` keys. Fails at the first value, scalar, list or map, after
+    /// `count`.
+    pub fn parse_with(
+        known: KnownKey,
+        count: usize,
+        bytes: &[u8],
+    ) -> Result<Value, serde_json::Error> {
         let text = str::from_utf8(bytes).map_err(serde::de::Error::custom)?;
         let mut deserializer = serde_json::Deserializer::from_str(text);
         deserializer.disable_recursion_limit();
-        let value = Nested(MAX_DEPTH).deserialize(&mut deserializer)?;
+        let document = Document { known, values_left: Cell::new(count) };
+        let root = Nested { levels_left: MAX_DEPTH, document: &document };
+        let value = root.deserialize(&mut deserializer)?;
         deserializer.end()?;
         Ok(value)
     }
@@ -132,24 +148,39 @@ impl From<&str> for Value {
     }
 }
 
-/// Reads a value with at most this many further levels of nesting.
-struct Nested(usize);
+/// What the values of a document share while it is parsed.
+struct Document {
+    known: KnownKey,
+    values_left: Cell<usize>,
+}
 
-impl<'de> DeserializeSeed<'de> for Nested {
+/// Reads a value with at most this many further levels of nesting.
+struct Nested<'d> {
+    levels_left: usize,
+    document: &'d Document,
+}
+
+impl<'de> DeserializeSeed<'de> for Nested<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        let values_left = self.document.values_left.get().checked_sub(1);
+        let values_left = values_left.ok_or_else(|| D::Error::custom("too many values"))?;
+        self.document.values_left.set(values_left);
         deserializer.deserialize_any(self)
     }
 }
 
-impl Nested {
-    fn inner<E: serde::de::Error>(&self) -> Result<usize, E> {
-        self.0.checked_sub(1).ok_or_else(|| E::custom("nesting over 511 levels"))
+impl<'d> Nested<'d> {
+    fn inner<E: serde::de::Error>(&self) -> Result<impl Fn() -> Nested<'d>, E> {
+        let levels_left = self.levels_left.checked_sub(1);
+        let levels_left = levels_left.ok_or_else(|| E::custom("nesting over 511 levels"))?;
+        let document = self.document;
+        Ok(move || Nested { levels_left, document })
     }
 }
 
-impl<'de> Visitor<'de> for Nested {
+impl<'de> Visitor<'de> for Nested<'_> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
@@ -183,7 +214,7 @@ impl<'de> Visitor<'de> for Nested {
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let inner = self.inner()?;
         let mut list = Vec::new();
-        while let Some(item) = items.next_element_seed(Nested(inner))? {
+        while let Some(item) = items.next_element_seed(inner())? {
             list.push(item);
         }
         Ok(Value::List(list))
@@ -192,15 +223,15 @@ impl<'de> Visitor<'de> for Nested {
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
         let inner = self.inner()?;
         let mut map = Vec::new();
-        while let Some(key) = entries.next_key_seed(KeySeed)? {
-            map.push((key, entries.next_value_seed(Nested(inner))?));
+        while let Some(key) = entries.next_key_seed(KeySeed(self.document.known))? {
+            map.push((key, entries.next_value_seed(inner())?));
         }
         Ok(Value::Map(Map::from_entries(map)))
     }
 }
 
-/// Reads a key.
-struct KeySeed;
+/// Reads a key, which may be a known one.
+struct KeySeed(KnownKey);
 
 impl<'de> DeserializeSeed<'de> for KeySeed {
     type Value = Key;
@@ -218,7 +249,7 @@ impl Visitor<'_> for KeySeed {
     }
 
     fn visit_str<E>(self, text: &str) -> Result<Key, E> {
-        Ok(map::key(text))
+        Ok((self.0)(text).map_or_else(|| Key::Owned(text.to_owned()), Key::Borrowed))
     }
 }
 
