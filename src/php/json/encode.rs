@@ -14,6 +14,23 @@ impl PhpFormatter {
     }
 }
 
+/// The layout without white space, with PHP's floats.
+pub struct CompactFormatter;
+
+impl Formatter for CompactFormatter {
+    fn write_f64<W: ?Sized + io::Write>(&mut self, w: &mut W, float: f64) -> io::Result<()> {
+        write_float(w, float)
+    }
+}
+
+/// As `json_encode` prints a float (`serialize_precision` −1): the shortest digits that give the same
+/// float when parsed. The digits are from serde_json: of several equally short candidates it takes the
+/// nearest, as PHP does and Rust's own formatting does not.
+fn write_float(w: &mut (impl io::Write + ?Sized), float: f64) -> io::Result<()> {
+    let shortest = serde_json::to_string(&float).expect("a float has a JSON form");
+    w.write_all(php_gcvt(&shortest, 17, 'e').as_bytes())
+}
+
 /// Forwards the named methods to the pretty formatter.
 macro_rules! delegate_to_pretty {
     ($($method:ident($($argument:ident: $kind:ty),*);)*) => {
@@ -37,12 +54,8 @@ impl Formatter for PhpFormatter {
         write_char_escape(escape: CharEscape);
     }
 
-    /// As `json_encode` prints a float (`serialize_precision` −1): the shortest digits that give the
-    /// same float when parsed. The digits are from serde_json: of several equally short candidates it
-    /// takes the nearest, as PHP does and Rust's own formatting does not.
     fn write_f64<W: ?Sized + io::Write>(&mut self, w: &mut W, float: f64) -> io::Result<()> {
-        let shortest = serde_json::to_string(&float).expect("a float has a JSON form");
-        w.write_all(php_gcvt(&shortest, 17, 'e').as_bytes())
+        write_float(w, float)
     }
 
     fn write_string_fragment<W: ?Sized + io::Write>(

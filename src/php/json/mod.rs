@@ -2,8 +2,7 @@
 //!
 //! The data files belong to a PHP application. After `json_decode(…, true)` of the same input,
 //! `json_encode(…, JSON_PRETTY_PRINT | JSON_UNESCAPED_UNICODE)` would write the same bytes as this
-//! module. serde_json parses and prints; this module adds what PHP does differently. One difference
-//! from PHP remains: the integer `-0`, which PHP never writes, is read as a float.
+//! module. serde_json parses and prints; this module adds what PHP does differently.
 //!
 //! Independent of files and menus.
 
@@ -15,9 +14,9 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde::ser::{Serialize, Serializer};
-use serde_json::ser::{CompactFormatter, Formatter};
+use serde_json::ser::Formatter;
 
-use encode::PhpFormatter;
+use encode::{CompactFormatter, PhpFormatter};
 pub use map::{Key, Map};
 
 /// The maximum nesting that `json_decode` and `json_encode` accept with their default depth
@@ -57,12 +56,11 @@ impl Value {
         bytes: &[u8],
     ) -> Result<Value, serde_json::Error> {
         let text = str::from_utf8(bytes).map_err(serde::de::Error::custom)?;
-        let mut deserializer = serde_json::Deserializer::from_str(text);
-        deserializer.disable_recursion_limit();
-        let document = Document { known, values_left: Cell::new(count) };
-        let root = Nested { levels_left: MAX_DEPTH, document: &document };
-        let value = root.deserialize(&mut deserializer)?;
-        deserializer.end()?;
+        let (value, has_negative_zero) = parse_text(text, known, count)?;
+        if has_negative_zero {
+            drop(value);
+            return Ok(parse_text(&without_negative_integer_zero(text), known, count)?.0);
+        }
         Ok(value)
     }
 
@@ -148,10 +146,46 @@ impl From<&str> for Value {
     }
 }
 
+/// The value of `text`, and whether a number in it is a negative zero.
+fn parse_text(
+    text: &str,
+    known: KnownKey,
+    count: usize,
+) -> Result<(Value, bool), serde_json::Error> {
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    deserializer.disable_recursion_limit();
+    let (values_left, has_negative_zero) = (Cell::new(count), Cell::new(false));
+    let document = Document { known, values_left, has_negative_zero };
+    let root = Nested { levels_left: MAX_DEPTH, document: &document };
+    let value = root.deserialize(&mut deserializer)?;
+    deserializer.end()?;
+    Ok((value, document.has_negative_zero.get()))
+}
+
+/// Valid JSON with ` 0` in place of each integer `-0`, which PHP reads as the integer 0, and serde_json as a float.
+fn without_negative_integer_zero(text: &str) -> String {
+    let (mut is_string, mut is_escaped, mut before) = (false, false, ' ');
+    let mut changed = String::with_capacity(text.len());
+    for (at, c) in text.char_indices() {
+        let is_zero = || {
+            let after = text[at..].strip_prefix("-0");
+            after.is_some_and(|after| !after.starts_with(['.', 'e', 'E']))
+        };
+        // A minus after an e belongs to an exponent.
+        let is_integer = !is_string && !matches!(before, 'e' | 'E') && is_zero();
+        changed.push(if is_integer { ' ' } else { c });
+        is_string ^= c == '"' && !is_escaped;
+        is_escaped = c == '\\' && !is_escaped;
+        before = c;
+    }
+    changed
+}
+
 /// What the values of a document share while it is parsed.
 struct Document {
     known: KnownKey,
     values_left: Cell<usize>,
+    has_negative_zero: Cell<bool>,
 }
 
 /// Reads a value with at most this many further levels of nesting.
@@ -204,6 +238,9 @@ impl<'de> Visitor<'de> for Nested<'_> {
     }
 
     fn visit_f64<E>(self, float: f64) -> Result<Value, E> {
+        if float == 0.0 && float.is_sign_negative() {
+            self.document.has_negative_zero.set(true);
+        }
         Ok(Value::Float(float))
     }
 
