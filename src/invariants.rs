@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::cgi::{Request, Variables, multipart, origin};
 use crate::config::{Config, Settings};
 use crate::fastcgi::{Limits, protocol};
-use crate::model::{Color, Date, Day, Document, Label, MenuTypes, PlateKey, PlateName, TypeId};
+use crate::model::{Color, Date, Day, Label, MenuTypes, PlateKey, PlateName, TypeId};
 use crate::php::form::Form;
 use crate::php::json::Value;
 use crate::session::redis::{Reply, take};
@@ -124,17 +124,17 @@ pub fn json(bytes: &[u8]) {
     let written = value.to_php();
     let again = Value::parse(&written).expect("what is written can be read");
     assert_eq!(again.to_php(), written, "and is written the same");
-    if let Ok(mut day) = Day::from_file(Some(value.clone())) {
+    if let Ok(mut day) = Day::with_menu(Some(value.clone()), "a") {
         let date = Date::parse("2026-11-20").unwrap();
         let plate = (PlateKey::parse("a").unwrap(), PlateName::parse("b").unwrap());
         let saved = day.save(&date, "a", &[plate]);
         assert_eq!(day.ids().filter(|id| *id == "a").count(), 1);
-        let stored = day.into_file();
+        let stored = Value::from(day);
         _ = stored.to_php();
-        let shown = Day::from_file(Some(stored)).expect("a day").menu("a");
+        let shown = Day::with_menu(Some(stored), "a").expect("a day").menu("a");
         assert_eq!(shown, saved.expect("few plates"), "is shown as it was saved");
     }
-    if let Ok(mut types) = MenuTypes::from_file(Some(value)) {
+    if let Ok(mut types) = MenuTypes::of_file(Some(value)) {
         let entries = types.entries().count();
         let (id, label) = (TypeId::parse("x").unwrap(), Label::parse("X").unwrap());
         if types.add(&id, label, Color::DEFAULT).is_ok() {

@@ -117,7 +117,7 @@ fn get_menu(call: &Call) -> Result<Map, Error> {
         Some(text) => types.find(text),
     };
     let id = id.map_err(refused("menu"))?.to_owned();
-    let menu = call.aulario.day(&date)?.menu(&id);
+    let menu = call.aulario.day(&date, &id)?.menu(&id);
     Ok(Map::from([
         ("date", Value::from(date.as_str())),
         ("menu_type", Value::String(id)),
@@ -138,7 +138,7 @@ fn save_menu(call: &Call) -> Result<Map, Error> {
     let id = types.find(menu_type).map_err(refused("menu_type"))?;
     let menu = call
         .aulario
-        .change_day(&date, |day| day.save(&date, id, &plates).map_err(refused("plates")))?;
+        .change_day(&date, id, |day| day.save(&date, id, &plates).map_err(refused("plates")))?;
     Ok(Map::from([
         ("date", Value::from(date.as_str())),
         ("menu_type", Value::from(id)),

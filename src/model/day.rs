@@ -2,7 +2,7 @@
 
 use std::mem;
 
-use super::{Date, Document, Invalid, PlateKey, PlateName, with_strings_first};
+use super::{Date, Invalid, PlateKey, PlateName, with_strings_first};
 use crate::php::json::{Map, Value};
 
 /// The maximum number of plates in a menu.
@@ -11,25 +11,13 @@ pub const MAX_PLATES: usize = 64;
 /// The plates that every menu shows.
 const PLATES: [&str; 3] = ["primero", "segundo", "postre"];
 
-/// The map in the file of a day, including unknown entries.
+/// The map in the file of a day, including unknown entries. A menu that is not used may be of any kind.
 #[derive(Debug)]
 pub struct Day(Map);
 
-impl Document for Day {
-    fn from_file(value: Option<Value>) -> Result<Day, String> {
-        let mut value = value.unwrap_or(Value::Map(Map::default()));
-        let day = value.as_php_map().ok_or("the document is not a map")?;
-        for (id, menu) in entries_at(day, "menus", &["menus"])? {
-            let Some(menu) = map_at(menu, &["menus", id])? else { continue };
-            for (key, plate) in entries_at(menu, "plates", &["menus", id, "plates"])? {
-                map_at(plate, &["menus", id, "plates", key])?;
-            }
-        }
-        Ok(Day(mem::take(day)))
-    }
-
-    fn into_file(self) -> Value {
-        Value::Map(self.0)
+impl From<Day> for Value {
+    fn from(day: Day) -> Value {
+        Value::Map(day.0)
     }
 }
 
@@ -43,17 +31,50 @@ fn map_at<'v>(value: &'v mut Value, path: &[&str]) -> Result<Option<&'v mut Map>
     }
 }
 
-/// The entries of the map under `key`, converted in the same way.
-fn entries_at<'m>(
+/// Converts the value of `key`, if there is one, in the same way.
+fn inner_map<'m>(
     map: &'m mut Map,
     key: &str,
     path: &[&str],
-) -> Result<impl Iterator<Item = (&'m str, &'m mut Value)>, String> {
-    let inner = map.get_mut(key).map(|value| map_at(value, path)).transpose()?.flatten();
-    Ok(inner.into_iter().flat_map(Map::iter_mut))
+) -> Result<Option<&'m mut Map>, String> {
+    Ok(map.get_mut(key).map(|value| map_at(value, path)).transpose()?.flatten())
 }
 
 impl Day {
+    /// The day in a file, which may be absent, to read or change the menu of the type `id`. The error says what is not
+    /// a map there: the document, its menus, this menu or one of its plates.
+    pub fn with_menu(file: Option<Value>, id: &str) -> Result<Day, String> {
+        let mut day = Day::with_menus(file)?;
+        day.convert_menu(id)?;
+        Ok(day)
+    }
+
+    /// The same, to read all its menus.
+    pub fn complete(file: Option<Value>) -> Result<Day, String> {
+        let mut day = Day::with_menus(file)?;
+        for id in day.ids().map(str::to_owned).collect::<Vec<_>>() {
+            day.convert_menu(&id)?;
+        }
+        Ok(day)
+    }
+
+    fn with_menus(file: Option<Value>) -> Result<Day, String> {
+        let mut value = file.unwrap_or(Value::Map(Map::default()));
+        let day = value.as_php_map().ok_or("the document is not a map")?;
+        inner_map(day, "menus", &["menus"])?;
+        Ok(Day(mem::take(day)))
+    }
+
+    fn convert_menu(&mut self, id: &str) -> Result<(), String> {
+        let Some(menus) = inner_map(&mut self.0, "menus", &["menus"])? else { return Ok(()) };
+        let Some(menu) = inner_map(menus, id, &["menus", id])? else { return Ok(()) };
+        let plates = inner_map(menu, "plates", &["menus", id, "plates"])?;
+        for (key, plate) in plates.into_iter().flat_map(Map::iter_mut) {
+            map_at(plate, &["menus", id, "plates", key])?;
+        }
+        Ok(())
+    }
+
     /// The ids of the types that have a menu on this day.
     pub fn ids(&self) -> impl Iterator<Item = &str> {
         let menus = self.0.get("menus").and_then(Value::as_map);

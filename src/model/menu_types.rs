@@ -1,6 +1,6 @@
 //! The menu types of an aulario.
 
-use super::{Color, Document, Invalid, Label, TypeId, with_strings_first};
+use super::{Color, Invalid, Label, TypeId, with_strings_first};
 use crate::php::json::{Map, Value};
 
 /// The types of an aulario without stored types.
@@ -14,24 +14,9 @@ const DEFAULTS: [(&str, &str, &str); 3] = [
 #[derive(Debug)]
 pub struct MenuTypes(Vec<Value>);
 
-impl Document for MenuTypes {
-    fn from_file(value: Option<Value>) -> Result<MenuTypes, String> {
-        let list = match value {
-            None => Vec::new(),
-            Some(Value::List(list)) => list,
-            // PHP writes a map after an entry was removed.
-            Some(Value::Map(map)) => map.into_values().collect(),
-            Some(_) => return Err("the document is not a list of menu types".to_owned()),
-        };
-        if list.is_empty() {
-            let defaults = DEFAULTS.iter().map(|(id, label, color)| menu_type(id, label, color));
-            return Ok(MenuTypes(defaults.collect()));
-        }
-        Ok(MenuTypes(list))
-    }
-
-    fn into_file(self) -> Value {
-        Value::List(self.0)
+impl From<MenuTypes> for Value {
+    fn from(types: MenuTypes) -> Value {
+        Value::List(types.0)
     }
 }
 
@@ -49,6 +34,22 @@ fn id_of(entry: &Value) -> Option<&str> {
 }
 
 impl MenuTypes {
+    /// The types in a file, which may be absent. The error says that they are not a list.
+    pub fn of_file(file: Option<Value>) -> Result<MenuTypes, String> {
+        let list = match file {
+            None => Vec::new(),
+            Some(Value::List(list)) => list,
+            // PHP writes a map after an entry was removed.
+            Some(Value::Map(map)) => map.into_values().collect(),
+            Some(_) => return Err("the document is not a list of menu types".to_owned()),
+        };
+        if list.is_empty() {
+            let defaults = DEFAULTS.iter().map(|(id, label, color)| menu_type(id, label, color));
+            return Ok(MenuTypes(defaults.collect()));
+        }
+        Ok(MenuTypes(list))
+    }
+
     /// The types as a response shows them, without the entries that have no usable id.
     pub fn shown(self) -> Value {
         Value::List(self.0.into_iter().filter_map(shown_type).collect())

@@ -34,15 +34,6 @@ pub enum Invalid {
     TooManyPlates,
 }
 
-/// The content of a data file.
-pub trait Document: Sized {
-    /// The document in a file, or the default one if the file is absent. The error says which value does
-    /// not have the expected shape.
-    fn from_file(value: Option<Value>) -> Result<Self, String>;
-    /// The JSON to store.
-    fn into_file(self) -> Value;
-}
-
 /// The map with `fields` first, all of them strings; an absent or null field gets its default.
 fn with_strings_first<const N: usize>(mut map: Map, fields: [(&'static str, &str); N]) -> Map {
     for (index, (key, default)) in fields.into_iter().enumerate() {

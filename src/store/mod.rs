@@ -26,7 +26,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use crate::model::{Date, Day, Document, Id, MenuTypes};
+use crate::model::{Date, Day, Id, MenuTypes};
 use crate::php::json::Value;
 use crate::sys::shared_file::{self, Fault};
 use data_file::Snapshot;
@@ -79,7 +79,7 @@ impl Error {
             || matches!(self, Error::Fault { source, .. } if source.is_stale())
     }
 
-    fn unusable(path: &Path, why: impl Into<String>) -> Error {
+    pub(crate) fn unusable(path: &Path, why: impl Into<String>) -> Error {
         Error::Unusable { path: path.to_owned(), why: why.into() }
     }
 }
@@ -141,11 +141,12 @@ impl Aulario {
     }
 
     pub fn menu_types(&self) -> Result<MenuTypes, Error> {
-        self.read(&[TYPES])
+        self.read(&[TYPES], MenuTypes::of_file)
     }
 
-    pub fn day(&self, date: &Date) -> Result<Day, Error> {
-        self.read(&layout::day(date))
+    /// The day of `date`, to read the menu of the type `id`.
+    pub fn day(&self, date: &Date, id: &str) -> Result<Day, Error> {
+        self.read(&layout::day(date), |value| Day::with_menu(value, id))
     }
 
     /// See [`Aulario::change`].
@@ -153,59 +154,66 @@ impl Aulario {
         &self,
         change: impl Fn(&mut MenuTypes) -> Result<T, E>,
     ) -> Result<T, E> {
-        self.change(&[TYPES], change)
+        self.change(&[TYPES], MenuTypes::of_file, change)
     }
 
     /// See [`Aulario::change`].
     pub fn change_day<T, E: From<Error>>(
         &self,
         date: &Date,
+        id: &str,
         change: impl Fn(&mut Day) -> Result<T, E>,
     ) -> Result<T, E> {
-        self.change(&layout::day(date), change)
+        self.change(&layout::day(date), |value| Day::with_menu(value, id), change)
     }
 
-    fn read<D: Document>(&self, names: &[&str]) -> Result<D, Error> {
+    fn read<D>(
+        &self,
+        names: &[&str],
+        parse: impl Fn(Option<Value>) -> Result<D, String>,
+    ) -> Result<D, Error> {
         let path = below(&self.folder, names);
         let (value, _) = data_file::read(&path)?;
-        document(&path, value)
+        parse(value).map_err(|why| Error::unusable(&path, why))
     }
 
     /// Reads a document, applies `change` and stores it, with the lock of the aulario. PHP does not
     /// take this lock: see [`mod@replace`]. After `Ok` the change is on disk. If `change` fails, no
     /// file is created. `change` may run again, with new data from the file.
-    fn change<D: Document, T, E: From<Error>>(
+    fn change<D: Into<Value>, T, E: From<Error>>(
         &self,
         names: &[&str],
+        parse: impl Fn(Option<Value>) -> Result<D, String>,
         change: impl Fn(&mut D) -> Result<T, E>,
     ) -> Result<T, E> {
         let path = below(&self.folder, names);
         // First without the lock: a change that is refused, or a file that must be read again, does
         // not delay other writers.
-        change(&mut read_to_change(&path)?.0)?;
+        change(&mut read_to_change(&path, &parse)?.0)?;
         for _ in 0..RETRIES {
-            match self.try_change(&path, names, &change) {
+            match self.try_change(&path, names, &parse, &change) {
                 Err(error) if error.is_transient() => {}
                 outcome => return outcome?,
             }
         }
-        self.try_change(&path, names, &change)?
+        self.try_change(&path, names, &parse, &change)?
     }
 
     /// One attempt to change the document at `path`: the result of `change`.
-    fn try_change<D: Document, T, E>(
+    fn try_change<D: Into<Value>, T, E>(
         &self,
         path: &Path,
         names: &[&str],
+        parse: impl Fn(Option<Value>) -> Result<D, String>,
         change: impl Fn(&mut D) -> Result<T, E>,
     ) -> Result<Result<T, E>, Error> {
         let lock = WriteLock::take(&self.folder, LOCK)?;
-        let (mut document, snapshot) = read_to_change(path)?;
+        let (mut document, snapshot) = read_to_change(path, parse)?;
         let outcome = change(&mut document);
         if outcome.is_err() {
             return Ok(outcome);
         }
-        let bytes = document.into_file().to_php();
+        let bytes = document.into().to_php();
         if bytes.len() as u64 > shared_file::MAX_SIZE {
             return Err(Error::unusable(path, "would become larger than 16 MiB"));
         }
@@ -218,17 +226,15 @@ impl Aulario {
 }
 
 /// Reads a document for a change. Busy if PHP may be writing it.
-fn read_to_change<D: Document>(path: &Path) -> Result<(D, Option<Snapshot>), Error> {
+fn read_to_change<D>(
+    path: &Path,
+    parse: impl Fn(Option<Value>) -> Result<D, String>,
+) -> Result<(D, Option<Snapshot>), Error> {
     let (value, snapshot) = data_file::read(path)?;
     if snapshot.as_ref().is_some_and(Snapshot::is_being_written) {
         return Err(Error::Busy);
     }
-    Ok((document(path, value)?, snapshot))
-}
-
-/// The document in the `value` that was read at `path`.
-pub(crate) fn document<D: Document>(path: &Path, value: Option<Value>) -> Result<D, Error> {
-    D::from_file(value).map_err(|why| Error::unusable(path, why))
+    Ok((parse(value).map_err(|why| Error::unusable(path, why))?, snapshot))
 }
 
 fn is_file(path: &Path) -> Result<bool, Error> {

@@ -14,7 +14,8 @@ use super::reach::{entries, try_to_write};
 use super::report::{Level, Report, counted};
 use super::user::{Command, User};
 use crate::admin::accounts::user_name;
-use crate::model::{Day, Document, Id, MenuTypes};
+use crate::model::{Day, Id, MenuTypes};
+use crate::php::json::Value;
 use crate::store::access::{self, Ownership};
 use crate::store::{self, Aulario, layout};
 use crate::sys::shared_file::Fault;
@@ -149,7 +150,7 @@ impl Survey<'_> {
         let types = folder.join(layout::TYPES);
         let absence = "the three default types apply, and menus of other types are not shown until \
                        the file is back";
-        let known = self.document::<MenuTypes>(&types, absence);
+        let known = self.document(&types, absence, MenuTypes::of_file);
         let mut ids = BTreeSet::new();
         let entries = (1..).zip(known.iter().flat_map(MenuTypes::entries));
         let useless = entries.filter(|(_, id)| !id.is_some_and(|id| ids.insert(id)));
@@ -243,11 +244,16 @@ impl Survey<'_> {
         self.list(folder);
         self.needs(folder, may_change(folder));
         let absence = "the day has no menus until the file is back";
-        self.document(&folder.join(layout::DAY), absence)
+        self.document(&folder.join(layout::DAY), absence, Day::complete)
     }
 
     /// Reads a data file; an absent file is an empty document, which has the effect `absence`.
-    fn document<D: Document>(&mut self, path: &Path, absence: &str) -> Option<D> {
+    fn document<D>(
+        &mut self,
+        path: &Path,
+        absence: &str,
+        parse: fn(Option<Value>) -> Result<D, String>,
+    ) -> Option<D> {
         let read = store::data_file::read(path);
         if !self.needs(path, !read.as_ref().is_err_and(is_denied)) {
             return None;
@@ -268,7 +274,8 @@ impl Survey<'_> {
             let may_write = may_access(path, Access::WRITE_OK).is_ok();
             self.needs(path, may_write && replacement().is_some());
         }
-        store::document(path, value).map_err(|error| self.fault(path, &error, Some(absence))).ok()
+        let parsed = parse(value).map_err(|why| store::Error::unusable(path, why));
+        parsed.map_err(|error| self.fault(path, &error, Some(absence))).ok()
     }
 
     /// Whether the user can open what is in `folder`, if it exists. Each folder is tested before those in
