@@ -150,6 +150,15 @@ fn flush(path: &Path) -> Result<(), Error> {
     })
 }
 
+/// Removes what has the temporary name: the file of a writer that was killed, since this one has the lock of the
+/// aulario, or an empty folder, which would make every save fail.
+fn remove_leftover(path: &Path) -> io::Result<()> {
+    fs::remove_file(path).or_else(|error| match error.kind() {
+        ErrorKind::IsADirectory => fs::remove_dir(path),
+        _ => Err(error),
+    })
+}
+
 /// The new file under its temporary name. It is on the same file system as the file that it replaces.
 /// Every writer uses the same name, so that leftovers do not accumulate. Removed when dropped.
 struct Temporary {
@@ -166,8 +175,7 @@ impl Temporary {
         let mode = if snapshot.is_some() { 0o600 } else { 0o666 };
         let create = || OpenOptions::new().write(true).create_new(true).mode(mode).open(&temporary);
         let created = create().or_else(|error| match error.kind() {
-            // Left by a writer that was killed: this one has the lock of the aulario.
-            ErrorKind::AlreadyExists => fs::remove_file(&temporary).and_then(|()| create()),
+            ErrorKind::AlreadyExists => remove_leftover(&temporary).and_then(|()| create()),
             _ => Err(error),
         });
         let file = created.map_err(|error| match error.kind() {

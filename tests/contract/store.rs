@@ -95,6 +95,20 @@ fn a_menu_or_plate_of_the_wrong_kind_fails_alone_and_survives_every_write() {
 }
 
 #[test]
+fn a_folder_with_the_temporary_name_is_removed_if_empty_else_logged() {
+    let school = School::with_menu("A");
+    let folder = "aula1/Comedor/2026-11/20/._datos.json.tmp";
+    fs::create_dir(school.path(folder)).unwrap();
+    school.save(save("B"));
+    assert!(!school.path(folder).exists());
+    school.write(&format!("{folder}/kept"), "x");
+    let answer = school.post("save_menu").json(&save("C")).run();
+    assert!(answer.fails("INTERNAL_ERROR").log.contains(folder), "{}", answer.log);
+    assert_eq!(school.read(&format!("{folder}/kept")), "x");
+    assert_eq!(school.menu("basal")["menu"]["plates"]["primero"]["name"], "B");
+}
+
+#[test]
 fn an_invalid_file_is_logged_and_never_overwritten() {
     let refused = |school: &School, path: &str| {
         let file = || fs::symlink_metadata(school.path(path)).unwrap();
