@@ -10,10 +10,19 @@ use crate::php::json::{Map, Value};
 pub struct Fields(Map);
 
 impl Fields {
-    /// The fields of a body. A list of plates, which is how PHP writes some maps, becomes a map.
+    /// The fields of a body. A list of plates, which is how PHP writes some maps, becomes a map, and a number its
+    /// text.
     pub fn new(mut map: Map) -> Fields {
-        if let Some(plates) = map.get_mut("plates") {
-            plates.as_php_map();
+        for (_, value) in map.iter_mut() {
+            value.number_to_text();
+        }
+        let plates = map.get_mut("plates").and_then(Value::as_php_map);
+        for (_, plate) in plates.into_iter().flat_map(Map::iter_mut) {
+            if let Value::Map(plate) = plate
+                && let Some(name) = plate.get_mut("name")
+            {
+                name.number_to_text();
+            }
         }
         Fields(map)
     }

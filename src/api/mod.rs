@@ -116,7 +116,7 @@ fn get_menu(call: &Call) -> Result<Map, Error> {
         None => types.first(),
         Some(text) => types.find(text),
     };
-    let id = id.map_err(refused("menu"))?.to_owned();
+    let id = id.map_err(refused("menu"))?.into_owned();
     let menu = call.aulario.day(&date, &id)?.menu(&id);
     Ok(Map::from([
         ("date", Value::from(date.as_str())),
@@ -138,10 +138,10 @@ fn save_menu(call: &Call) -> Result<Map, Error> {
     let id = types.find(menu_type).map_err(refused("menu_type"))?;
     let menu = call
         .aulario
-        .change_day(&date, id, |day| day.save(&date, id, &plates).map_err(refused("plates")))?;
+        .change_day(&date, &id, |day| day.save(&date, &id, &plates).map_err(refused("plates")))?;
     Ok(Map::from([
         ("date", Value::from(date.as_str())),
-        ("menu_type", Value::from(id)),
+        ("menu_type", Value::String(id.into_owned())),
         ("menu", menu),
     ]))
 }

@@ -1,5 +1,7 @@
 //! The menu types of an aulario.
 
+use std::borrow::Cow;
+
 use super::{Color, Invalid, Label, TypeId, with_strings_first};
 use crate::php::json::{Map, Value};
 
@@ -28,9 +30,9 @@ fn menu_type(id: &str, label: &str, color: &str) -> Value {
     ]))
 }
 
-/// The id of an entry of the list, if it is usable.
-fn id_of(entry: &Value) -> Option<&str> {
-    entry.as_map()?.get("id")?.as_str().filter(|id| !id.is_empty())
+/// The id of an entry of the list, if it is usable: a number counts as its text.
+fn id_of(entry: &Value) -> Option<Cow<'_, str>> {
+    entry.as_map()?.get("id")?.as_text().filter(|id| !id.is_empty())
 }
 
 impl MenuTypes {
@@ -56,23 +58,23 @@ impl MenuTypes {
     }
 
     /// The usable ids, in order.
-    pub fn ids(&self) -> impl Iterator<Item = &str> {
+    pub fn ids(&self) -> impl Iterator<Item = Cow<'_, str>> {
         self.entries().flatten()
     }
 
     /// The usable id of each entry.
-    pub fn entries(&self) -> impl Iterator<Item = Option<&str>> {
+    pub fn entries(&self) -> impl Iterator<Item = Option<Cow<'_, str>>> {
         self.0.iter().map(id_of)
     }
 
     /// The id of the first type.
-    pub fn first(&self) -> Result<&str, Invalid> {
+    pub fn first(&self) -> Result<Cow<'_, str>, Invalid> {
         self.ids().next().ok_or(Invalid::UnknownType)
     }
 
     /// The id of the type `text`: looked up as sent, else cleaned.
-    pub fn find(&self, text: &str) -> Result<&str, Invalid> {
-        let exact = |id: &str| self.ids().find(|known| *known == id);
+    pub fn find(&self, text: &str) -> Result<Cow<'_, str>, Invalid> {
+        let exact = |id: &str| self.ids().find(|known| known == id);
         exact(text).or_else(|| exact(&TypeId::clean(text))).ok_or(Invalid::UnknownType)
     }
 
@@ -93,8 +95,8 @@ impl MenuTypes {
         label: Option<Label>,
         color: Option<Color>,
     ) -> Result<Value, Invalid> {
-        let id = self.find(text)?.to_owned();
-        let entry = self.0.iter_mut().find(|entry| id_of(entry) == Some(&id));
+        let id = self.find(text)?.into_owned();
+        let entry = self.0.iter_mut().find(|entry| id_of(entry).is_some_and(|known| known == id));
         let entry = entry.ok_or(Invalid::UnknownType)?;
         let map = entry.coerce_to_map();
         if let Some(label) = label {
@@ -108,14 +110,14 @@ impl MenuTypes {
 
     /// Removes all entries of the type `text`.
     pub fn delete(&mut self, text: &str) -> Result<(), Invalid> {
-        let id = self.find(text)?.to_owned();
-        self.0.retain(|entry| id_of(entry) != Some(&id));
+        let id = self.find(text)?.into_owned();
+        self.0.retain(|entry| id_of(entry).is_none_or(|known| known != id));
         Ok(())
     }
 }
 
 fn shown_type(entry: Value) -> Option<Value> {
-    let id = id_of(&entry)?.to_owned();
+    let id = id_of(&entry)?.into_owned();
     let fields = [("id", id.as_str()), ("label", &id), ("color", Color::DEFAULT.0)];
     Some(Value::Map(with_strings_first(entry.into_map(), fields)))
 }

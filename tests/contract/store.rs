@@ -34,13 +34,14 @@ fn unusable_entries_of_a_type_file_are_hidden_but_kept() {
     let school = School::new();
     school.write(
         TYPES,
-        r#"{"0":{"label":"no id"},"2":"text","5":{"id":"b","note":{"x":[]}},"7":{"id":""},"8":{"id":3},
+        r#"{"0":{"label":"no id"},"2":"text","5":{"id":"b","note":{"x":[]}},"7":{"id":""},"8":{"id":3},"9b":{"id":true},
             "9":{"id":"c","label":null,"color":5},"a":null,"d":{"id":"d","label":[]}}"#,
     );
     assert_eq!(
         school.get("get_menu_types").run().ok()["menu_types"],
         json!([
             {"id": "b", "label": "b", "color": "#0d6efd", "note": {"x": []}},
+            {"id": "3", "label": "3", "color": "#0d6efd"},
             {"id": "c", "label": "c", "color": "5"},
             {"id": "d", "label": "d", "color": "#0d6efd"},
         ])
@@ -51,7 +52,7 @@ fn unusable_entries_of_a_type_file_are_hidden_but_kept() {
     assert_eq!(
         serde_json::from_str::<Value>(&school.read(TYPES)).unwrap(),
         json!([
-            {"label": "no id"}, "text", {"id": "b", "note": {"x": []}, "label": "B"}, {"id": ""}, {"id": 3},
+            {"label": "no id"}, "text", {"id": "b", "note": {"x": []}, "label": "B"}, {"id": ""}, {"id": 3}, {"id": true},
             {"id": "c", "label": null, "color": 5}, null, {"id": "d", "label": []},
         ])
     );

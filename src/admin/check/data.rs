@@ -153,7 +153,7 @@ impl Survey<'_> {
         let known = self.document(&types, absence, MenuTypes::of_file);
         let mut ids = BTreeSet::new();
         let entries = (1..).zip(known.iter().flat_map(MenuTypes::entries));
-        let useless = entries.filter(|(_, id)| !id.is_some_and(|id| ids.insert(id)));
+        let useless = entries.filter(|(_, id)| !id.clone().is_some_and(|id| ids.insert(id)));
         let useless: Vec<_> = useless.map(|(number, _): (usize, _)| number.to_string()).collect();
         if !useless.is_empty() {
             let text = format!(
@@ -167,7 +167,7 @@ impl Survey<'_> {
             for day in self.changeable_folders(&month) {
                 let Some(day) = self.day(&name(&month), &day) else { continue };
                 let Some(types) = &known else { continue };
-                for id in day.ids().filter(|id| types.find(id) != Ok(id)) {
+                for id in day.ids().filter(|id| types.find(id).ok().as_deref() != Some(id)) {
                     *unknown.entry(id.to_owned()).or_default() += 1;
                 }
             }

@@ -9,6 +9,7 @@
 mod encode;
 mod map;
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::fmt;
 
@@ -116,6 +117,22 @@ impl Value {
         match self {
             Value::Map(map) => Some(map),
             _ => None,
+        }
+    }
+
+    /// A string, or a number as PHP's `(string)` converts it.
+    pub fn as_text(&self) -> Option<Cow<'_, str>> {
+        match self {
+            Value::String(text) => Some(text.into()),
+            Value::Int(_) | Value::Float(_) => self.clone().into_text().map(Cow::Owned),
+            _ => None,
+        }
+    }
+
+    /// Replaces a number by its text.
+    pub fn number_to_text(&mut self) {
+        if let Some(Cow::Owned(text)) = self.as_text() {
+            *self = Value::String(text);
         }
     }
 

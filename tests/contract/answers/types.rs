@@ -36,6 +36,27 @@ fn types_are_added_changed_and_deleted() {
     );
 }
 
+/// Clients send an id, a label or a name that is a number as one; `tests/php` compares the texts with PHP's.
+#[test]
+fn a_number_in_place_of_a_string_is_its_text_in_php() {
+    let school = School::new();
+    let post = |action, body: &str| school.post(action).body(JSON, body).run();
+    let added = post("add_menu_type", r#"{"id":5,"label":12.50}"#).ok();
+    assert_eq!(added["menu_type"], json!({"id": "5", "label": "12.5", "color": "#0d6efd"}));
+    school.write(TYPES, r#"[{"id":5,"label":"A"},{"id":12.50,"label":"B"}]"#);
+    post("add_menu_type", r#"{"id":5.0,"label":"x"}"#).fails("DUPLICATE");
+    let body = r#"{"date":"2026-11-20","menu_type":12.5,"plates":{"primero":{"name":-0.0}}}"#;
+    let saved = post("save_menu", body).ok();
+    assert_eq!(saved["menu_type"], "12.5");
+    assert_eq!(saved["menu"]["plates"], plates("-0", "", ""));
+    assert_eq!(school.menu("12.5")["menu"]["plates"], plates("-0", "", ""));
+    post("rename_menu_type", r#"{"id":5,"label":"C"}"#).ok();
+    let types = school.read(TYPES);
+    assert!(types.contains("\"id\": 5,") && types.contains("\"id\": 12.5,"), "{types}");
+    post("delete_menu_type", r#"{"id":"5"}"#).ok();
+    assert_eq!(school.get("get_menu").run().ok()["menu_type"], "12.5");
+}
+
 #[test]
 fn adding_a_deleted_type_again_restores_its_menus() {
     let school = School::new();

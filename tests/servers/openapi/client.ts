@@ -63,8 +63,8 @@ export async function wrong() {
   await read("save_menu", "aula1", {});
   // @ts-expect-error: label is missing
   await write("add_menu_type", "aula1", { id: "x" });
-  // @ts-expect-error: the name of a plate is not a number
-  await write("save_menu", "aula1", { menu_type: "basal", plates: { primero: { name: 5 } } });
+  // @ts-expect-error: the name of a plate is not a boolean
+  await write("save_menu", "aula1", { menu_type: "basal", plates: { primero: { name: true } } });
   // @ts-expect-error: neither label nor colour
   await write("rename_menu_type", "aula1", { id: "x" });
   // @ts-expect-error: this action does not have this code
