@@ -5,7 +5,8 @@ use crate::error::Error;
 use crate::model::{Color, Invalid, Label, MAX_PLATES, PlateKey, PlateName, trim};
 use crate::php::json::{Map, Value};
 
-/// Fields by name. Null counts as absent, and so does a string that is blank once trimmed.
+/// Fields by name. Null counts as absent, and so does a string that is blank once trimmed, but for the date: an empty
+/// date picker must not overwrite today's menu.
 #[derive(Debug, Default)]
 pub struct Fields(Map);
 
@@ -50,11 +51,11 @@ impl Fields {
         Ok(text.filter(|text| !text.is_empty()))
     }
 
-    /// The string `name` as it was sent, if it is not empty; INVALID_FORMAT for another type.
+    /// The string `name` as it was sent; INVALID_FORMAT for another type.
     pub fn untrimmed(&self, name: &str) -> Result<Option<&str>, Error> {
         match self.0.get(name) {
             None | Some(Value::Null) => Ok(None),
-            Some(Value::String(text)) => Ok(Some(text.as_str()).filter(|text| !text.is_empty())),
+            Some(Value::String(text)) => Ok(Some(text)),
             Some(_) => Err(Error::invalid_format(format!("{name} must be a string."))),
         }
     }

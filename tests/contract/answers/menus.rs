@@ -66,12 +66,18 @@ fn a_saved_menu_is_stored_with_three_plates_and_read_back_by_date_and_type() {
 }
 
 #[test]
-fn the_default_date_is_today() {
+fn the_default_date_is_today_but_an_empty_date_saves_nothing() {
     let school = School::new();
     let before = today(None);
     let body = json!({"menu_type": "basal", "plates": {"primero": {"name": "Hoy"}}});
     let saved = school.save(body)["date"].clone();
-    school.save(json!({"date": "", "menu_type": "basal", "plates": []}));
+    for empty in ["", " ", "\t"] {
+        let body =
+            json!({"date": empty, "menu_type": "basal", "plates": {"primero": {"name": "X"}}});
+        school.post("save_menu").json(&body).run().fails("INVALID_FORMAT");
+    }
+    let form = "date=&menu_type=basal&plates[primero][name]=X";
+    school.post("save_menu").body(FORM, form).run().fails("INVALID_FORMAT");
     school.save(json!({"date": null, "menu_type": "basal", "plates": {}}));
     let read = school.get("get_menu").query("date", "").run().ok();
     assert!([before.clone(), today(None)].map(Value::from).contains(&saved), "{saved}");
@@ -114,8 +120,8 @@ fn a_shared_aulario_shows_the_menus_of_its_source_and_rejects_writes() {
 
     // A source that is not another aulario of the same centre is ignored.
     for (index, source) in [
-        r#""""#, r#""none""#, r#""missing""#, r#""../centro1/Aularios/aula1""#, "5", "null",
-        r#"["aula1"]"#,
+        r#""""#, r#""none""#, r#"" aula1 ""#, r#""x/aula1""#, r#""missing""#,
+        r#""../centro1/Aularios/aula1""#, "5", "null", r#"["aula1"]"#,
     ]
     .into_iter()
     .enumerate()
