@@ -68,6 +68,7 @@ fn perform<R: Read>(
     let session = session::open(&config.session, request.variables.meta("HTTP_COOKIE"))?;
     let caller = Caller::identify(&session, config)?;
     caller.may_read()?;
+    caller.may_enter()?;
     let id = target.aulario()?;
     caller.may_use(id)?;
     let action = target.action()?;

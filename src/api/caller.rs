@@ -1,6 +1,6 @@
 //! The caller and their permissions, from the session. Does no I/O.
 
-use crate::config::Config;
+use crate::config::{Access, Config};
 use crate::error::Error;
 use crate::model::{Id, MAX_ID};
 use crate::session::{PhpArray, PhpValue, Session};
@@ -11,10 +11,13 @@ pub struct Caller<'s> {
     pub centro: Id,
     /// Whether the session has `<service>:docente`
     is_docente: bool,
+    /// Whether the session has `<service>:access`, or does not need it
+    may_enter: bool,
     /// Whether the session has `sysadmin:access`
     is_sysadmin: bool,
-    /// The aularios that the user may use; `None` means all aularios of the centre.
+    /// The aularios that the user may use, if the session has the key
     aulas: Option<PhpValue<'s>>,
+    access: Access,
 }
 
 impl<'s> Caller<'s> {
@@ -41,12 +44,14 @@ impl<'s> Caller<'s> {
         Ok(Caller {
             centro,
             is_docente: has(&[service, ":docente"].concat()),
+            may_enter: config.access == Access::Centre || has(&[service, ":access"].concat()),
             is_sysadmin: has("sysadmin:access"),
             aulas: unit.and_then(PhpValue::as_array).and_then(|unit| unit.get("aulas")),
+            access: config.access,
         })
     }
 
-    /// The ids of the aularios that the user may use; `None` means all aularios of the centre.
+    /// The ids of the aularios in the session, if it has a list of them.
     pub fn aulas(&self) -> Option<Vec<String>> {
         let ids = self.aulas?.as_array().into_iter().flat_map(PhpArray::values);
         Some(ids.filter_map(|id| id.to_text(MAX_ID)).collect())
@@ -57,6 +62,11 @@ impl<'s> Caller<'s> {
         require(self.is_docente, "Your user lacks the permission to read dining-hall menus.")
     }
 
+    /// The permission that every action needs if COMEDOR_ACCESS is `listed`. FORBIDDEN without it.
+    pub fn may_enter(&self) -> Result<(), Error> {
+        require(self.may_enter, "Your user lacks the permission to enter this service.")
+    }
+
     /// The permission that writes need in addition. FORBIDDEN without it.
     pub fn may_write(&self) -> Result<(), Error> {
         require(self.is_sysadmin, "Your user lacks the permission to change dining-hall menus.")
@@ -65,8 +75,15 @@ impl<'s> Caller<'s> {
     /// FORBIDDEN if the user has no access to `aulario`.
     pub fn may_use(&self, aulario: &Id) -> Result<(), Error> {
         let has = |ids: PhpArray| ids.values().any(|id| id.is(aulario.as_str()));
-        let may_use = self.aulas.is_none_or(|aulas| aulas.as_array().is_some_and(has));
-        require(may_use, "Your user has no access to this aulario.")
+        match self.aulas {
+            Some(ids) => {
+                require(ids.as_array().is_some_and(has), "Your user has no access to this aulario.")
+            }
+            None => require(
+                self.access == Access::Centre,
+                "Your session lacks the list of your aularios (aulas).",
+            ),
+        }
     }
 }
 

@@ -58,6 +58,8 @@ settings! {
         "seconds since its last use after which a session is rejected; none: no limit, as in PHP";
     SESSION_LIFETIME: "COMEDOR_SESSION_LIFETIME", default "1440",
         "PHP's session.gc_maxlifetime: seconds since its last use until Redis deletes a session";
+    ACCESS: "COMEDOR_ACCESS", default "centre",
+        "listed: sessions need <service>:access and a list of aularios (aulas); centre: they do not";
     TRUSTED_ORIGINS: "COMEDOR_TRUSTED_ORIGINS", default "",
         "comma-separated origins (https://menus.example) whose pages may use the API from another site";
     LEAVE_EARLY: "COMEDOR_LEAVE_EARLY", default "on",
@@ -75,12 +77,22 @@ pub struct Config {
     /// The folder that contains `Centros/`.
     pub(crate) data_dir: PathBuf,
     pub(crate) session: SessionConfig,
+    pub(crate) access: Access,
     /// Origins whose pages may use the API from another site, as browsers spell them.
     pub(crate) trusted_origins: Vec<String>,
     /// Whether to keep standard output open until exit, under Apache.
     pub leave_early: bool,
     /// The time zone of "today", as `TZ` names it; `None` is the system's.
     pub(crate) zone: Option<String>,
+}
+
+/// What a session must have besides the permission to read.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Access {
+    /// Nothing: a session without a list of aularios opens all of its centre.
+    Centre,
+    /// The permission `<service>:access`, and a list of aularios.
+    Listed,
 }
 
 /// Invalid settings.
@@ -137,6 +149,11 @@ impl Config {
                  which Redis deletes a session",
             ));
         }
+        let access = settings.parse(&ACCESS, |text| match text {
+            "centre" => Ok(Access::Centre),
+            "listed" => Ok(Access::Listed),
+            _ => Err("centre or listed"),
+        })?;
         let trusted_origins = settings.parse(&TRUSTED_ORIGINS, |text| {
             let origins = text.split(',').map(str::trim).filter(|origin| !origin.is_empty());
             let origins: Option<_> = origins.map(origin::of_setting).collect();
@@ -149,7 +166,7 @@ impl Config {
         })?;
         let zone = settings.parse(&TZ, |text| Ok(text.to_owned()))?;
         let zone = Some(zone).filter(|zone| !zone.is_empty());
-        Ok(Config { service, data_dir, session, trusted_origins, leave_early, zone })
+        Ok(Config { service, data_dir, session, access, trusted_origins, leave_early, zone })
     }
 }
 

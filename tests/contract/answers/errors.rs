@@ -119,6 +119,41 @@ fn checks_run_in_the_documented_order() {
 }
 
 #[test]
+fn listed_access_also_requires_the_permission_to_enter_and_a_list_of_aularios() {
+    let school = School::new();
+    let enter = &["service:docente", "service:access"];
+    let of_aula1 = "s:7:\"service\";a:2:{s:5:\"aulas\";a:1:{i:0;s:5:\"aula1\";}";
+    let listed = |permissions| session(permissions).replace("s:7:\"service\";a:1:{", of_aula1);
+    school.log_in("teacher-of-aula1", listed(TEACHER));
+    school.log_in("without-list", session(enter));
+    school.log_in("both", listed(enter));
+    let no_entry = "Your user lacks the permission to enter this service.";
+    let no_list = "Your session lacks the list of your aularios (aulas).";
+    let not_listed = "Your user has no access to this aulario.";
+    for (session, aulario, centre, listed) in [
+        ("teacher", "aula1", None, Some(no_entry)),
+        ("teacher-of-aula1", "aula1", None, Some(no_entry)),
+        ("without-list", "aula1", None, Some(no_list)),
+        ("both", "aula1", None, None),
+        ("both", "aula2", Some(not_listed), Some(not_listed)),
+    ] {
+        let get = school.get("get_menu").session(session).aulario(aulario);
+        for (access, expected) in [("centre", centre), ("listed", listed)] {
+            let answer = get.clone().set("COMEDOR_ACCESS", access).run();
+            match expected {
+                None => _ = answer.ok(),
+                Some(sentence) => {
+                    assert_eq!(answer.fails("FORBIDDEN").value()["error"], sentence, "{session}")
+                }
+            }
+        }
+    }
+    // Before the parameters, as the permission to read.
+    let get = school.get("no").set("COMEDOR_ACCESS", "listed").aulario("");
+    get.run().fails("FORBIDDEN");
+}
+
+#[test]
 fn writes_from_another_site_are_rejected() {
     let school = School::new();
     let write = || school.post("rename_menu_type").json(&json!({"id": "basal", "label": "B"}));

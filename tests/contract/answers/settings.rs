@@ -21,6 +21,7 @@ fn an_invalid_setting_is_named_only_in_the_log() {
         ("COMEDOR_SESSION_LIFETIME", "+5"),
         ("COMEDOR_SESSION_LIFETIME", "2147483648"),
         ("COMEDOR_TRUSTED_ORIGINS", "https://menus.example, https://*.school.example"),
+        ("COMEDOR_ACCESS", "all"),
         ("COMEDOR_LEAVE_EARLY", "no"),
     ] {
         let answer = school.get("get_menu").set(name, value).run();
