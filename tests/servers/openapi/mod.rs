@@ -132,6 +132,7 @@ fn school_of_the_examples() -> School {
     );
     school.write("aula2/Comedor-MenuTypes.json", "[");
     school.log_in("pupil", session(&[]));
+    school.log_in("entered", session(&["service:docente", "service:access"]));
     school.log_in("nowhere", session_of("", TEACHER));
     school.log_in("held", session(TEACHER));
     let aulas = r#"a:2:{s:5:"aulas";a:1:{i:0;s:5:"aula1";}s:6:"centro""#;
@@ -141,7 +142,7 @@ fn school_of_the_examples() -> School {
 
 /// The HTTP request in the description of an example.
 fn request(school: &School, text: &str) -> Cgi {
-    let (_, text) = text.split_once("```http\n").expect("a request");
+    let (setting, text) = text.split_once("```http\n").expect("a request");
     let (text, _) = text.split_once("```").unwrap();
     let (head, body) = text.split_once("\n\n").unwrap_or((text, ""));
     let mut lines = head.lines();
@@ -162,6 +163,10 @@ fn request(school: &School, text: &str) -> Cgi {
             }
             _ => panic!("{name}"),
         };
+    }
+    if let [_, setting, _] = setting.split('`').collect::<Vec<_>>()[..] {
+        let (name, value) = setting.split_once('=').unwrap();
+        request = request.set(name, value);
     }
     request.set("CONTENT_LENGTH", length)
 }
@@ -211,12 +216,16 @@ fn the_limits_of_the_document_are_those_of_the_program() {
         ("add_menu_type", "body", json!({"id": id(65), "label": "x"}), false),
         ("add_menu_type", "body", json!({"id": "x", "label": long(201)}), false),
         ("add_menu_type", "body", json!({"id": "x", "label": "x", "color": "#00000"}), false),
+        ("add_menu_type", "body", json!({"id": 5, "label": 12.5}), true),
+        ("add_menu_type", "body", json!({"id": "x", "label": true}), false),
         ("add_menu_type", "form", json!({"id": id(64), "label": long(200)}), true),
         ("add_menu_type", "form", json!({"id": id(65), "label": "x"}), false),
         ("add_menu_type", "form", json!({"id": "x", "label": long(201)}), false),
         ("rename_menu_type", "body", json!({"id": "basal", "label": long(200)}), true),
         ("rename_menu_type", "body", json!({"id": "basal", "label": long(201)}), false),
         ("rename_menu_type", "form", json!({"id": "basal", "label": long(201)}), false),
+        ("save_menu", "body", save(json!({"x": {"name": -0.5}})), true),
+        ("save_menu", "body", json!({"date": "", "menu_type": "basal", "plates": {}}), false),
         ("save_menu", "body", save(json!({id(64): {"name": long(2000)}})), true),
         ("save_menu", "body", save(json!({id(65): {"name": "x"}})), false),
         ("save_menu", "body", save(json!({"x": {"name": long(2001)}})), false),
@@ -380,7 +389,7 @@ fn run_curl_lines(document: &str) -> Vec<Value> {
 }
 
 #[test]
-fn documented_commands_of_curl_and_clients_in_javascript_and_php_get_the_documented_answers() {
+fn documented_commands_of_curl_and_clients_that_repeat_a_busy_request_get_the_documented_answers() {
     assert_eq!(run_curl_lines("README.md").len(), 1);
     let shown = run_curl_lines("docs/api.md");
     assert_eq!(shown.len(), 7);
