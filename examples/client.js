@@ -1,6 +1,6 @@
 // A function for a page of the application. The browser sends the cookie of the session.
 
-async function comedor(parameters, fields) {
+async function comedor(parameters, fields, attempts = 3) {
   const response = await fetch("/api/comedor.php?" + new URLSearchParams(parameters), fields && {
     method: "POST",
     headers: { "Content-Type": "application/json" },
@@ -8,6 +8,10 @@ async function comedor(parameters, fields) {
   });
   // The web server may reject a request itself, with an HTML page.
   const answer = await response.json().catch(() => ({ error: `The server answered ${response.status}.` }));
+  if (answer.code === "BUSY" && attempts > 1) {
+    await new Promise((resolve) => setTimeout(resolve, 1000 * response.headers.get("Retry-After")));
+    return comedor(parameters, fields, attempts - 1);
+  }
   if (!answer.success) throw Object.assign(new Error(answer.error), { code: answer.code });
   return answer;
 }

@@ -6,7 +6,7 @@ class ComedorError extends \RuntimeException
     public string $name = '';
 }
 
-function comedor(array $parameters, ?array $fields = null): array
+function comedor(array $parameters, ?array $fields = null, int $attempts = 3): array
 {
     // Releases the session, for which comedor would wait. Write to $_SESSION before this.
     session_write_close();
@@ -18,6 +18,10 @@ function comedor(array $parameters, ?array $fields = null): array
     }
     $url = 'https://school.example/api/comedor.php?' . http_build_query($parameters);
     $answer = json_decode(file_get_contents($url, false, stream_context_create(['http' => $http])), true);
+    if (($answer['code'] ?? '') === 'BUSY' && $attempts > 1) {
+        sleep(1); // Retry-After
+        return comedor($parameters, $fields, $attempts - 1);
+    }
     if (!($answer['success'] ?? false)) {
         $error = new ComedorError($answer['error'] ?? 'The server did not answer in JSON.');
         $error->name = $answer['code'] ?? '';

@@ -355,6 +355,9 @@ fn client_and_use(url: &str, file: &str) -> (String, String) {
     (client.to_owned(), used.split_once("*/").expect(file).0.to_owned())
 }
 
+/// The first answer that the clients get.
+const BUSY: &str = r#"{"success":false,"error":"Try again.","code":"BUSY"}"#;
+
 /// A site to which an administrator is logged in, and its address.
 fn site_with_an_administrator() -> (Site, String) {
     let site = lighttpd("enable", Settings::File);
@@ -401,7 +404,12 @@ fn documented_commands_of_curl_and_clients_that_repeat_a_busy_request_get_the_do
 
     let page = format!(
         "const browser = fetch;
+        let isBusy = true;
         globalThis.fetch = async (url, options) => {{
+            if (isBusy) {{
+                isBusy = false;
+                return new Response('{BUSY}', {{ status: 503, headers: {{ 'Retry-After': '1' }} }});
+            }}
             const headers = {{ ...options?.headers, Cookie: 'PHPSESSID=admin' }};
             const response = await browser('{url}' + url, {{ ...options, headers }});
             console.log(await response.clone().text());
@@ -423,6 +431,11 @@ fn documented_commands_of_curl_and_clients_that_repeat_a_busy_request_get_the_do
         session_id('admin');
         session_start(['save_path' => '{}/sessions']);
         function file_get_contents(...$arguments) {{
+            static $isBusy = true;
+            if ($isBusy) {{
+                $isBusy = false;
+                return '{BUSY}';
+            }}
             echo $answer = \\file_get_contents(...$arguments), \"\\n\";
             return $answer;
         }}
