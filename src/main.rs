@@ -55,7 +55,7 @@ fn serve_fastcgi(socket: Socket) -> u8 {
     let open_files = raise_open_files(limits.file_descriptors());
     let limits = limits.within(open_files, log::log);
     let served = block_stop_signals()
-        .and_then(|stop| fastcgi::serve(socket, &Responder::default(), &limits, stop));
+        .and_then(|stop| fastcgi::serve(socket, &Responder::load(), &limits, stop));
     match served {
         Ok(()) => 0,
         Err(error) => fail(&format!("FastCGI: {error}")),

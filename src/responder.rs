@@ -1,8 +1,7 @@
 //! The API as a FastCGI handler, in a process that stays in memory.
 //!
 //! A request has the same result as under CGI. Its parameters are never settings; otherwise every
-//! process that can connect to the socket could choose the data folder. The settings file is read for
-//! each request.
+//! process that can connect to the socket could choose the data folder.
 
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,15 +9,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::admin::check;
 use crate::cgi::input::Body;
 use crate::cgi::{Output, Variables};
-use crate::config::{Config, Setting};
+use crate::config::{InForce, Setting};
 use crate::error::Error;
 use crate::fastcgi::{Handler, HandlerOutput, Params, Refusal};
 use crate::sys::log;
 use crate::sys::process::peer_uid;
 
 /// Answers FastCGI requests.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Responder {
+    settings: InForce,
     /// Whether a parameter with the name of a setting was reported
     has_reported: AtomicBool,
 }
@@ -26,7 +26,8 @@ pub struct Responder {
 impl Handler for Responder {
     fn handle(&self, params: &Params, body: &[u8]) -> HandlerOutput {
         let variables = Variables::of_parameters(params.iter());
-        let mut output = match &Config::load() {
+        let settings = self.settings.get();
+        let mut output = match &*settings {
             Ok(config) => crate::answer(config, &variables, &mut Body::new(&variables, body)),
             Err(invalid) => crate::refuse(None, &variables, invalid.into()),
         };
@@ -44,8 +45,9 @@ impl Handler for Responder {
             Refusal::ParamsMalformed => Error::internal("malformed FastCGI parameters"),
             Refusal::Panicked(message) => Error::perhaps_stored(message),
         };
-        let config = Config::load().ok();
-        logged(crate::refuse(config.as_ref(), &Variables::of_parameters(params.iter()), error))
+        let settings = self.settings.get();
+        let config = settings.as_ref().as_ref().ok();
+        logged(crate::refuse(config, &Variables::of_parameters(params.iter()), error))
     }
 
     /// For root only.
@@ -59,6 +61,11 @@ impl Handler for Responder {
 }
 
 impl Responder {
+    /// Reads the settings.
+    pub fn load() -> Responder {
+        Responder { settings: InForce::load(), has_reported: AtomicBool::new(false) }
+    }
+
     /// Logs once per process that a parameter with the name of a setting has no effect: the web
     /// server's configuration may have been written for CGI.
     fn report_settings(&self, params: &Params, output: &mut Output) {

@@ -1,9 +1,10 @@
 //! The settings: from the environment of the process, else from a file, each with a default.
 //!
-//! They are read for each request, before the request is parsed, and never from the variables of the
-//! request. An invalid setting is an error that names it; it is never replaced by a default. Whether
+//! They are read for each request, or by a process that stays in memory at most once a second ([`InForce`]),
+//! before the request is parsed, and never from the variables of the request. An invalid setting is an error that names it; it is never replaced by a default. Whether
 //! a configured folder exists is not checked here.
 
+mod in_force;
 mod sources;
 
 use std::ffi::OsStr;
@@ -14,6 +15,7 @@ use crate::cgi::origin;
 use crate::model::Id;
 use crate::session::{self, Format, SavePath, SessionConfig};
 use crate::sys::shared_file::Fault;
+pub use in_force::InForce;
 pub(crate) use sources::{Settings, Source};
 
 /// A setting as the documentation lists it.
@@ -104,14 +106,13 @@ pub enum Error {
     File { path: PathBuf, problem: String },
     #[error("{}: {source}", path.display())]
     Unreadable { path: PathBuf, source: Fault },
-    #[error("too many requests wait for the settings file")]
-    Busy,
+    #[error("{}: {problem}", path.display())]
+    BeingSaved { path: PathBuf, problem: &'static str },
 }
 
 impl From<&Error> for crate::error::Error {
     fn from(error: &Error) -> crate::error::Error {
         match error {
-            Error::Busy => crate::error::Error::busy(),
             Error::Unreadable { source: Fault::Leased, .. } => {
                 crate::error::Error::busy_because(error.to_string())
             }
@@ -125,6 +126,11 @@ impl Config {
     /// setting.
     pub fn load() -> Result<Config, Error> {
         Config::from_settings(&Settings::load()?)
+    }
+
+    /// The same, without a pause if the file is being saved.
+    fn reload() -> Result<Config, Error> {
+        Config::from_settings(&Settings::reload()?)
     }
 
     pub(crate) fn from_settings(settings: &Settings) -> Result<Config, Error> {

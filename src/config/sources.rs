@@ -17,8 +17,9 @@ use crate::sys::environment::environment;
 use crate::sys::lock::{FileId, Pause, Retries};
 use crate::sys::shared_file::{self, Fault};
 
-/// Editors and cp truncate a file before they fill it, and some rename it away before they create it. A
-/// settings file that is empty, or has disappeared, is read again for this time, with these pauses.
+/// Editors and cp truncate a file before they fill it, and some rename it away before they create it. If no
+/// settings are in force, a file that is empty, or has disappeared, is read again for this time, with these
+/// pauses.
 const EDITOR_TIMEOUT: Duration = Duration::from_millis(250);
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -60,12 +61,21 @@ impl Settings {
     /// The environment of this process and the first of the two files that exists. Fails if that is
     /// unreadable or has an invalid line.
     pub fn load() -> Result<Settings, Error> {
+        Settings::within(EDITOR_TIMEOUT)
+    }
+
+    /// The same, without a pause if the file is being saved.
+    pub fn reload() -> Result<Settings, Error> {
+        Settings::within(Duration::ZERO)
+    }
+
+    fn within(timeout: Duration) -> Result<Settings, Error> {
         let set = environment().filter_map(|(name, value)| {
             Some((Setting::find(name)?.name, value.to_vec(), Source::Environment))
         });
         let settings = Settings(set.collect());
         for (path, was_seen) in files() {
-            if let Some(bytes) = read(path, was_seen)? {
+            if let Some(bytes) = read(path, was_seen, timeout)? {
                 return settings.with_file(path, &bytes);
             }
         }
@@ -142,8 +152,8 @@ impl Settings {
 
 /// The content of the settings file at `path`; `None` if it does not exist and never did. Symbolic links are
 /// followed: only the administrator can create it.
-fn read(path: &Path, was_seen: &AtomicBool) -> Result<Option<Vec<u8>>, Error> {
-    let mut retries = Retries::new(PAUSE, EDITOR_TIMEOUT);
+fn read(path: &Path, was_seen: &AtomicBool, timeout: Duration) -> Result<Option<Vec<u8>>, Error> {
+    let mut retries = Retries::new(PAUSE, timeout);
     loop {
         let (id, problem) = match shared_file::read_followed(path) {
             Ok((bytes, metadata)) => {
@@ -163,12 +173,8 @@ fn read(path: &Path, was_seen: &AtomicBool) -> Result<Option<Vec<u8>>, Error> {
             }
             Err(source) => return Err(Error::Unreadable { path: path.to_owned(), source }),
         };
-        match retries.pause(id) {
-            Pause::Ended => {}
-            Pause::Refused => return Err(Error::Busy),
-            Pause::TimedOut => {
-                return Err(Error::File { path: path.to_owned(), problem: problem.to_owned() });
-            }
+        if retries.pause(id) != Pause::Ended {
+            return Err(Error::BeingSaved { path: path.to_owned(), problem });
         }
     }
 }

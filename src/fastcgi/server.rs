@@ -334,7 +334,7 @@ mod tests {
     fn connection_after_the_stop_is_left_to_the_next_process() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("socket");
-        let (limits, handler) = (Limits::default(), Responder::default());
+        let (limits, handler) = (Limits::default(), Responder::load());
         let (stop, _stopper) = pipe().unwrap();
         let server = Server::new(Socket::bind(&path).unwrap(), &handler, &limits, &stop).unwrap();
         let next = server.socket.listener.try_clone().unwrap();
@@ -355,7 +355,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("socket");
         let limits = Limits { connections: 1, ..Limits::default() };
-        let (handler, (stop, _stopper)) = (Responder::default(), pipe().unwrap());
+        let (handler, (stop, _stopper)) = (Responder::load(), pipe().unwrap());
         let server = Server::new(Socket::bind(&path).unwrap(), &handler, &limits, &stop).unwrap();
         let mut kept = UnixStream::connect(&path).unwrap();
         // BEGIN_REQUEST with FCGI_KEEP_CONN, the ends of PARAMS and STDIN

@@ -88,6 +88,14 @@ impl School {
             let curl = ["-sk", "--resolve", &resolve, "-w", "%{http_code}", &login];
             Command::new("curl").args(curl).output().expect("curl").stdout.ends_with(b"200")
         });
+        // A process looks at its settings at most once a second.
+        wait_until("the trusted origins", || {
+            let origin = format!("Origin: {}", origins[1]);
+            let curl = ["-ski", "--resolve", &resolve, "-H", &origin, &api];
+            let answer = Command::new("curl").args(curl).output().expect("curl").stdout;
+            let answer = String::from_utf8_lossy(&answer).to_lowercase();
+            answer.contains("access-control-allow-origin")
+        });
         School { site, origins }
     }
 

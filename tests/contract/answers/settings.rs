@@ -1,9 +1,11 @@
 //! Settings and the command line.
 
 use std::fs;
+use std::time::{Duration, Instant};
 
 use super::*;
 use crate::support::fastcgi::Held;
+use crate::support::site::wait_until;
 
 #[test]
 fn an_invalid_setting_is_named_only_in_the_log() {
@@ -71,27 +73,52 @@ fn the_environment_overrides_the_settings_file_beside_the_program() {
 
 /// Defaults in place of the settings that a file had could lead to another data folder.
 #[test]
-fn an_empty_or_deleted_settings_file_is_an_error_until_it_is_back() {
+fn settings_stay_in_force_while_their_file_is_empty_or_gone_and_other_changes_need_no_restart() {
     let (school, socket) = (School::new(), Held::new());
     let folder = tempfile::tempdir().unwrap();
     let settings = format!("COMEDOR_DATA_DIR={}\n", school.data().display());
     let program = program_in(folder.path(), &settings);
     let file = folder.path().join("comedor.conf");
     let get = school.get("get_menu").program(&program).unset("COMEDOR_DATA_DIR");
-    let process = socket.spawn(get.responder());
-    let fails = |problem| {
-        let answer = get.ask(&socket.path);
-        let expected = format!("comedor.conf: {problem}");
-        assert!(answer.fails("INTERNAL_ERROR").log.contains(&expected), "{}", answer.log);
-    };
+    let serve = || socket.spawn(get.responder());
+    let process = serve();
     get.ask(&socket.path).ok();
     fs::write(&file, "").unwrap();
-    fails("is empty");
-    assert!(get.run().fails("INTERNAL_ERROR").log.contains("is empty"));
-    fs::remove_file(&file).unwrap();
-    fails("was deleted");
+    assert!(get.run().fails("INTERNAL_ERROR").log.contains("comedor.conf: is empty"));
+    for is_gone in [false, true] {
+        if is_gone {
+            fs::remove_file(&file).unwrap();
+        }
+        let since = Instant::now();
+        while since.elapsed() < Duration::from_millis(1100) {
+            get.ask(&socket.path).ok();
+        }
+    }
+    for (line, error) in [
+        ("COMEDOR_DATA_DIR=/nowhere\n", "/nowhere"),
+        (&settings, ""),
+        ("COMEDOR_DATA=/nowhere\n", "comedor.conf: line 1: unknown setting"),
+    ] {
+        fs::write(&file, line).unwrap();
+        wait_until(line, || {
+            let answer = get.ask(&socket.path);
+            answer.log.contains(error) && (answer.status == 200) == error.is_empty()
+        });
+    }
+    // What cannot be used is read for each request.
+    fs::write(&file, "").unwrap();
+    assert!(get.ask(&socket.path).fails("INTERNAL_ERROR").log.contains("is empty"));
     fs::write(&file, &settings).unwrap();
     get.ask(&socket.path).ok();
+    let log = process.stop();
+    let kept = log
+        .lines()
+        .filter(|line| line.ends_with("(until then, the settings of before are in force)"));
+    assert_eq!(kept.count(), 1, "{log}");
+    // A process that starts does not know what was in force.
+    fs::write(&file, "").unwrap();
+    let process = serve();
+    assert!(get.ask(&socket.path).fails("INTERNAL_ERROR").log.contains("is empty"));
     process.stop();
 }
 

@@ -1,0 +1,75 @@
+//! The settings of a process that answers many requests.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::{Duration, Instant};
+
+use super::{Config, Error};
+use crate::sys::log;
+use crate::sys::shared_file::Fault;
+
+/// The time for which settings that were read are in force.
+const AGE: Duration = Duration::from_secs(1);
+
+/// Settings, and the errors of those that cannot be used. One thread at a time reads them again, while the
+/// others use those that are in force.
+#[derive(Debug)]
+pub struct InForce {
+    settings: Mutex<Arc<Result<Config, Error>>>,
+    last: Mutex<Last>,
+}
+
+/// The last time that they were read.
+#[derive(Debug)]
+struct Last {
+    at: Instant,
+    /// The file could not be used then, and those of before are in force.
+    has_kept: bool,
+}
+
+impl InForce {
+    /// Reads them, as a CGI process does.
+    pub fn load() -> InForce {
+        let settings = Mutex::new(Arc::new(Config::load()));
+        InForce { settings, last: Mutex::new(Last { at: Instant::now(), has_kept: false }) }
+    }
+
+    /// The settings in force. Reads them again if they are old, or an error.
+    pub fn get(&self) -> Arc<Result<Config, Error>> {
+        let settings = self.settings().clone();
+        let mut last = match self.last.try_lock() {
+            Ok(last) => last,
+            Err(TryLockError::Poisoned(last)) => last.into_inner(),
+            Err(TryLockError::WouldBlock) => return settings,
+        };
+        if settings.is_ok() && last.at.elapsed() < AGE {
+            return settings;
+        }
+        let read = Config::reload();
+        last.at = Instant::now();
+        let kept = read.as_ref().err().filter(|error| settings.is_ok() && error.is_passing());
+        if let Some(error) = kept
+            && !last.has_kept
+        {
+            log::log(&format!("{error} (until then, the settings of before are in force)"));
+        }
+        last.has_kept = kept.is_some();
+        if last.has_kept {
+            return settings;
+        }
+        let settings = Arc::new(read);
+        *self.settings() = settings.clone();
+        settings
+    }
+
+    fn settings(&self) -> MutexGuard<'_, Arc<Result<Config, Error>>> {
+        self.settings.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Error {
+    /// Whether another program is using the file, so that what it had may come back. Defaults in place of
+    /// that could lead to another data folder.
+    fn is_passing(&self) -> bool {
+        matches!(self, Error::BeingSaved { .. } | Error::Unreadable { source: Fault::Leased, .. })
+    }
+}
