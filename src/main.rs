@@ -21,7 +21,7 @@ use rustix::io::{retry_on_intr, write};
 use rustix::stdio::stdout;
 
 #[global_allocator]
-static ALLOCATOR: Allocator = Allocator::new();
+static ALLOCATOR: Allocator = Allocator;
 
 comedor::main!(run);
 

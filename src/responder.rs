@@ -12,6 +12,7 @@ use crate::cgi::{Output, Variables};
 use crate::config::{InForce, Setting};
 use crate::error::Error;
 use crate::fastcgi::{Handler, HandlerOutput, Params, Refusal};
+use crate::sys::allocator;
 use crate::sys::log;
 use crate::sys::process::peer_uid;
 
@@ -57,6 +58,14 @@ impl Handler for Responder {
 
     fn log(&self, line: &str) {
         log::log(line);
+    }
+
+    fn on_thread(&self, run: &mut dyn FnMut()) {
+        allocator::with_cache(run);
+    }
+
+    fn idle(&self) {
+        allocator::rest();
     }
 }
 

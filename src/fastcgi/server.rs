@@ -8,6 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Scope};
 use std::time::{Duration, Instant};
 
+use rustix::event::Timespec;
 use rustix::io::{Errno, ioctl_fionbio};
 use rustix::net::{SocketFlags, accept_with};
 
@@ -19,6 +20,9 @@ use crate::sys::places::keep_messages;
 
 /// The size of a read. A request without a large body is shorter, so that one read is enough.
 const READ_SIZE: usize = 64 * 1024;
+
+/// The time after which a thread without an event is idle
+const IDLE: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
 /// The pause after an accept that failed because file descriptors or memory ran out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -36,7 +40,7 @@ pub fn serve(
 ) -> io::Result<()> {
     keep_messages();
     let server = Server::new(socket, handler, limits, &stop)?;
-    thread::scope(|scope| server.work(scope))
+    thread::scope(|scope| server.run(scope))
 }
 
 struct Server<'s, H> {
@@ -103,11 +107,23 @@ impl<'s, H: Handler> Server<'s, H> {
         Ok(server)
     }
 
+    /// Runs a thread of the server, with what the handler keeps for it.
+    fn run<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) -> io::Result<()> {
+        let mut result = Ok(());
+        self.handler.on_thread(&mut || result = self.work(scope));
+        result
+    }
+
     /// The main loop of a thread.
     fn work<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) -> io::Result<()> {
-        let mut buffer = vec![0; READ_SIZE];
+        let (mut buffer, mut timeout) = (vec![0; READ_SIZE], None);
         loop {
-            let Some(token) = self.events.next(None)? else { continue };
+            let Some(token) = self.events.next(timeout)? else {
+                self.handler.idle();
+                timeout = None;
+                continue;
+            };
+            timeout = Some(&IDLE);
             if token == DONE {
                 return Ok(());
             }
@@ -139,7 +155,7 @@ impl<'s, H: Handler> Server<'s, H> {
         if self.answers.places.threads.fetch_add(1, Ordering::SeqCst) < self.limits.threads() {
             self.idle.fetch_add(1, Ordering::SeqCst);
             let builder = thread::Builder::new().stack_size(self.limits.stack);
-            let Err(error) = builder.spawn_scoped(scope, || self.work(scope)) else { return };
+            let Err(error) = builder.spawn_scoped(scope, || self.run(scope)) else { return };
             self.idle.fetch_sub(1, Ordering::SeqCst);
             self.log(self.state(), || format!("cannot start another thread: {error}"));
         }

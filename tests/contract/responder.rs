@@ -176,6 +176,47 @@ fn memory_of_large_requests_is_returned_to_the_system() {
     process.stop();
 }
 
+/// The unit allows 1 GiB.
+#[test]
+fn as_many_large_bodies_as_run_at_once_take_512_mib_and_leave_64() {
+    let (school, socket) = (School::new(), Held::new());
+    let process = socket.serve(&school);
+    let many = format!("{{\"plates\":[{}0]}}", "[0],".repeat(262_000));
+    // Of as many values as a body may have, those that take most memory.
+    let nested = format!("{}0{},", "{\"a\":".repeat(498), "}".repeat(498)).repeat(20);
+    let most = format!("{{\"x\":[{nested}0],\"y\":\"{}\"}}", "y".repeat(900_000));
+    for (body, code) in [(many, "INVALID_FORMAT"), (most, "MISSING_PARAM")] {
+        let records = school.post("save_menu").body("application/json", body).records();
+        let (start, end) = records.split_at(records.len() - 8);
+        let receive = |_| {
+            let mut client = Client::connect(&socket.path);
+            client.send([start, &PING].concat()).record();
+            client
+        };
+        let mut clients: Vec<_> = (0..64).map(receive).collect();
+        for client in &mut clients {
+            client.send(end);
+        }
+        for mut client in clients {
+            let answer = client.reply().stdout;
+            assert!(answer.contains(code), "{answer}");
+        }
+        let answered = Instant::now();
+        let peak = process.status("VmHWM");
+        assert!(peak <= 512 * 1024, "{peak} KiB");
+        // An idle thread gives back what is left. Stacks stay.
+        let mut resident = u64::MAX;
+        while resident > 64 * 1024 {
+            resident = process.status("VmRSS");
+            let is_due = answered.elapsed() > Duration::from_secs(1);
+            assert!(!is_due || resident < 128 * 1024, "{resident} KiB");
+            assert!(answered.elapsed() < Duration::from_secs(5), "{resident} KiB");
+            thread::yield_now();
+        }
+    }
+    process.stop();
+}
+
 /// `COMEDOR_FASTCGI_REQUESTS=1000000` makes it a long run.
 #[test]
 fn memory_and_descriptors_do_not_leak() {

@@ -83,10 +83,10 @@ fn instructions_and_system_calls_stay_within_budget() {
     let redis = redis_with_a_teacher();
     let by_redis = get_menu(&school).set("COMEDOR_SESSION_DIR", redis.socket(""));
     for (name, request, most_instructions, most_calls) in [
-        ("get_menu", get_menu(&school), 106_000, 36),
-        ("get_menu, session in Redis", by_redis, 119_000, 36),
-        ("get_menu_types", from_browser(school.get("get_menu_types")), 77_000, 32),
-        ("save_menu", save_menu(&school), 167_000, 90),
+        ("get_menu", get_menu(&school), 105_000, 35),
+        ("get_menu, session in Redis", by_redis, 118_000, 35),
+        ("get_menu_types", from_browser(school.get("get_menu_types")), 76_000, 31),
+        ("save_menu", save_menu(&school), 167_000, 89),
     ] {
         let (instructions, calls) = cost(&request);
         println!("{name}: {instructions} instructions, {calls} system calls");
@@ -123,7 +123,7 @@ fn memory_of_a_read_stays_within_budget() {
     });
     answer.ok();
     println!("get_menu: {faults} page faults, {peak} KiB");
-    assert!(faults <= 26, "{faults} page faults");
+    assert!(faults <= 25, "{faults} page faults");
     assert!(peak <= 650, "{peak} KiB");
 }
 
@@ -247,7 +247,7 @@ fn a_fastcgi_request_stays_within_its_budget() {
     let lines = || calls(&fs::read_to_string(path).unwrap()).len() as u64;
     let redis = redis_with_a_teacher();
     for (name, save_path, most_instructions, most_calls) in
-        [("get_menu", None, 92_000, 24), ("session in Redis", Some(redis.socket("")), 110_000, 21)]
+        [("get_menu", None, 74_000, 20), ("session in Redis", Some(redis.socket("")), 85_000, 17)]
     {
         let instructions = in_memory(&callgrind, save_path.as_deref(), || total(file.path()));
         let calls = in_memory(&strace, save_path.as_deref(), lines);
