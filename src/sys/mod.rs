@@ -3,6 +3,8 @@
 //! programs write, the log, and output kept open for Apache. No other folder has `unsafe` code.
 
 pub mod allocator;
+#[cfg(all(target_arch = "x86_64", any(target_env = "musl", test)))]
+mod copy;
 pub mod environment;
 pub mod kept_output;
 pub mod leases;
