@@ -10,12 +10,15 @@ use crate::client::{CLIENTS, Client, DATE, MENU, Work};
 use crate::support::site::{Php, Settings, Site, apache_on, files_in, lighttpd_on, module};
 use crate::support::{ADMIN, REPOSITORY, Value, json, output, session};
 
-pub const APACHE_EVENT: &str = "Apache, event and mod_cgid";
+/// The one server with every contender.
+pub const APACHE_PREFORK: &str = "Apache, prefork and mod_cgi";
 
 pub const FLOOR: &str = "floor, CGI";
 pub const FLOOR_MUSL: &str = "floor, CGI, musl";
 pub const FLOOR_NOT_EARLY: &str = "floor, LEAVE_EARLY=off";
 pub const FLOOR_FASTCGI: &str = "floor, FastCGI";
+/// With kept connections, where the shipped configuration keeps them.
+pub const FLOOR_KEPT: &str = "floor, FastCGI, kept";
 pub const COMEDOR: &str = "comedor, CGI";
 pub const COMEDOR_NOT_EARLY: &str = "comedor, LEAVE_EARLY=off";
 pub const FASTCGI: &str = "comedor, FastCGI";
@@ -42,8 +45,8 @@ type Start = fn() -> Server;
 
 /// Each server and the function that starts it, which panics if a part is not installed.
 pub const SERVERS: [(&str, Start); 4] = [
-    ("Apache, prefork and mod_cgi", || apache("prefork", Php::Module, "cgi")),
-    (APACHE_EVENT, || apache("event", Php::Fpm, "cgid")),
+    (APACHE_PREFORK, || apache("prefork", Php::Module, "cgi")),
+    ("Apache, event and mod_cgid", || apache("event", Php::Fpm, "cgid")),
     ("lighttpd", lighttpd),
     ("nginx", nginx),
 ];
@@ -80,6 +83,8 @@ fn apache(mpm: &str, php: Php, cgi: &str) -> Server {
     );
     more += &fastcgi_example(&site, "examples/apache-fastcgi.conf.example");
     more += &apache_location(&site, "floor-fastcgi", "floor-fastcgi.sock");
+    more += &apache_location(&site, "floor-kept", "floor-kept.sock");
+    more += "<Proxy \"fcgi://floor-kept\" enablereuse=on ttl=60 retry=0>\n</Proxy>\n";
     more += &apache_location(&site, "fastcgi-new", "comedor.sock");
     match php_cgi() {
         Ok(program) => {
@@ -115,6 +120,7 @@ fn apache(mpm: &str, php: Php, cgi: &str) -> Server {
         (FLOOR, "floor"),
         (FLOOR_NOT_EARLY, "floor-not-early"),
         (FLOOR_FASTCGI, "floor-fastcgi"),
+        (FLOOR_KEPT, "floor-kept"),
         (COMEDOR, PAGE),
         (COMEDOR_NOT_EARLY, "not-early"),
         (FASTCGI, "fastcgi"),
@@ -186,7 +192,18 @@ fn nginx() -> Server {
             include /etc/nginx/fastcgi_params;
             fastcgi_pass unix:{folder}/floor-fastcgi.sock;
         }}
+        location = /floor-kept {{
+            include /etc/nginx/fastcgi_params;
+            fastcgi_pass floor;
+            fastcgi_keep_conn on;
+        }}
         "
+    );
+    site.upstreams = format!(
+        "upstream floor {{
+            server unix:{folder}/floor-kept.sock;
+            keepalive 16;
+        }}"
     );
     let example = site.fill("examples/nginx.conf.example", Settings::File);
     let new = fastcgi_example(&site, "examples/nginx.conf.example")
@@ -196,6 +213,7 @@ fn nginx() -> Server {
     site.start_responder();
     let contenders = vec![
         (FLOOR_FASTCGI, "floor-fastcgi"),
+        (FLOOR_KEPT, "floor-kept"),
         (FASTCGI, PAGE),
         (FASTCGI_NEW, "fastcgi"),
         (PHP_FPM, "php-fpm/comedor.php"),
@@ -266,16 +284,19 @@ pub fn php_cgi() -> Result<PathBuf, String> {
     fs::canonicalize("/usr/bin/php-cgi").map_err(|error| format!("/usr/bin/php-cgi: {error}"))
 }
 
-/// Compiles the program that only answers with `size` bytes, `floor` or `floor-fastcgi`, with `cc` or
-/// `musl-gcc`.
+/// Compiles the program that only answers with `size` bytes, `floor`, `floor-fastcgi` or `floor-kept`, with `cc`
+/// or `musl-gcc`.
 pub fn floor(name: &str, compiler: &str, size: usize, to: &Path) -> Result<(), String> {
     attempt(|| {
-        let source = format!("{REPOSITORY}/benches/{name}.c");
+        let (source, more): (_, &[&str]) = match name {
+            "floor" => ("floor", &[]),
+            "floor-kept" => ("floor-fastcgi", &["-DKEPT", "-lfcgi"]),
+            _ => ("floor-fastcgi", &["-lfcgi"]),
+        };
+        let source = format!("{REPOSITORY}/benches/{source}.c");
         let mut compiler = Command::new(compiler);
         compiler.args(["-O2", "-static", &format!("-DSIZE={size}"), "-o"]).arg(to).arg(source);
-        if name == "floor-fastcgi" {
-            compiler.arg("-lfcgi");
-        }
+        compiler.args(more);
         output(&mut compiler, "gcc libc6-dev libfcgi-dev musl-tools");
     })
 }
@@ -293,17 +314,15 @@ impl Server {
         }
         let expected = Client::new(&self.site, PAGE, Work::Read, 1).request("");
 
-        for program in ["floor", "floor-fastcgi"] {
-            let is_fastcgi = program == "floor-fastcgi";
-            match floor(program, "cc", expected.len(), &self.site.path().join("cgi").join(program))
-            {
-                Ok(()) if is_fastcgi => self.site.start_with_socket(program),
-                Ok(()) => (),
+        for program in ["floor", "floor-fastcgi", "floor-kept"] {
+            let is_it = |name: &str| is_floor(name) && process(name).unwrap_or("floor") == program;
+            let floors: Vec<_> = self.contenders.iter().filter(|(name, _)| is_it(name)).collect();
+            let to = self.site.path().join("cgi").join(program);
+            match floor(program, "cc", expected.len(), &to) {
+                Ok(()) if program == "floor" || floors.is_empty() => (),
+                Ok(()) => self.site.start_with_socket(program),
                 Err(why) => {
-                    let floors = self.contenders.iter().filter(|(name, _)| {
-                        is_floor(name) && (*name == FLOOR_FASTCGI) == is_fastcgi
-                    });
-                    self.missing.extend(floors.map(|(name, _)| (*name, why.clone())));
+                    self.missing.extend(floors.iter().map(|(name, _)| (*name, why.clone())))
                 }
             }
         }
@@ -341,6 +360,17 @@ impl Server {
             let message = text.lines().find(|line| line.contains("PHP "));
             assert_eq!(message, None, "{}", log.display());
         }
+    }
+}
+
+/// The name of the processes of a contender that stays in memory, or how it begins.
+pub fn process(name: &str) -> Option<&'static str> {
+    match name {
+        FLOOR_FASTCGI => Some("floor-fastcgi"),
+        FLOOR_KEPT => Some("floor-kept"),
+        _ if name.starts_with(FASTCGI) => Some("comedor"),
+        _ if name.starts_with("PHP-FPM") => Some("php-fpm"),
+        _ => None,
     }
 }
 

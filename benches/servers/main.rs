@@ -17,17 +17,19 @@ use std::time::Duration;
 use client::{CLIENTS, Work};
 use contenders::{COMEDOR_NOT_EARLY, FASTCGI, FLOOR_NOT_EARLY, SERVERS, Server, attempt};
 use load::Figures;
+
 use report::{Row, Section};
 
 fn main() {
-    let (mut is_quick, mut is_other) = (false, false);
+    let (mut is_quick, mut is_other, mut only) = (false, false, None);
     for word in std::env::args().skip(1) {
         match word.as_str() {
             "--bench" => {}
             "--quick" => is_quick = true,
             "--other" => is_other = true,
+            _ if SERVERS.iter().any(|(name, _)| name.starts_with(&word)) => only = Some(word),
             _ => {
-                eprintln!("usage: benches/run [--quick]");
+                eprintln!("usage: benches/run [--quick] [Apache|lighttpd|nginx]");
                 std::process::exit(2);
             }
         }
@@ -39,7 +41,8 @@ fn main() {
     };
 
     let (mut sections, mut missing) = (Vec::new(), Vec::new());
-    for (name, start) in SERVERS {
+    let is_wanted = |name: &str| only.as_deref().is_none_or(|only| name.starts_with(only));
+    for (name, start) in SERVERS.into_iter().filter(|(name, _)| is_wanted(name)) {
         let server = match attempt(start) {
             Ok(server) => server.checked(),
             Err(why) => {
@@ -79,8 +82,11 @@ fn main() {
     print!("{text}");
     // The published results are overwritten only by a whole run of this program.
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches");
-    let folder =
-        if is_quick || is_other { Path::new(env!("CARGO_TARGET_TMPDIR")) } else { &folder };
+    let folder = if is_quick || is_other || only.is_some() {
+        Path::new(env!("CARGO_TARGET_TMPDIR"))
+    } else {
+        &folder
+    };
     fs::write(folder.join("results.md"), text).unwrap();
     fs::write(folder.join("results.svg"), chart::svg(&sections)).unwrap();
     eprintln!("written: {}", folder.join("results.{md,svg}").display());
@@ -108,8 +114,9 @@ fn measure(server: &Server, saves: bool, rounds: usize, span: Duration) -> Vec<R
         for (at, clients) in CLIENTS.into_iter().enumerate() {
             for turn in 0..runs.len() {
                 let index = (round + turn) % runs.len();
-                let (_, page, work) = runs[index];
-                figures[index][at].add(&server.site, page, work, clients, span);
+                let (name, page, work) = &runs[index];
+                let run = (*page, contenders::process(name), *work);
+                figures[index][at].add(&server.site, run, clients, span);
             }
         }
     }

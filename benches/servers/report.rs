@@ -6,7 +6,8 @@ use std::process::Command;
 
 use crate::client::CLIENTS;
 use crate::contenders::{
-    COMEDOR, FASTCGI, FASTCGI_NEW, FLOOR, FLOOR_FASTCGI, MOD_PHP, PHP_CGI, PHP_FPM, PHP_FPM_KEPT,
+    COMEDOR, FASTCGI, FASTCGI_NEW, FLOOR, FLOOR_FASTCGI, FLOOR_KEPT, MOD_PHP, PHP_CGI, PHP_FPM,
+    PHP_FPM_KEPT, process,
 };
 use crate::load::Figures;
 use crate::start;
@@ -30,19 +31,21 @@ const HEAD: &str = "\
 Measured and written by `benches/run`. Clients and servers share the processor cores. Each client has a persistent connection and sends its next request when it has the answer to the last one. Every
 contender is measured in every round. Medians and p99 are those of the requests of all rounds; requests per second are the median of the rounds.
 
-- **comedor**: as shipped, with a settings file. With **FastCGI** it stays in memory; with **CGI** it is started for each request, and under Apache exits before end-of-file. With **LEAVE_EARLY=off** it does
-  not; if Apache then finds the process alive, it waits 47 ms (mod_cgi) or 10 ms (mod_cgid).
-- **floor, CGI**: a static C program that reads the body and answers with as many bytes as comedor (`benches/floor.c`), and exits as comedor does. It is the cost of the server and of a new process. It has Debian's glibc; **musl**: the same with musl.
-- **floor, FastCGI**: the same answer by libfcgi (`benches/floor-fastcgi.c`). It is the cost of the server and of FastCGI.
-- **php-cgi**, **PHP-FPM**, **mod_php**: a script that does the same work (`benches/comedor.php`), with Debian's settings. php-cgi is started for each request, and Apache waits for it too. PHP-FPM and mod_php
-  stay in memory and use opcache, which does not check the script's time of change (`opcache.validate_timestamps=0`). PHP logged nothing: a message per request would make it slower.
-- **Connections** to PHP-FPM, comedor and the floor are on a Unix socket, anew for each request. Only under Apache and nginx comedor's are kept, as shipped; **not kept** is comedor without that, **kept** PHP-FPM with it.
-- **Limits**: PHP-FPM has 8 processes (`pm = static`; under nginx 40, because each kept connection occupies one), the FastCGI floor 8 too, Apache with mod_php at least 16. comedor has one process and starts a thread when a request finds none idle, so with 8 clients
-  it runs at most 8 requests at once; its own limit is 64. No contender makes a client wait for a process or thread.
+- **comedor, FastCGI**: as shipped, with a settings file. One process stays in memory, and starts a thread when a request finds none idle: with 8 clients at most 8; its own limit is 64.
+- **comedor, FastCGI, not kept**: the same with a connection for each request. Under Apache and nginx the shipped configurations keep connections; under lighttpd they do not.
+- **comedor, CGI**: started for each request; under Apache it exits before end-of-file.
+- **comedor, LEAVE_EARLY=off**: it does not. If Apache then finds the process alive, it waits 47 ms (mod_cgi) or 10 ms (mod_cgid).
+- **floor, CGI**: a static C program with Debian's glibc that reads the body and answers with as many bytes as comedor (`benches/floor.c`), and exits as comedor does. **floor, CGI, musl**: the same with musl. It is the cost of the server and of a new process. **floor, LEAVE_EARLY=off**: the floor without that exit.
+- **floor, FastCGI**: the same answer by libfcgi (`benches/floor-fastcgi.c`), by 8 processes. It is the cost of the server and of FastCGI. **floor, FastCGI, kept**: with a process for each of the kept connections, where comedor's are kept.
+- **php-cgi**: a script that does the same work (`benches/comedor.php`), with Debian's settings, started for each request; Apache waits for it too.
+- **PHP-FPM**: the same script in 8 processes (`pm = static`; under nginx 40, because each kept connection occupies one) with opcache, which does not check the script's time of change (`opcache.validate_timestamps=0`).
+- **PHP-FPM, kept**: the same with kept connections, under nginx.
+- **mod_php**: the same script and opcache in Apache's processes, at least 16. With 8 clients it answers a read faster than comedor, because Apache passes a request to FastCGI by a proxy: compare the floors.
+
+A connection to PHP-FPM, comedor or the floor is on a Unix socket. No contender makes a client wait for a process or thread. PHP logged nothing: a message per request would make it slower.
+
 - **Reads** are `get_menu` of a saved menu. Before the measurement, every contender except the floor gave the same JSON.
-- **Saves** are `save_menu`. Each client saves its own day; its first and last save of each round were found in the file. comedor flushes the file and its folder before it answers, and takes one save per aulario
-  at a time, so the 8 clients wait for each other, except with **8 aularios**, one for each client. PHP writes in place, without a lock or a flush, as the application's pages do. **flushed** is PHP with a temporary file, `fsync()` and `rename()`, but without a
-  lock or a flush of the folder.
+- **Saves** are `save_menu`. Each client saves its own day; its first and last save of each round were found in the file. comedor flushes the file and its folder before it answers, and takes one save per aulario at a time, so the 8 clients wait for each other, except with **8 aularios**, one for each client. PHP writes in place, without a lock or a flush, as the application's pages do; **flushed** is PHP with a temporary file, `fsync()` and `rename()`, but without a lock or a flush of the folder.
 ";
 
 /// The whole document.
@@ -57,7 +60,8 @@ pub fn markdown(
     );
     let php = [PHP_FPM, MOD_PHP].map(|php| [php.to_owned(), format!("{php}, flushed")]).concat();
     let kept = vec![PHP_FPM_KEPT.to_owned(), FASTCGI_NEW.to_owned(), COMEDOR.to_owned()];
-    let by_fastcgi = [vec![FLOOR_FASTCGI.to_owned()], php.clone(), kept];
+    let floors = vec![FLOOR_FASTCGI.to_owned(), FLOOR_KEPT.to_owned()];
+    let by_fastcgi = [floors, php.clone(), kept];
     ratios(&mut text, sections, FASTCGI, &by_fastcgi.concat());
     let by_cgi = [FLOOR.to_owned(), PHP_CGI.to_owned(), format!("{PHP_CGI}, flushed")];
     ratios(&mut text, sections, COMEDOR, &[by_cgi.to_vec(), php].concat());
@@ -77,6 +81,16 @@ pub fn markdown(
                 )
             });
             writeln!(text, "| {} | {}", row.name, cells.join(" ")).unwrap();
+        }
+    }
+    text += "\n## Processor time of a read\n\nThat of the program, without the web server.\n\n";
+    let columns = CLIENTS.map(|clients| format!("{}: user | system |", count(clients)));
+    writeln!(text, "| µs | {}\n|---|{}", columns.join(" "), "--:|".repeat(4)).unwrap();
+    for section in sections.iter().filter(|section| !section.saves) {
+        for row in section.rows.iter().filter(|row| process(&row.name).is_some()) {
+            let times = row.figures.each_ref().map(|figures| figures.processor_time().map(digits));
+            let cells = times.map(|time| time.join(" | ")).join(" | ");
+            writeln!(text, "| {}: {} | {cells} |", section.server, row.name).unwrap();
         }
     }
     if let [(_, floor), (_, musl), ..] = starts {

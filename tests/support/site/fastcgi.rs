@@ -176,6 +176,7 @@ impl Site {
         let upstream = upstream.replace("/run/comedor/", &format!("{folder}/"));
         let server = format!(
             "{upstream}
+            {}
             upstream php {{
                 server unix:{folder}/fpm.sock;
                 keepalive 16;
@@ -190,7 +191,8 @@ impl Site {
                 }}
                 include {folder}/example.conf;
             }}
-            "
+            ",
+            self.upstreams
         );
         self.start_nginx_only(&server);
         self.wait();

@@ -140,6 +140,8 @@ pub struct Site {
     user: u32,
     /// More lines of the pool of PHP-FPM.
     pub fpm_settings: &'static str,
+    /// More lines for `http` of nginx
+    pub upstreams: String,
     is_container: bool,
     processes: Vec<Child>,
     /// The running program, if it speaks FastCGI
@@ -174,6 +176,7 @@ impl Site {
             port: free_port(),
             user: WWW_DATA,
             fpm_settings: "",
+            upstreams: String::new(),
             is_container: false,
             processes: Vec::new(),
             responder: Mutex::default(),
@@ -448,7 +451,7 @@ fn first_of(folder: &str, start: &str) -> PathBuf {
 }
 
 #[track_caller]
-pub fn wait_until(what: &str, is: impl Fn() -> bool) {
+pub fn wait_until(what: &str, mut is: impl FnMut() -> bool) {
     let started = Instant::now();
     while !is() {
         assert!(started.elapsed() < Duration::from_secs(20), "timeout: {what}");
