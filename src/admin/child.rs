@@ -3,17 +3,17 @@
 
 use std::fs::{self, File};
 use std::io::{self, Error, ErrorKind, Read, Write, pipe};
-use std::mem::forget;
+use std::mem::{forget, take};
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{
-    DumpableBehavior, Gid, PidfdFlags, Signal, Uid, WaitOptions, kill_process, kill_process_group,
-    pidfd_open, set_dumpable_behavior, set_parent_process_death_signal, setsid, waitpid,
+    DumpableBehavior, Gid, Pid, PidfdFlags, Signal, Uid, WaitOptions, kill_process,
+    kill_process_group, pidfd_open, set_dumpable_behavior, set_parent_process_death_signal, setsid,
+    waitpid,
 };
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout, stdout};
 use rustix::thread::{
@@ -23,55 +23,46 @@ use rustix::thread::{
 
 use crate::store::access::Credentials;
 use crate::sys::log::printable;
-use crate::sys::process::{close_others, run_in_child};
+use crate::sys::process::{close_others, leave_keyring, run_in_child};
 use crate::sys::signals::keep_exit_statuses;
 
 /// The time for a killed child to end. It may not, if the server of a network file system does not answer.
 const END: Duration = Duration::from_secs(1);
-
-/// The time that this process waits for all processes of other users together: they may stop or take long on
-/// purpose. A check of a school takes a few seconds.
-pub const PATIENCE: Duration = Duration::from_secs(30);
-
-/// Waits for a process of another user by `wait`, which gets what is left of [`PATIENCE`].
-pub fn patient<T>(wait: impl FnOnce(Duration) -> T) -> T {
-    static WAITED: AtomicU64 = AtomicU64::new(0);
-    let start = Instant::now();
-    let waited = Duration::from_millis(WAITED.load(Ordering::Relaxed));
-    let result = wait(PATIENCE.saturating_sub(waited));
-    WAITED.fetch_add(start.elapsed().as_millis() as u64, Ordering::Relaxed);
-    result
-}
 
 /// The limits of a child.
 #[derive(Debug)]
 pub struct Child<'c> {
     /// The user that it runs as, not root, with all groups; `None` for the user of this process.
     pub user: Option<&'c Credentials>,
-    /// The maximum time until it has ended; for one of another user at most what is left of [`PATIENCE`], or a
-    /// second.
+    /// The maximum time until it has ended.
     pub time: Duration,
     /// The maximum number of bytes that it says.
     pub size: usize,
+}
+
+/// A child that was started. It is killed when this is dropped.
+#[derive(Debug)]
+pub struct Running {
+    child: Option<Pid>,
+    pipe: Option<File>,
+    said: Vec<u8>,
+    end: Instant,
+    size: usize,
 }
 
 impl Child<'_> {
     /// Runs `say` in a child and returns what it wrote to the file. That is also its standard output, so
     /// that `say` may execute another program. The child has no terminal and no other file, and ends with
     /// this call, together with its process group. An error of `say` is the error of the call.
-    pub fn ask(&self, say: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<Vec<u8>> {
-        match self.user {
-            // The last one may have to remove a file.
-            Some(_) => patient(|rest| self.ask_within(self.time.min(rest.max(END)), say)),
-            None => self.ask_within(self.time, say),
-        }
+    pub fn output(&self, say: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<Vec<u8>> {
+        self.start(say)?.finish()
     }
 
-    fn ask_within(
-        &self,
-        time: Duration,
-        say: impl FnOnce(&mut File) -> io::Result<()>,
-    ) -> io::Result<Vec<u8>> {
+    /// Starts `say` in a child, as [`output`](Self::output) does.
+    pub fn start(&self, say: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<Running> {
+        if self.user.is_some_and(Credentials::is_root) {
+            return Err(Error::other("a child for what root does not trust cannot be root"));
+        }
         // A thread that has given its answer may not have ended yet.
         let end = Instant::now() + END;
         while fs::read_dir("/proc/self/task")?.count() != 1 {
@@ -88,32 +79,8 @@ impl Child<'_> {
             });
             failed.is_err().into()
         })?;
-        let end = Instant::now() + time;
-        let process = pidfd_open(child, PidfdFlags::empty());
-        let said = match &process {
-            Ok(process) => self
-                .listen(OwnedFd::from(reader).into(), end)
-                .and_then(|said| wait(process, end).map(|()| said)),
-            Err(error) => Err((*error).into()),
-        };
-        // Until it is waited for, no other process has its id.
-        _ = kill_process_group(child, Signal::KILL);
-        _ = kill_process(child, Signal::KILL);
-        _ = process.map(|process| wait(&process, Instant::now() + END));
-        let ended = waitpid(Some(child), WaitOptions::NOHANG)?;
-        let said = said?;
-        match ended.and_then(|(_, status)| status.exit_status()) {
-            Some(0) => Ok(said),
-            _ => {
-                // The cause is often not in the last line, which may name a log.
-                let said = String::from_utf8_lossy(&said);
-                let mut lines: Vec<_> =
-                    said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-                let last = lines.split_off(lines.len().saturating_sub(4)).join("; ");
-                let last = if last.is_empty() { "ended without a word" } else { &last };
-                Err(Error::other(printable(last)))
-            }
-        }
+        let (pipe, end) = (Some(OwnedFd::from(reader).into()), Instant::now() + self.time);
+        Ok(Running { child: Some(child), pipe, said: Vec::new(), end, size: self.size })
     }
 
     /// In the child: gives up the terminal, all files but `output` and, for another user, the rights of root.
@@ -126,11 +93,9 @@ impl Child<'_> {
         forget((null, output));
         close_others()?;
         if let Some(Credentials { uid, gid, groups }) = self.user {
-            if *uid == 0 {
-                return Err(Error::other("a child for what root does not trust cannot be root"));
-            }
             let (uid, gid) = (Uid::from_raw(*uid), Gid::from_raw(*gid));
             let groups: Vec<_> = groups.iter().map(|&group| Gid::from_raw(group)).collect();
+            leave_keyring()?;
             set_no_new_privs(true)?;
             set_thread_groups(&groups)?;
             set_thread_res_gid(gid, gid, gid)?;
@@ -144,22 +109,101 @@ impl Child<'_> {
         set_parent_process_death_signal(Some(Signal::KILL))?;
         Ok(stdout().try_clone_to_owned()?.into())
     }
+}
 
-    /// Reads what the child says.
-    fn listen(&self, mut reader: File, end: Instant) -> io::Result<Vec<u8>> {
-        let (mut said, mut buffer) = (Vec::new(), [0; 8192]);
-        loop {
-            wait(&reader, end)?;
-            let length = reader.read(&mut buffer)?;
-            if length == 0 {
-                return Ok(said);
-            }
-            said.extend_from_slice(&buffer[..length]);
-            if said.len() > self.size {
-                return Err(Error::other(format!("more than {} bytes", self.size)));
+impl Running {
+    /// What the child says, until it has said all. Polling it tells when [`hear`](Self::hear) does not wait.
+    pub fn pipe(&self) -> Option<&File> {
+        self.pipe.as_ref()
+    }
+
+    /// When it must have ended.
+    pub fn end(&self) -> Instant {
+        self.end
+    }
+
+    /// Reads a part of what the child says. Returns whether it has said all.
+    pub fn hear(&mut self) -> io::Result<bool> {
+        let (mut buffer, length) = ([0; 8192], self.said.len());
+        let Some(pipe) = &mut self.pipe else { return Ok(true) };
+        let read = pipe.read(&mut buffer)?;
+        self.said.extend_from_slice(&buffer[..read]);
+        if length + read > self.size {
+            return Err(Error::other(format!("more than {} bytes", self.size)));
+        }
+        if read == 0 {
+            self.pipe = None;
+        }
+        Ok(read == 0)
+    }
+
+    /// Waits until it has said `word`, at most until `end`. If it ends without it, it has failed.
+    pub fn wait_for(mut self, word: &[u8], end: Instant) -> io::Result<Running> {
+        while !self.said.starts_with(word) {
+            self.pipe.as_ref().map_or(Ok(()), |pipe| wait(pipe, end))?;
+            if self.hear()? {
+                self.finish()?;
+                return Err(ErrorKind::UnexpectedEof.into());
             }
         }
+        Ok(self)
     }
+
+    /// All that it has said, when it has ended, which it does now at the latest.
+    pub fn finish(mut self) -> io::Result<Vec<u8>> {
+        let in_time = loop {
+            match self.wait().and_then(|()| self.hear()) {
+                Ok(false) => {}
+                Ok(true) => break self.child.map_or(Ok(()), |child| has_ended(child, self.end)),
+                Err(error) => break Err(error),
+            }
+        };
+        let status = self.stop();
+        in_time?;
+        if status == Some(0) {
+            return Ok(take(&mut self.said));
+        }
+        // The cause is often not in the last line, which may name a log.
+        let said = String::from_utf8_lossy(&self.said);
+        let mut lines: Vec<_> =
+            said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        let last = lines.split_off(lines.len().saturating_sub(4)).join("; ");
+        let last = if last.is_empty() { "ended without a word" } else { &last };
+        Err(Error::other(printable(last)))
+    }
+
+    /// Closes the pipe, and waits for a moment for the child, which can notice that.
+    pub fn release(mut self) {
+        self.pipe = None;
+        if let Some(child) = self.child {
+            _ = has_ended(child, Instant::now() + END);
+        }
+    }
+
+    fn wait(&self) -> io::Result<()> {
+        self.pipe.as_ref().map_or(Ok(()), |pipe| wait(pipe, self.end))
+    }
+
+    /// Kills it with its process group, and returns its exit status.
+    fn stop(&mut self) -> Option<i32> {
+        let child = self.child.take()?;
+        // Until it is waited for, no other process has its id.
+        _ = kill_process_group(child, Signal::KILL);
+        _ = kill_process(child, Signal::KILL);
+        _ = has_ended(child, Instant::now() + END);
+        waitpid(Some(child), WaitOptions::NOHANG).ok()??.1.exit_status()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// Waits until a child that was not waited for has ended.
+fn has_ended(child: Pid, end: Instant) -> io::Result<()> {
+    wait(&pidfd_open(child, PidfdFlags::empty())?, end)
 }
 
 /// Waits until `source` is readable, which a process is after it has ended.

@@ -41,9 +41,28 @@ pub fn raise_open_files(needed: usize) -> io::Result<usize> {
     Ok(usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX))
 }
 
+/// Gives up the session keyring that this process has from its parent (keyctl(2)).
+pub fn leave_keyring() -> io::Result<()> {
+    const JOIN_SESSION_KEYRING: libc::c_int = 1;
+    let none = std::ptr::null_mut::<libc::c_char>();
+    // SAFETY: without a name the call reads no memory.
+    match check(unsafe { libc::syscall(libc::SYS_keyctl, JOIN_SESSION_KEYRING, none) } as _) {
+        // The kernel, or the filter of a container, has no keyrings.
+        Err(error) if ![libc::ENOSYS, libc::EPERM].contains(&error.raw_os_error().unwrap_or(0)) => {
+            Err(error)
+        }
+        _ => Ok(()),
+    }
+}
+
 /// The user of the process at the other end of a Unix socket (unix(7), SO_PEERCRED). The type of rustix cannot
 /// hold the id 0 of a process in another namespace.
 pub fn peer_uid(socket: impl AsFd) -> io::Result<u32> {
+    peer(socket).map(|peer| peer.uid)
+}
+
+/// The process at the other end, and its user and group.
+pub fn peer(socket: impl AsFd) -> io::Result<libc::ucred> {
     let mut peer = libc::ucred { pid: 0, uid: u32::MAX, gid: u32::MAX };
     let mut size = size_of_val(&peer) as libc::socklen_t;
     // SAFETY: the call writes at most `size` bytes of `peer`, which any bytes are valid for.
@@ -52,7 +71,7 @@ pub fn peer_uid(socket: impl AsFd) -> io::Result<u32> {
         let socket = socket.as_fd().as_raw_fd();
         libc::getsockopt(socket, level, option, (&raw mut peer).cast(), &mut size)
     })?;
-    Ok(peer.uid)
+    Ok(peer)
 }
 
 /// Whether the file of the program gives this process another user or group than that of its caller

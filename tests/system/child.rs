@@ -17,7 +17,7 @@ use comedor::admin::child::Child;
 fn ask(user: Option<&str>, command: &str) -> Result<String, String> {
     let user = user.map(|name| accounts::find(name).expect("a user of this machine"));
     let child = Child { user: user.as_ref(), time: Duration::from_secs(2), size: 10_000 };
-    let said = child.ask(|_| Err(Command::new("sh").args(["-c", command]).exec()));
+    let said = child.output(|_| Err(Command::new("sh").args(["-c", command]).exec()));
     said.map(|said| String::from_utf8(said).unwrap()).map_err(|error| error.to_string())
 }
 
@@ -49,7 +49,7 @@ fn a_child_has_no_terminal_and_no_file_of_its_parent() {
     rustix::io::fcntl_setfd(&secret, rustix::io::FdFlags::empty()).unwrap();
     let user = accounts::find("www-data").unwrap();
     let child = Child { user: Some(&user), time: Duration::from_secs(2), size: 10_000 };
-    let files = child.ask(|output| {
+    let files = child.output(|output| {
         for file in fs::read_dir("/proc/self/fd")? {
             writeln!(output, "{:?}", fs::read_link(file?.path()))?;
         }
@@ -81,14 +81,14 @@ fn a_child_is_stopped_when_its_time_is_over() {
 
 fn an_error_is_that_of_the_caller() {
     let child = Child { user: None, time: Duration::from_secs(2), size: 100 };
-    let said = child.ask(|_| Err(io::Error::other("why")));
+    let said = child.output(|_| Err(io::Error::other("why")));
     assert_eq!(said.unwrap_err().to_string(), "why");
     let (end, ended) = mpsc::channel::<()>();
     let thread = spawn(move || ended.recv());
-    assert!(child.ask(|_| Ok(())).unwrap_err().to_string().contains("several threads"));
+    assert!(child.output(|_| Ok(())).unwrap_err().to_string().contains("several threads"));
     drop(end);
     _ = thread.join();
-    assert_eq!(child.ask(|output| output.write_all(b"said")).unwrap(), b"said");
+    assert_eq!(child.output(|output| output.write_all(b"said")).unwrap(), b"said");
 }
 
 /// A parent can ignore SIGCHLD, which its children inherit: then the system forgets how a process has ended.

@@ -11,8 +11,8 @@ use super::report::{Level, Report};
 use super::role;
 use super::user::{Command, is_in_container};
 use crate::admin::accounts::{self, group_name, user_name};
-use crate::admin::child::patient;
 use crate::admin::site;
+use crate::admin::site::PATIENCE;
 use crate::store::access::Credentials;
 use crate::sys::process::peer_uid;
 
@@ -104,11 +104,11 @@ fn connections(path: &Path, socket: &Metadata, servers: Vec<Server>, report: &mu
 /// Adds the findings of the process behind the socket.
 fn findings(path: &Path, report: &mut Report) {
     let (is_unit, is_root) = (path == Path::new(SOCKET), geteuid().is_root());
-    let asked = patient(|time| -> io::Result<_> {
+    let asked = (|time| -> io::Result<_> {
         let stream = role::open(path)?;
         let listener = peer_uid(&stream)?;
         Ok((role::ask(stream, time)?, listener))
-    });
+    })(PATIENCE);
     let problem = match asked {
         // Only the web server must be able to connect.
         Err(error) if error.kind() == ErrorKind::PermissionDenied && !is_root => return,

@@ -9,7 +9,8 @@ use super::reach::limited;
 use super::report::{Level, Report};
 use super::{Subject, fastcgi, findings, look};
 use crate::admin::accounts;
-use crate::admin::child::{Child, PATIENCE};
+use crate::admin::child::Child;
+use crate::admin::site::PATIENCE;
 use crate::admin::site::{self, Way};
 use crate::config::{Config, Settings};
 
@@ -73,7 +74,7 @@ pub fn look_as(users: &BTreeSet<String>, session: Option<&str>, report: &mut Rep
         let user = accounts::find(name);
         let child = Child { user: user.as_ref(), time: PATIENCE, size: MAX_SIZE };
         let document = match &user {
-            Some(_) => child.ask(|output| output.write_all(&findings(session))),
+            Some(_) => child.output(|output| output.write_all(&findings(session))),
             None => Err(std::io::Error::other("unknown user")),
         };
         let uid = user.map(|user| user.uid);

@@ -35,7 +35,7 @@ pub fn run_as(
         command.env_clear().env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin").env("LC_ALL", "C");
         Err(command.exec())
     };
-    let said = Child { user, time: TIME, size: SIZE }.ask(start);
+    let said = Child { user, time: TIME, size: SIZE }.output(start);
     let said =
         said.map_err(|error: Error| format!("{program} {}: {error}", arguments.join(" ")))?;
     Ok(String::from_utf8_lossy(&said).into_owned())

@@ -10,7 +10,8 @@ use super::directive::{Directive, all};
 use super::php::{self, Handler, SETTINGS};
 use super::{Fact, Host, Machine, Place, Root, Script, Server, Value, apache, command, nginx};
 use crate::admin::accounts;
-use crate::admin::child::{Child, PATIENCE};
+use crate::admin::child::Child;
+use crate::admin::site::PATIENCE;
 
 type Configuration = fn() -> Result<Vec<Directive>, String>;
 type Hosts = for<'c> fn(&'c [Directive]) -> Vec<Host<'c>>;
@@ -154,6 +155,6 @@ pub fn read_as(user: &str, say: impl FnOnce() -> io::Result<String>) -> io::Resu
     let unknown = || io::Error::other(format!("unknown user {user}"));
     let user = accounts::find(user).ok_or_else(unknown)?;
     let child = Child { user: Some(&user), time: PATIENCE, size: 1024 * 1024 };
-    let said = child.ask(|out| out.write_all(say()?.as_bytes()))?;
+    let said = child.output(|out| out.write_all(say()?.as_bytes()))?;
     Ok(String::from_utf8_lossy(&said).into_owned())
 }

@@ -31,6 +31,9 @@ use crate::sys::log::printable;
 pub use ask::{Answer, ask, plain, request};
 pub use find::{find, read_as};
 
+/// The time that this process waits for a process of another user: it may stop or take long on purpose.
+pub const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);
+
 /// What was found
 #[derive(Debug, Default)]
 pub struct Machine {
