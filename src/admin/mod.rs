@@ -5,5 +5,6 @@ pub mod accounts;
 pub mod check;
 pub mod child;
 pub mod cli;
+pub mod command;
+pub mod inferred;
 pub mod setup;
-pub mod site;

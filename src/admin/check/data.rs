@@ -24,7 +24,7 @@ use crate::sys::shared_file::Fault;
 const WRITE_TIME: Duration = Duration::from_secs(60);
 
 /// The data of a school takes a second. A disk may need longer for files that are not in memory; the process
-/// that waits for the findings waits at most for [`PATIENCE`](crate::admin::site::PATIENCE).
+/// that waits for the findings waits at most for [`PATIENCE`](crate::admin::inferred::PATIENCE).
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Reads the whole data folder and adds the findings to `report`.

@@ -11,15 +11,15 @@ use super::report::{Level, Report};
 use super::role;
 use super::user::{Command, is_in_container};
 use crate::admin::accounts::{self, group_name, user_name};
-use crate::admin::site;
-use crate::admin::site::PATIENCE;
+use crate::admin::inferred;
+use crate::admin::inferred::PATIENCE;
 use crate::store::access::Credentials;
 use crate::sys::process::peer_uid;
 
 /// The socket of the unit `comedor.socket`.
 pub const SOCKET: &str = "/run/comedor/comedor.sock";
 
-/// The configuration of Caddy, which `crate::admin::site` does not understand, in `docs/install.md`
+/// The configuration of Caddy, which `crate::admin::inferred` does not understand, in `docs/install.md`
 const CADDY: &str = "/etc/caddy/comedor.caddyfile";
 
 /// A web server and its user.
@@ -121,7 +121,7 @@ fn findings(path: &Path, report: &mut Report) {
             report.add(Level::Ok, path.display(), "a FastCGI process answers");
             let Some(findings) = findings else { return };
             // For a socket of systemd the listener is root.
-            let unit = || accounts::find(&site::unit_user().filter(|_| is_unit)?);
+            let unit = || accounts::find(&inferred::unit_user().filter(|_| is_unit)?);
             let user = if listener == 0 { unit().map(|user| user.uid) } else { Some(listener) };
             match report.merge(&findings, user) {
                 Ok(()) => return,

@@ -15,7 +15,7 @@ use rustix::thread::gettid;
 
 use super::report::{Level, Report};
 use super::user::User;
-pub use crate::admin::site::entries;
+pub use crate::admin::inferred::entries;
 use crate::store::layout;
 
 /// The timeout for a folder to answer.

@@ -10,8 +10,8 @@ use super::report::{Level, Report};
 use super::{Subject, fastcgi, findings, look};
 use crate::admin::accounts;
 use crate::admin::child::Child;
-use crate::admin::site::PATIENCE;
-use crate::admin::site::{self, Way};
+use crate::admin::inferred::PATIENCE;
+use crate::admin::inferred::{self, Way};
 use crate::config::{Config, Settings};
 
 /// The maximum size of what a child finds, in bytes
@@ -25,9 +25,9 @@ pub fn check(
     settings: &Settings,
     report: &mut Report,
 ) {
-    let machine = site::find();
+    let machine = inferred::find();
     let (mut users, mut sockets) = (BTreeSet::new(), BTreeMap::<&Path, Vec<_>>::new());
-    for site::Enabled { site, way, .. } in &machine.enabled {
+    for inferred::Enabled { site, way, .. } in &machine.enabled {
         match way {
             Way::Cgi => _ = users.insert(site.user.clone()),
             Way::FastCgi(socket) => sockets.entry(socket).or_default().extend(
@@ -41,7 +41,7 @@ pub fn check(
     let is_standard = sockets.contains_key(standard);
     match subject {
         Subject::Session => {
-            users.extend(if by_fastcgi { site::unit_user() } else { None });
+            users.extend(if by_fastcgi { inferred::unit_user() } else { None });
             if is_enabled && users.is_empty() {
                 let text = "the user of the FastCGI process is unknown: run this as that user";
                 report.add(Level::Error, "user", text);

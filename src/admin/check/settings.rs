@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::reach::{TIMEOUT, limited};
 use super::report::{Level, Report};
-use crate::admin::site::{Script, Value, php};
+use crate::admin::inferred::{Script, Value, php};
 use crate::api::today;
 use crate::config::{
     self, Config, DATA_DIR, SERVICE, SESSION_DIR, SESSION_FORMAT, SESSION_LIFETIME, SESSION_NAME,

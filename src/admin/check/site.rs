@@ -3,7 +3,7 @@
 
 use super::report::{Level, Report};
 use super::settings::{Wanted, equals, shown, wanted, without_password};
-use crate::admin::site::{Answer, Machine, Script, Way, ask, unit_user};
+use crate::admin::inferred::{Answer, Machine, Script, Way, ask, unit_user};
 use crate::config::{Config, SESSION_LIFETIME, Settings, TZ};
 use crate::session::SavePath;
 

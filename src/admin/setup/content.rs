@@ -1,6 +1,6 @@
 //! The content of the files that set-up writes.
 
-use crate::admin::site::{Php, plain};
+use crate::admin::inferred::{Php, plain};
 use crate::config::Config;
 use crate::session::{Address, RedisServer, SavePath};
 use crate::store::layout;

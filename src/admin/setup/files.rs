@@ -6,7 +6,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::Path;
 
 use super::say;
-use crate::admin::site::command::{property, run};
+use crate::admin::command::{property, run};
 
 pub const APACHE: &str = "/etc/apache2/conf-available/comedor-setup.conf";
 /// What `a2enconf` creates: a link, and a note that an administrator did it

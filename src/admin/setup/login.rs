@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use rustix::process::set_parent_process_death_signal;
 
 use super::plan::Plan;
-use crate::admin::site::{Answer, ask, read_as, request};
+use crate::admin::inferred::{Answer, ask, read_as, request};
 use crate::config::Config;
 use crate::model::Id;
 use crate::session::{self, Format, SavePath, SessionFolder, SessionId};

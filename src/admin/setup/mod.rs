@@ -1,7 +1,7 @@
 //! `comedor setup`: puts comedor in place of the PHP script, tries it, and puts everything back if it does
 //! not work.
 //!
-//! [`Plan`] decides everything from what [`crate::admin::site`] found, and shows it. [`files`] writes, in files that
+//! [`Plan`] decides everything from what [`crate::admin::inferred`] found, and shows it. [`files`] writes, in files that
 //! no package ships, and removes them again. Nothing is in force until the last step, a link in Apache's
 //! configuration. Only `[A-Za-z0-9._/-]` is written; for anything else the plan names the guide to follow.
 
@@ -15,7 +15,7 @@ use std::io::{self, IsTerminal, Write};
 use rustix::process::geteuid;
 
 use crate::admin::check;
-use crate::admin::site::{self, command};
+use crate::admin::{command, inferred};
 use crate::sys::log::log;
 use crate::sys::signals::ignore_interruptions;
 use files::NGINX;
@@ -64,7 +64,7 @@ fn set_up(options: &Options) -> Result<u8, String> {
     if !(is_terminal || options.yes || options.dry_run) {
         return Err("no terminal to ask: use --yes or --dry-run".to_owned());
     }
-    let machine = site::find();
+    let machine = inferred::find();
     let plan = Plan::new(&machine, options).inspect_err(|_| {
         machine.notes.iter().for_each(|note| log(&format!("not checked: {note}")));
     })?;

@@ -8,7 +8,7 @@ use super::Options;
 use super::content::{self, MARK};
 use super::files::{self, APACHE, NGINX, SERVICE, SETTINGS, SOCKET, UPSTREAM};
 use crate::admin::check::{Wanted, counted, equals, wanted};
-use crate::admin::site::{Machine, Php, Script, Server, entries, plain, read_as};
+use crate::admin::inferred::{Machine, Php, Script, Server, entries, plain, read_as};
 use crate::config::{Config, Settings};
 use crate::model::Id;
 use crate::store::layout;

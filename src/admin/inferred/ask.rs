@@ -1,9 +1,11 @@
 //! Asks for a script's path through the web server, without a login, or with one.
 
 use std::fmt;
+use std::time::Duration;
 
 use super::{Script, command};
 use crate::admin::accounts;
+use crate::admin::child::Child;
 use crate::error::Error;
 use crate::store::access::Credentials;
 use crate::sys::log::printable;
@@ -57,7 +59,11 @@ pub fn request(
          resolve = {}:{}:{}\ncookie = \"{cookie}\"\nwrite-out = \"\\n%{{http_code}} %{{redirect_url}}\"\n",
         site.name, site.port, site.address
     );
-    command::run_as(user, "curl", &["--disable", "--config", "-"], &options)
+    let child = Child { user, time: Duration::from_secs(15), size: 16 * 1024 * 1024 };
+    let said =
+        child.output(|out| command::exec("curl", &["--disable", "--config", "-"], &options, out));
+    let said = said.map_err(|error| format!("curl: {error}"))?;
+    Ok(String::from_utf8_lossy(&said).into_owned())
 }
 
 /// The text, if it needs no quotes in any configuration, and has only characters of a URL.

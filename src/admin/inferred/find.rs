@@ -11,7 +11,7 @@ use super::php::{self, Handler, SETTINGS};
 use super::{Fact, Host, Machine, Place, Root, Script, Server, Value, apache, command, nginx};
 use crate::admin::accounts;
 use crate::admin::child::Child;
-use crate::admin::site::PATIENCE;
+use crate::admin::inferred::PATIENCE;
 
 type Configuration = fn() -> Result<Vec<Directive>, String>;
 type Hosts = for<'c> fn(&'c [Directive]) -> Vec<Host<'c>>;

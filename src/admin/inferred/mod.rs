@@ -13,7 +13,6 @@ mod apache;
 mod application;
 mod ask;
 mod code;
-pub mod command;
 mod directive;
 mod find;
 mod nginx;
@@ -25,6 +24,7 @@ use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::admin::command;
 use crate::store::access::Credentials;
 use crate::sys::log::printable;
 

@@ -1,0 +1,51 @@
+//! Programs of the machine: found in root's folders only, without the caller's environment, and with a time
+//! limit.
+
+use std::io::{self, Write};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::time::Duration;
+
+use crate::admin::child::Child;
+
+/// The longest restart of a web server.
+const TIME: Duration = Duration::from_secs(90);
+/// A question to systemd.
+const SHORT: Duration = Duration::from_secs(5);
+const SIZE: usize = 16 * 1024 * 1024;
+
+/// What `program` says, on both streams, or why it failed, as a sentence.
+pub fn run(program: &str, arguments: &[&str]) -> Result<String, String> {
+    run_within(TIME, program, arguments)
+}
+
+/// The same within `time`.
+pub fn run_within(time: Duration, program: &str, arguments: &[&str]) -> Result<String, String> {
+    let child = Child { user: None, time, size: SIZE };
+    let said = child.output(|out| exec(program, arguments, "", out));
+    let said = said.map_err(|error| format!("{program} {}: {error}", arguments.join(" ")))?;
+    Ok(String::from_utf8_lossy(&said).into_owned())
+}
+
+/// Becomes the program, in a child, with this standard input, which must fit into a pipe.
+pub fn exec(
+    program: &str,
+    arguments: &[&str],
+    input: &str,
+    out: &mut std::fs::File,
+) -> io::Result<()> {
+    let (reader, mut writer) = io::pipe()?;
+    writer.write_all(input.as_bytes())?;
+    drop(writer);
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir("/").stdin(reader).stderr(out.try_clone()?);
+    // sudo may keep the PATH of its caller.
+    command.env_clear().env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin").env("LC_ALL", "C");
+    Err(command.exec())
+}
+
+/// A property of a unit of systemd.
+pub fn property(unit: &str, name: &str) -> Result<String, String> {
+    let said = run_within(SHORT, "systemctl", &["show", "--value", "--property", name, unit])?;
+    Ok(said.trim().to_owned())
+}
