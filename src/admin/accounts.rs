@@ -1,6 +1,7 @@
 //! Users and groups by name and number, from `/etc/passwd` and `/etc/group` (passwd(5), group(5)).
 
-use std::fs;
+use std::collections::BTreeSet;
+use std::{fs, io};
 
 use crate::store::access::Credentials;
 
@@ -37,6 +38,51 @@ pub fn of_process(id: &str) -> Option<Credentials> {
     Some(Credentials { uid, gid, groups: numbers("Groups:")? })
 }
 
+/// A user that no account and no process has, so that no other process can look into one of this user. It has
+/// a group of that kind.
+pub fn unused() -> io::Result<Credentials> {
+    let mut taken = BTreeSet::new();
+    for (_, id, gid) in entries(USERS) {
+        taken.extend([Some(id), gid.parse().ok()].into_iter().flatten());
+    }
+    taken.extend(entries(GROUPS).into_iter().map(|(_, gid, _)| gid));
+    for process in fs::read_dir("/proc")?.flatten() {
+        let status = fs::read_to_string(process.path().join("status")).unwrap_or_default();
+        let is_ids = |line: &&str| {
+            ["Uid:", "Gid:", "Groups:"].contains(&&line[..line.find('\t').unwrap_or(0)])
+        };
+        taken.extend(
+            status
+                .lines()
+                .filter(is_ids)
+                .flat_map(str::split_whitespace)
+                .filter_map(|id| id.parse::<u32>().ok()),
+        );
+    }
+    let id = |map| {
+        let map = fs::read_to_string(map)?;
+        unused_id(&map, &taken).ok_or_else(|| io::Error::other("every user id is taken"))
+    };
+    Ok(Credentials {
+        uid: id("/proc/self/uid_map")?,
+        gid: id("/proc/self/gid_map")?,
+        groups: vec![],
+    })
+}
+
+/// The highest id of the map (user_namespaces(7)) that is not taken and has no meaning of its own: systemd
+/// leaves those below 0x7ffe_0000 unused, and 65534 and 65535 are "nobody" and "none" (systemd's UIDS-GIDS).
+fn unused_id(map: &str, taken: &BTreeSet<u32>) -> Option<u32> {
+    let ids = map.lines().filter_map(|line| {
+        let mut words = line.split_whitespace();
+        let first: u32 = words.next()?.parse().ok()?;
+        let count: u32 = words.nth(1)?.parse().ok()?;
+        Some(first..first.saturating_add(count).min(0x7ffe_0000))
+    });
+    let is_free = |id: &u32| ![0, 65534, 65535].contains(id) && !taken.contains(id);
+    ids.filter_map(|mut ids| ids.rfind(is_free)).max()
+}
+
 /// The users that have the group `gid`.
 pub fn members(gid: u32) -> Vec<u32> {
     let groups = entries(GROUPS).into_iter().filter(|(_, number, _)| *number == gid);
@@ -65,4 +111,29 @@ fn entries(file: &str) -> Vec<(String, u32, String)> {
         Some((name, fields.nth(1)?.parse().ok()?, fields.next()?.to_owned()))
     };
     String::from_utf8_lossy(&text).lines().filter_map(entry).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unused_id_is_in_the_map_and_nobody_has_it() {
+        let all = (0..65536).collect::<BTreeSet<u32>>();
+        let but = |free: &[u32]| all.iter().copied().filter(|id| !free.contains(id)).collect();
+        for (map, taken, unused) in [
+            ("         0          0 4294967295\n", BTreeSet::new(), Some(0x7ffd_ffff)),
+            ("0 0 4294967295", BTreeSet::from([0x7ffd_ffff]), Some(0x7ffd_fffe)),
+            // An unprivileged container
+            ("         0     100000      65536\n", BTreeSet::new(), Some(65533)),
+            ("0 100000 65536", BTreeSet::from([65533, 65532]), Some(65531)),
+            ("0 100000 65536", but(&[0, 700, 65534, 65535]), Some(700)),
+            ("0 100000 65536", but(&[0, 65534, 65535]), None),
+            ("0 1000 1\n1 100000 9\n", BTreeSet::from([9]), Some(8)),
+            ("0 1000 1", BTreeSet::new(), None),
+            ("", BTreeSet::new(), None),
+        ] {
+            assert_eq!(unused_id(map, &taken), unused, "{map}");
+        }
+    }
 }

@@ -2,9 +2,13 @@
 //! out about the machine.
 
 pub mod accounts;
+mod brief_file;
 pub mod check;
 pub mod child;
 pub mod cli;
 pub mod command;
 pub mod inferred;
+mod limited;
+pub mod settings;
 pub mod setup;
+pub mod site;
