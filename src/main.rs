@@ -5,7 +5,7 @@
 use std::panic;
 use std::process::exit;
 
-use comedor::admin::cli::{self, Rest};
+use comedor::admin::cli::{self, Next};
 use comedor::cgi::input::{Body, MAX_BODY, StandardInput};
 use comedor::cgi::{Output, Variables};
 use comedor::config::Config;
@@ -38,8 +38,8 @@ fn run(arguments: Strings) -> u8 {
     match Socket::inherited() {
         Ok(Some(socket)) => serve_fastcgi(socket),
         Ok(None) => match cli::run(arguments) {
-            Rest::Exit(status) => status,
-            Rest::Serve(path) => match Socket::bind(&path) {
+            Next::Exit(status) => status,
+            Next::Serve(path) => match Socket::bind(&path) {
                 Ok(socket) => serve_fastcgi(socket),
                 Err(error) => fail(&format!("{}: {error}", path.display())),
             },

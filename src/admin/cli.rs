@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use crate::admin::check::{self, Subject};
-use crate::admin::setup;
+use crate::admin::setup::{self, Runs};
 use crate::config::SETTINGS;
 use crate::sys::log::log;
 
@@ -22,19 +22,20 @@ usage:
                 --json      print the findings as one JSON document
                 --socket SOCKET
                             check this FastCGI socket instead of /run/comedor/comedor.sock
-  comedor setup             put comedor in place of the PHP script, and try it; as root
+  comedor setup [ADDRESS]   put comedor in place of the PHP script, and try it; as root
                 --dry-run   only show what it would do
                 --yes       ask nothing
                 --cgi, --fastcgi
                             how the web server runs comedor
-                --path PATH the URL path of the script, if there are several
+                --script FILE, --server NAME, --service NAME, --data FOLDER
+                            what is not found, or not clear
   comedor setup --undo      put everything back
   comedor fastcgi SOCKET    create the Unix socket SOCKET and serve FastCGI on it
   comedor --help            print this text
   comedor --version         print the version
 
 Exit status of a check: 0 no problem, 1 warnings, 2 errors. Of set-up: 0 done, 1 failed and put back,
-3 a line must be added to nginx's configuration.
+3 lines must be added to the web server's configuration, or removed from it.
 ";
 
 const SETTINGS_INTRO: &str = "
@@ -43,9 +44,9 @@ Settings are lines NAME=value in comedor.conf in the folder of the program, else
 
 ";
 
-/// What a command leaves to do.
+/// What the process does after a command.
 #[derive(Debug)]
-pub enum Rest {
+pub enum Next {
     /// Exit with this status
     Exit(u8),
     /// Serve FastCGI on a new socket at this path
@@ -54,17 +55,17 @@ pub enum Rest {
 
 /// Runs the command that the arguments name.
 #[cold]
-pub fn run(arguments: impl Iterator<Item = &'static [u8]>) -> Rest {
+pub fn run(arguments: impl Iterator<Item = &'static [u8]>) -> Next {
     let arguments: Vec<_> = arguments.skip(1).map(OsStr::from_bytes).collect();
     let words: Vec<_> = arguments.iter().map(|word| word.to_string_lossy()).collect();
     let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
-    Rest::Exit(match words.as_slice() {
+    Next::Exit(match words.as_slice() {
         ["--help"] | ["check" | "setup", "--help"] => print(&help()),
         ["--version"] => print(concat!("comedor ", env!("CARGO_PKG_VERSION"), "\n")),
         ["check", options @ ..] => check(options),
         ["setup", "--undo"] => setup::undo(),
         ["setup", options @ ..] => set_up(options),
-        ["fastcgi", _] => return Rest::Serve(PathBuf::from(arguments[1])),
+        ["fastcgi", _] => return Next::Serve(PathBuf::from(arguments[1])),
         ["fastcgi", ..] => misused("`fastcgi` needs one argument: SOCKET"),
         [option, ..] if option.starts_with('-') => misused(&format!("unknown option `{option}`")),
         [command, ..] => misused(&format!("unknown command `{command}`")),
@@ -99,12 +100,23 @@ fn set_up(words: &[&str]) -> u8 {
         match word {
             "--dry-run" => options.dry_run = true,
             "--yes" => options.yes = true,
-            "--cgi" => (options.cgi, options.fastcgi) = (true, false),
-            "--fastcgi" => (options.cgi, options.fastcgi) = (false, true),
-            "--path" => match words.next() {
-                Some(path) => options.path = Some((*path).to_owned()),
-                None => return misused("`--path` needs an argument: PATH"),
-            },
+            "--cgi" => options.runs = Some(Runs::Cgi),
+            "--fastcgi" => options.runs = Some(Runs::FastCgi),
+            "--script" | "--server" | "--service" | "--data" => {
+                let Some(&value) = words.next() else {
+                    return misused(&format!("`{word}` needs an argument"));
+                };
+                let value = Some(value.to_owned());
+                match word {
+                    "--script" => options.script = value.map(PathBuf::from),
+                    "--server" => options.server = value,
+                    "--service" => options.service = value,
+                    _ => options.data = value,
+                }
+            }
+            address if !address.starts_with('-') && options.address.is_none() => {
+                options.address = Some(address.to_owned());
+            }
             _ => return misused(&format!("unknown option `{word}` of `setup`")),
         }
     }

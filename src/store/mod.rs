@@ -15,7 +15,7 @@
 
 pub(crate) mod access;
 mod acl;
-mod attributes;
+pub(crate) mod attributes;
 pub(crate) mod data_file;
 pub(crate) mod layout;
 mod lease;

@@ -20,10 +20,11 @@ mod user;
 use std::env::current_exe;
 use std::path::{Path, PathBuf};
 
+use crate::admin::accounts::user_name;
 use crate::config::{Config, Settings};
+use crate::store::access::Credentials;
 pub(crate) use report::counted;
 use report::{Level, Report};
-pub(crate) use settings::{Wanted, equals, wanted};
 use user::{User, is_in_container};
 
 /// What to check.
@@ -51,9 +52,9 @@ pub fn errors() -> Vec<String> {
 }
 
 /// The errors in what `user` sees, as if comedor were enabled for that user.
-pub fn errors_of(user: &str) -> Vec<String> {
+pub fn errors_of(user: &Credentials) -> Vec<String> {
     let mut report = Report::new();
-    requests::look_as(&[user.to_owned()].into(), None, &mut report);
+    requests::look_as(&[user_name(user.uid)].into(), None, &mut report);
     report.errors()
 }
 

@@ -1,9 +1,10 @@
 //! The content of the files that set-up writes.
 
-use crate::admin::inferred::{Php, plain};
+use crate::admin::accounts::{group_name, user_name};
+use crate::admin::site::plain;
 use crate::config::Config;
 use crate::session::{Address, RedisServer, SavePath};
-use crate::store::layout;
+use crate::store::{access::Credentials, layout};
 
 /// Starts what set-up writes.
 pub const MARK: &str = "# Written by `comedor setup`; to undo it: sudo comedor setup --undo\n";
@@ -12,21 +13,66 @@ pub const APACHE_CGI: &str = include_str!("../../../apache.conf.example");
 pub const APACHE_FASTCGI: &str = include_str!("../../../examples/apache-fastcgi.conf.example");
 pub const NGINX: &str = include_str!("../../../examples/nginx.conf.example");
 pub const UPSTREAM: &str = include_str!("../../../examples/nginx-upstream.conf.example");
+const CADDY: &str = include_str!("../../../examples/Caddyfile.example");
+const LIGHTTPD: &str = include_str!("../../../examples/lighttpd-fastcgi.conf.example");
 
-/// A shipped example for this path, without its comments. It loads these modules of Apache as `a2enmod` does.
-pub fn example(text: &str, path: &str, modules: &[&str]) -> String {
+/// A shipped example for this path, without its comments.
+pub fn example(text: &str, path: &str) -> String {
     let is_kept = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with('#');
     let lines = text.lines().filter(is_kept).flat_map(|line| [line, "\n"]);
     let lines = lines.collect::<String>().replace("/api/comedor.php", path);
+    // In an expression of lighttpd
+    lines.replace("/api/comedor\\.php", &path.replace('.', "\\."))
+}
+
+/// What an administrator adds to the configuration of another server, and where.
+pub fn by_hand(unit: &str, path: &str) -> (String, &'static str) {
+    match unit {
+        "caddy" => (example(CADDY, path), "at the top of the site in /etc/caddy/Caddyfile"),
+        "lighttpd" => {
+            // The service runs already.
+            let is_kept = |line: &&str| !line.contains("bin-path") && !line.contains("max-procs");
+            let text = LIGHTTPD.lines().filter(is_kept).flat_map(|line| [line, "\n"]);
+            let text = text.collect::<String>().replace("/run/lighttpd/", "/run/comedor/");
+            (example(&text, path), "to /etc/lighttpd/conf-enabled/90-comedor.conf")
+        }
+        _ => (example(APACHE_FASTCGI, path), "to the virtual host of the site"),
+    }
+}
+
+/// For Apache: the example, these modules, loaded as `a2enmod` does, and the limit to a host.
+pub fn apache(text: &str, path: &str, modules: &[&str], host: Option<&str>) -> String {
     let modules = modules.iter().map(|name| {
         format!("Include mods-available/{name}.load\nIncludeOptional mods-available/{name}.conf\n")
     });
-    format!("{MARK}{}{lines}", modules.collect::<String>())
+    let mut all = format!("{MARK}{}", modules.collect::<String>());
+    for line in example(text, path).lines() {
+        all += &match host.filter(|_| line.trim_start().starts_with("SetHandler")) {
+            Some(host) => format!("    <If \"{}\">\n    {line}\n    </If>\n", condition(host)),
+            None => format!("{line}\n"),
+        };
+    }
+    // Here it precedes the ProxyPassMatch of a site (mod_proxy). It holds for every site: of another school's it
+    // would show the script's source.
+    if host.is_none() {
+        all += &format!("<IfModule proxy_module>\n    ProxyPass \"{path}\" \"!\"\n</IfModule>\n");
+    }
+    all
+}
+
+/// Whether a request is for the host, as an expression of Apache. Clients may add a port and a final dot.
+fn condition(host: &str) -> String {
+    let escaped = host.trim_end_matches('.').chars().map(|c| match c.is_ascii_alphanumeric() {
+        true => c.to_string(),
+        false => format!("\\{c}"),
+    });
+    format!("%{{HTTP_HOST}} =~ /^{}\\.?(:[0-9]*)?$/i", escaped.collect::<String>())
 }
 
 /// For `comedor.service`: PHP's user, and access to what the sandbox of the shipped unit hides.
-pub fn service(php: &Php, config: &Config) -> Result<String, String> {
-    let mut text = format!("{MARK}[Service]\nUser={}\nGroup={}\n", php.user, php.group);
+pub fn service(user: &Credentials, config: &Config) -> Result<String, String> {
+    let [user, group] = [user_name(user.uid), group_name(user.gid)];
+    let mut text = format!("{MARK}[Service]\nUser={}\nGroup={}\n", plain(&user)?, plain(&group)?);
     let mut folders = vec![layout::centres(&config.data_dir)];
     match &config.session.save_path {
         SavePath::Files(sessions) => folders.push(sessions.folder.clone()),
@@ -45,4 +91,88 @@ pub fn service(php: &Php, config: &Config) -> Result<String, String> {
         text += if is_in(&["/tmp", "/var/tmp"]) { "PrivateTmp=no\n" } else { "" };
     }
     Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+    use std::path::Path;
+
+    use super::{APACHE_CGI, APACHE_FASTCGI, apache, by_hand, condition, service};
+    use crate::config::{Config, Settings};
+    use crate::store::access::Credentials;
+
+    #[test]
+    fn the_host_of_the_address_is_matched_as_a_whole() {
+        for (host, escaped) in [
+            ("school.example", r"school\.example"),
+            ("School-1.example.", r"School\-1\.example"),
+            ("[2001:db8::1]", r"\[2001\:db8\:\:1\]"),
+        ] {
+            let expected = format!("%{{HTTP_HOST}} =~ /^{escaped}\\.?(:[0-9]*)?$/i");
+            assert_eq!(condition(host), expected);
+        }
+    }
+
+    #[test]
+    fn the_service_may_use_what_php_uses_and_no_more() {
+        let folder = tempfile::tempdir_in("/tmp").unwrap();
+        let [data, sessions] = ["data", "sessions"].map(|name| folder.path().join(name));
+        std::fs::create_dir_all(data.join("Centros")).unwrap();
+        symlink("/var", &sessions).unwrap();
+        let user = Credentials { uid: 0, gid: 0, groups: vec![] };
+        let [data, sessions] = [data, sessions].map(|folder| folder.display().to_string());
+        for (save_path, lines) in [
+            (&*sessions, "ReadWritePaths=-/var\n"),
+            (
+                "tcp://127.0.0.1:6379?auth=x",
+                "PrivateNetwork=no\nRestrictAddressFamilies=AF_INET AF_INET6\nIPAddressAllow=localhost\n",
+            ),
+            ("unix:///run/redis.sock", ""),
+        ] {
+            let text = format!("COMEDOR_DATA_DIR={data}\nCOMEDOR_SESSION_DIR={save_path}\n");
+            let settings = Settings::default().with_file(Path::new("x"), text.as_bytes()).unwrap();
+            let text = service(&user, &Config::from_settings(&settings).unwrap()).unwrap();
+            let data = format!("ReadWritePaths=-{data}/Centros\nPrivateTmp=no\n");
+            let (_, unit) = text.split_once("[Service]\nUser=root\nGroup=root\n").unwrap();
+            assert_eq!(unit.replace(&data, ""), lines, "{text}");
+            assert!(unit.contains(&data), "{text}");
+        }
+    }
+
+    #[test]
+    fn apaches_lines_have_the_path_and_the_limit() {
+        let path = "/aulas/api/comedor.php";
+        let all = apache(APACHE_CGI, path, &["cgi"], None);
+        let limited = apache(APACHE_FASTCGI, path, &[], Some("school.example"));
+        for (text, line) in [
+            (&all, "\nInclude mods-available/cgi.load\n"),
+            (
+                &all,
+                "\n<Location \"/aulas/api/comedor.php\">\n    ScriptAlias \"/usr/lib/cgi-bin/comedor\"\n",
+            ),
+            (&all, "\n    ProxyPass \"/aulas/api/comedor.php\" \"!\"\n"),
+            (
+                &limited,
+                "\n<Location \"/aulas/api/comedor.php\">\n    <If \"%{HTTP_HOST} =~ /^school",
+            ),
+            (
+                &limited,
+                "?$/i\">\n        SetHandler \"proxy:unix:/run/comedor/comedor.sock|fcgi://comedor\"\n    </If>\n</Location>\n",
+            ),
+        ] {
+            assert!(text.contains(line), "{line} in {text}");
+        }
+        assert!(!limited.contains("ProxyPass"), "{limited}");
+    }
+
+    #[test]
+    fn the_lines_for_other_servers_have_the_path_and_no_program_to_start() {
+        let (lines, _) = by_hand("lighttpd", "/a.b/api/comedor.php");
+        assert!(lines.contains(r#""^/a\.b/api/comedor\.php(/|$)""#), "{lines}");
+        assert!(lines.contains(r#"( "/a.b/api/comedor.php" => (("#), "{lines}");
+        assert!(lines.contains("/run/comedor/comedor.sock") && !lines.contains("bin-"), "{lines}");
+        let (lines, _) = by_hand("caddy", "/a/api/comedor.php");
+        assert!(lines.contains("path /a/api/comedor.php /a/api/comedor.php/*\n"), "{lines}");
+    }
 }

@@ -1,91 +1,247 @@
-//! Tries what was enabled: a request without a login, then a login of set-up's own, by a session file as PHP's
-//! pages write it, with the permission to read only.
+//! Tries logins of set-up's own: sessions as PHP's pages write them, which exist for one request. PHP is the judge:
+//! its script is asked first, and comedor must answer the same.
 
-use std::fs::{self, File};
-use std::io::{self, ErrorKind, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use rustix::fs::ResolveFlags;
+use serde_json::Value;
 
-use rustix::process::set_parent_process_death_signal;
-
-use super::plan::Plan;
-use crate::admin::inferred::{Answer, ask, read_as, request};
+use crate::admin::brief_file::BriefFile;
+use crate::admin::site::{Answer, Site, answer_of_script, random};
 use crate::config::Config;
+use crate::error::Error;
 use crate::model::Id;
 use crate::session::{self, Format, SavePath, SessionFolder, SessionId};
-use crate::sys::log::printable;
 
-/// After a reload, a process with the old configuration may answer once more.
-const RELOAD: Duration = Duration::from_secs(5);
+/// The files of an aulario may be damaged: as many are tried.
+const AULARIOS: usize = 5;
 
-/// Reads the menu types of an aulario through the web server. Returns what was tried.
-pub fn try_it(plan: &Plan) -> Result<&'static str, String> {
-    if !Path::new("/usr/bin/curl").exists() {
-        return Ok("not tried through the web server: curl is not installed");
-    }
-    let end = Instant::now() + RELOAD;
-    while let answer = ask(plan.script)
-        && !matches!(answer, Answer::Comedor)
-    {
-        if Instant::now() > end {
-            return Err(format!("comedor does not answer {}: {answer}", plan.script.url()));
-        }
-        sleep(Duration::from_millis(200));
-    }
-    let SavePath::Files(folder) = &plan.config.session.save_path else {
-        return Ok("a login was not tried: the sessions are in Redis");
-    };
-    let mut tried = Ok("a login was not tried: no aulario was found");
-    // The files of one may be damaged.
-    for aulario in plan.aularios.iter().take(5) {
-        tried = log_in(plan, folder, aulario).map(|()| "a login reads the menu types");
-        if tried.is_ok() {
-            break;
-        }
-    }
-    tried.map_err(|error| format!("a login with a session in {:?}: {error}", folder.folder))
+/// The permissions of a login, `*` for the service, and whether it has a list of aularios
+type Login = (&'static [&'static str], bool);
+
+const TEACHER: Login = (&["*:docente", "*:access"], true);
+const WITHOUT_ACCESS: Login = (&["*:docente"], true);
+const WITHOUT_LIST: Login = (&["*:docente", "*:access"], false);
+const ADMINISTRATOR: Login = (&["*:docente", "*:access", "sysadmin:access"], true);
+
+/// The logins of set-up
+#[derive(Debug)]
+pub struct Logins<'p> {
+    site: &'p Site,
+    config: &'p Config,
+    /// The centre and the id of each aulario
+    aularios: &'p [(Id, Id)],
+    sessions: &'p SessionFolder,
 }
 
-fn log_in(plan: &Plan, folder: &SessionFolder, (centro, aulario): &(Id, Id)) -> io::Result<()> {
-    let mut random = [0; 16];
-    File::open("/dev/urandom")?.read_exact(&mut random)?;
-    let id = format!("{:032x}", u128::from_ne_bytes(random));
-    let path = SessionId::new(id.clone()).and_then(|id| session::path(folder, &id));
-    let path = path.ok_or(ErrorKind::InvalidInput)?;
-    let said = read_as(&plan.php.user, || {
-        // If set-up is killed, this process goes on, and removes the file.
-        set_parent_process_death_signal(None)?;
-        let mut file = File::options().write(true).create_new(true).mode(0o600).open(&path)?;
-        let written = file.write_all(content(&plan.config, centro).as_bytes());
-        let cookie = format!("{}={id}", plan.config.session.name);
-        let answer = request(plan.script, None, aulario.as_str(), &cookie);
-        fs::remove_file(&path)?;
-        written?;
-        Ok(answer.unwrap_or_else(|problem| problem))
-    });
-    let said = said.inspect_err(|_| {
-        _ = read_as(&plan.php.user, || fs::remove_file(&path).map(|()| String::new()));
-    })?;
-    if said.starts_with("{\"success\":true") {
-        return Ok(());
-    }
-    let said = printable(&said.chars().take(300).collect::<String>());
-    Err(io::Error::other(format!("cannot read the aulario {}: {said}", aulario.as_str())))
+/// What PHP's script answers to logins.
+#[derive(Debug)]
+pub struct Judgement {
+    /// Aularios whose menu types it lists, and these
+    listed: Vec<((Id, Id), Vec<Value>)>,
+    /// Whether it needs neither `<service>:access` nor `aulas`
+    pub admits_all: bool,
+    /// What was found, as a sentence
+    pub sentence: String,
 }
 
-/// The session of a teacher.
-fn content(config: &Config, centro: &Id) -> String {
-    let service = config.service.as_str();
+impl Judgement {
+    /// It cannot tell, for this reason.
+    pub fn unknown(sentence: String) -> Judgement {
+        Judgement { listed: Vec::new(), admits_all: false, sentence }
+    }
+}
+
+impl<'p> Logins<'p> {
+    /// `None` if set-up cannot write sessions.
+    pub fn new(site: &'p Site, config: &'p Config, aularios: &'p [(Id, Id)]) -> Option<Self> {
+        let SavePath::Files(sessions) = &config.session.save_path else { return None };
+        let aularios = &aularios[..aularios.len().min(AULARIOS)];
+        Some(Logins { site, config, aularios, sessions })
+    }
+
+    /// Tries logins on PHP's script.
+    pub fn judge(&self) -> Result<Judgement, String> {
+        let ask = |at: &(Id, Id), login| {
+            let query = format!("action=get_menu_types&aulario={}", at.1.as_str());
+            self.with_session(at, login, |cookie| answer_of_script(self.site, &query, cookie))
+        };
+        let (mut listed, mut refused) = (Vec::new(), String::new());
+        for at in self.aularios {
+            let answer = ask(at, TEACHER)?;
+            match menu_types(&answer) {
+                Some(types) => listed.push((at.clone(), types)),
+                None => refused = answer.to_string(),
+            }
+        }
+        let Some((at, _)) = listed.first() else {
+            let sentence = format!(
+                "the script refuses a login, or fails, so answers cannot be compared with its own ({refused})"
+            );
+            return Ok(Judgement::unknown(sentence));
+        };
+        let admits = |login| Ok::<_, String>(menu_types(&ask(at, login)?).is_some());
+        let (by_right, by_list) = (admits(WITHOUT_ACCESS)?, admits(WITHOUT_LIST)?);
+        let verb = |admits| if admits { "admits" } else { "refuses" };
+        let (right, list) = (verb(by_right), verb(by_list));
+        let service = self.config.service.as_str();
+        let sentence = format!(
+            "the script {right} a login without {service}:access, and {list} one without aulas"
+        );
+        Ok(Judgement { listed, admits_all: by_right && by_list, sentence })
+    }
+
+    /// Tries logins on comedor, through the web server. Returns what was found, as sentences.
+    pub fn try_comedor(&self, of_script: &Judgement) -> Result<Vec<String>, String> {
+        let (mut found, mut readable, mut problem) = (Vec::new(), None, String::new());
+        for at in self.aularios {
+            let aulario = at.1.as_str();
+            let answer = self.with_session(at, TEACHER, |cookie| {
+                self.site.address.read_types(aulario, cookie)
+            })?;
+            let Some(types) = menu_types(&answer) else {
+                problem = format!("a login cannot read the aulario {aulario}: {answer}");
+                continue;
+            };
+            readable = Some(at);
+            if let Some((_, of_php)) = of_script.listed.iter().find(|(known, _)| known == at) {
+                found.extend(differences(of_php, &types)?);
+                found.push(format!("a login reads the menu types of {aulario}, the same as PHP's"));
+            }
+        }
+        let at = readable.ok_or(problem)?;
+        let save = |cookie: &str| self.site.address.save_nothing(at.1.as_str(), cookie);
+        let answer = self.with_session(at, ADMINISTRATOR, save)?;
+        if answer.body.contains(&*Error::another_site().sentence) {
+            return Err(format!(
+                "every save from a browser would be refused as one from another site: a proxy does not pass the header Host as the browser sent it, with its port (ProxyPreserveHost On; proxy_set_header Host $http_host) ({answer})"
+            ));
+        }
+        found.push(match answer.body.contains(Error::missing_param("").code) {
+            true => "a login reaches comedor, with a save too".to_owned(),
+            false => format!("a save without content is answered by {answer}"),
+        });
+        Ok(found)
+    }
+
+    /// Calls `ask` with the cookie of a session, which exists for that time.
+    fn with_session(
+        &self,
+        at: &(Id, Id),
+        login: Login,
+        ask: impl FnOnce(&str) -> Result<Answer, String>,
+    ) -> Result<Answer, String> {
+        let id = random()?;
+        let path = SessionId::new(id.clone()).and_then(|id| session::path(self.sessions, &id));
+        let path = path.ok_or("a session has no path")?;
+        let content = content(self.config, at, login);
+        let (user, links) = (self.site.php.user.clone(), ResolveFlags::empty());
+        let session = BriefFile::create(path, user, (&content, 0o600), links, |_| Ok(()));
+        let folder = self.sessions.folder.display();
+        let _session = session.map_err(|error| format!("a session in {folder}: {error}"))?;
+        ask(&format!("{}={id}", self.config.session.name))
+    }
+}
+
+/// The session of a login.
+fn content(
+    config: &Config,
+    (centro, aulario): &(Id, Id),
+    (permissions, has_list): Login,
+) -> String {
     let string = |text: &str| format!("s:{}:\"{text}\";", text.len());
-    let [docente, service, centro] =
-        [&format!("{service}:docente"), service, centro.as_str()].map(string);
-    let permissions = format!("s:11:\"permissions\";a:1:{{i:0;{docente}}}");
-    let data = format!("a:2:{{{permissions}{service}a:1:{{s:6:\"centro\";{centro}}}}}");
+    let list = |texts: &[String]| {
+        let entries = (0..).zip(texts).map(|(at, text)| format!("i:{at};{}", string(text)));
+        format!("a:{}:{{{}}}", texts.len(), entries.collect::<String>())
+    };
+    let service = config.service.as_str();
+    let permissions: Vec<_> = permissions.iter().map(|name| name.replace('*', service)).collect();
+    let aulas = format!("s:5:\"aulas\";{}", list(&[aulario.as_str().to_owned()]));
+    let (count, aulas) = if has_list { (2, aulas) } else { (1, String::new()) };
+    let unit = format!("a:{count}:{{s:6:\"centro\";{}{aulas}}}", string(centro.as_str()));
+    let data =
+        format!("a:2:{{s:11:\"permissions\";{}{}{unit}}}", list(&permissions), string(service));
     match config.session.format {
         Format::Php => format!("auth_ok|b:1;auth_data|{data}"),
         Format::PhpSerialize => format!("a:2:{{s:7:\"auth_ok\";b:1;s:9:\"auth_data\";{data}}}"),
         Format::PhpBinary => format!("\u{7}auth_okb:1;\u{9}auth_data{data}"),
+    }
+}
+
+/// The menu types of a successful answer.
+fn menu_types(answer: &Answer) -> Option<Vec<Value>> {
+    let mut body: Value = serde_json::from_str(answer.body.trim()).ok()?;
+    body.get("success").filter(|success| **success == Value::Bool(true))?;
+    match body.get_mut("menu_types")?.take() {
+        Value::Array(types) => Some(types),
+        // PHP writes a list with gaps as an object.
+        Value::Object(types) => {
+            let mut types: Vec<_> = types.into_iter().collect();
+            types.sort_by_key(|(key, _)| key.parse::<u64>().unwrap_or(u64::MAX));
+            Some(types.into_iter().map(|(_, entry)| entry).collect())
+        }
+        _ => None,
+    }
+}
+
+/// Compares the menu types: the ids and their order must agree. The other differences are sentences.
+fn differences(of_php: &[Value], of_comedor: &[Value]) -> Result<Vec<String>, String> {
+    // comedor shows a type only if it has an id, and a number as its digits.
+    let id = |entry: &Value| match entry.get("id")? {
+        Value::String(id) => Some(id.clone()).filter(|id| !id.is_empty()),
+        Value::Number(id) => Some(id.to_string()),
+        _ => None,
+    };
+    let of_php: Vec<_> = of_php.iter().filter(|entry| id(entry).is_some()).collect();
+    let [php, comedor] = [
+        of_php.iter().map(|entry| id(entry)).collect::<Vec<_>>(),
+        of_comedor.iter().map(id).collect(),
+    ];
+    if php != comedor {
+        let ids = |ids: Vec<Option<String>>| ids.into_iter().flatten().collect::<Vec<_>>();
+        let (php, comedor) = (ids(php), ids(comedor));
+        return Err(format!("the script lists the menu types {php:?}, and comedor {comedor:?}"));
+    }
+    let pairs = of_php.into_iter().zip(of_comedor).filter(|(php, comedor)| php != comedor);
+    let shown =
+        |(php, comedor)| format!("the script shows the menu type {php}, and comedor {comedor}");
+    Ok(pairs.map(shown).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{SESSION_FORMAT, Settings};
+    use std::path::Path;
+
+    #[test]
+    fn ids_and_their_order_must_agree() {
+        let types = |text: &str| serde_json::from_str::<Vec<Value>>(text).unwrap();
+        let one = r##"{"id":"basal","label":"Menú","color":"#0d6efd"}"##;
+        let other = r##"{"id":7,"label":"Sin sal"}"##;
+        let php = types(&format!("[{one},{other},{{\"label\":\"x\"}}]"));
+        for (comedor, shown) in [
+            (format!("[{one},{other}]"), Some(0)),
+            (format!("[{one},{}]", other.replace('7', "\"7\"")), Some(1)),
+            (format!("[{},{other}]", one.replace("Menú", "Otro")), Some(1)),
+            (format!("[{other},{one}]"), None),
+            (format!("[{one}]"), None),
+        ] {
+            let found = differences(&php, &types(&comedor));
+            assert_eq!(found.as_ref().ok().map(Vec::len), shown, "{found:?}");
+        }
+    }
+
+    #[test]
+    fn comedor_reads_the_sessions_of_set_up() {
+        for format in ["php", "php_serialize", "php_binary"] {
+            let line = format!("{}={format}", SESSION_FORMAT.name);
+            let settings = Settings::default().with_file(Path::new("x"), line.as_bytes()).unwrap();
+            let config = Config::from_settings(&settings).unwrap();
+            let at = (Id::parse("colegio").unwrap(), Id::parse("aula1").unwrap());
+            for login in [TEACHER, WITHOUT_ACCESS, WITHOUT_LIST, ADMINISTRATOR] {
+                let content = content(&config, &at, login);
+                let session = session::Session::decode(content.into_bytes(), config.session.format);
+                assert!(session.is_ok(), "{format}: {:?}", session.err());
+            }
+        }
     }
 }

@@ -1,25 +1,45 @@
 //! `comedor setup`: puts comedor in place of the PHP script, tries it, and puts everything back if it does
 //! not work.
 //!
-//! [`Plan`] decides everything from what [`crate::admin::inferred`] found, and shows it. [`files`] writes, in files that
-//! no package ships, and removes them again. Nothing is in force until the last step, a link in Apache's
-//! configuration. Only `[A-Za-z0-9._/-]` is written; for anything else the plan names the guide to follow.
+//! [`Plan`] decides everything from what [`crate::admin::site`] learns from PHP, and shows it. [`files`] writes,
+//! in files that no package ships and in marked lines of the [`settings`], and removes them again. Nothing is in
+//! force until the last step, a link in Apache's configuration. Only `[A-Za-z0-9._/-]` is written; for anything
+//! else the plan names the guide to follow.
 
 mod content;
 mod files;
 mod login;
 mod plan;
+mod settings;
 
 use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
-use rustix::process::geteuid;
+use rustix::fs::Mode;
+use rustix::process::{geteuid, umask};
 
 use crate::admin::check;
-use crate::admin::{command, inferred};
-use crate::sys::log::log;
+use crate::admin::command;
+use crate::admin::site::{self, Answer, AppUrl, Site};
+use crate::sys::log::{log, printable};
 use crate::sys::signals::ignore_interruptions;
-use files::NGINX;
+use login::Logins;
 use plan::Plan;
+
+/// After a reload, a process with the old configuration may answer once more.
+const RELOAD: Duration = Duration::from_secs(5);
+/// The time to look for scripts (a million files take a second), and to ask PHP by each address.
+const WALK: Duration = Duration::from_secs(10);
+const ASK: Duration = Duration::from_secs(60);
+
+/// How the web server runs comedor.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Runs {
+    Cgi,
+    FastCgi,
+}
 
 /// The options of the command.
 #[derive(Debug, Default)]
@@ -27,31 +47,44 @@ pub struct Options {
     pub dry_run: bool,
     /// Asks nothing
     pub yes: bool,
-    /// Without both: CGI, if it can work
-    pub cgi: bool,
-    pub fastcgi: bool,
-    /// The URL path of the script, if there are several
-    pub path: Option<String>,
+    /// Without: CGI, if it can work
+    pub runs: Option<Runs>,
+    /// Of the application, in the browser
+    pub address: Option<String>,
+    /// What is not asked for, or not found
+    pub script: Option<PathBuf>,
+    pub server: Option<String>,
+    pub service: Option<String>,
+    pub data: Option<String>,
 }
 
-/// Runs `comedor setup`; returns the exit status: 0 done, 1 put back or refused, 3 a line must be added to
-/// nginx's configuration.
+/// Runs `comedor setup`; returns the exit status: 0 done, 1 put back or refused, 3 lines must be added to the
+/// web server's configuration.
 pub fn run(options: &Options) -> u8 {
     as_root(|| set_up(options))
 }
 
-/// Runs `comedor setup --undo`; returns the exit status.
+/// Runs `comedor setup --undo`; returns the exit status: 3 if lines must be removed from the web server's
+/// configuration.
 pub fn undo() -> u8 {
     as_root(|| {
         ignore_interruptions();
-        files::undo()?;
-        say("Nothing of comedor setup is in force.");
-        Ok(0)
+        let is_done = put_back()?;
+        if is_done {
+            say("Nothing of comedor setup is in force.");
+        }
+        Ok(if is_done { 0 } else { 3 })
     })
+}
+
+fn put_back() -> Result<bool, String> {
+    files::undo(Site::known().map(|(address, _)| address).as_ref())
 }
 
 fn as_root(run: impl FnOnce() -> Result<u8, String>) -> u8 {
     let refused = || Err("set-up needs root: sudo comedor setup".to_owned());
+    // Other users must be able to read the files.
+    umask(Mode::from(0o022));
     let done = if geteuid().is_root() { run() } else { refused() };
     done.unwrap_or_else(|problem| {
         problem.lines().for_each(log);
@@ -64,12 +97,44 @@ fn set_up(options: &Options) -> Result<u8, String> {
     if !(is_terminal || options.yes || options.dry_run) {
         return Err("no terminal to ask: use --yes or --dry-run".to_owned());
     }
-    let machine = inferred::find();
-    let plan = Plan::new(&machine, options).inspect_err(|_| {
-        machine.notes.iter().for_each(|note| log(&format!("not checked: {note}")));
-    })?;
+    if std::env::current_exe().is_ok_and(|exe| exe != Path::new("/usr/lib/cgi-bin/comedor")) {
+        return Err("set-up needs the Debian package; follow docs/install.md".to_owned());
+    }
+    let known = Site::known();
+    let address = options.address.clone();
+    let address = address.or_else(|| known.as_ref().map(|(address, _)| address.to_string()));
+    let address = address.map_or_else(|| asked("ADDRESS of the application in the browser"), Ok)?;
+    let address = AppUrl::parse(&address)?;
+    let (found, is_complete) = site::scripts(Instant::now() + WALK);
+    let scripts = match &options.script {
+        None => found.clone(),
+        Some(script) => vec![site::named(script)?],
+    };
+    if scripts.is_empty() {
+        return Err("found no …/api/comedor.php; name it by --script".to_owned());
+    }
+    let site = site::ask_php(&address, &scripts, options.server.as_deref(), Instant::now() + ASK)?;
+    if let Some((address, script)) = known
+        && script != site.script
+    {
+        return Err(format!(
+            "comedor serves one application, and is set up for {}, at {address}; first run: sudo comedor setup --undo",
+            script.display()
+        ));
+    }
+    if !files::exist() && site.address.read_types("x", "")?.is_comedors() {
+        return Err(format!(
+            "comedor answers {} already, by lines that set-up has not written: sudo comedor check",
+            site.address
+        ));
+    }
+    let others: Vec<_> = found.iter().filter(|script| **script != site.script).collect();
+    for script in &others {
+        say(&format!("There is also {}", printable(&script.display().to_string())));
+    }
+    let plan = Plan::new(site, options, others.is_empty() && is_complete)?;
     say(&plan.shown());
-    if options.dry_run || plan.is_done {
+    if options.dry_run {
         return Ok(0);
     }
     if !options.yes && !is_confirmed() {
@@ -77,14 +142,19 @@ fn set_up(options: &Options) -> Result<u8, String> {
     }
     // A half of it would be worse than the wait.
     ignore_interruptions();
-    apply(&plan).or_else(|problem| {
-        say(&format!("\nFailed: {problem}"));
-        files::undo().map_err(|error| format!("{error}\nthen run: sudo comedor setup --undo"))?;
-        Err("everything was put back; the PHP script answers".to_owned())
+    apply(&plan).map_err(|problem| {
+        say("\nFailed:");
+        problem.lines().for_each(|line| say(&printable(line)));
+        match put_back() {
+            Ok(true) => "everything was put back; the PHP script answers".to_owned(),
+            Ok(false) => "comedor does not work yet".to_owned(),
+            Err(error) => format!("{error}\nthen run: sudo comedor setup --undo"),
+        }
     })
 }
 
 fn apply(plan: &Plan) -> Result<u8, String> {
+    let address = &plan.site.address;
     for (path, content, steps) in &plan.parts {
         files::write(path, content)?;
         for step in steps {
@@ -93,17 +163,48 @@ fn apply(plan: &Plan) -> Result<u8, String> {
             command::run(words[0], &words[1..])?;
         }
     }
-    if plan.needs_include {
-        let place = &plan.script.site.place;
-        say(&format!(
-            "\nAdd this line to the server {{ … }} at {place}:\n\n    include {NGINX};\n"
-        ));
-        say("Then run sudo comedor setup again, to try it.");
-        return Ok(3);
+    match (comedor_answers(address), &plan.by_hand) {
+        (Ok(()), _) => {}
+        (Err(answer), None) if plan.is_limited => {
+            return Err(format!(
+                "comedor does not answer {address}, but: {answer}; does the site have a ProxyPassMatch (replace it by SetHandler), or a proxy not pass the header Host?"
+            ));
+        }
+        (Err(answer), None) => {
+            return Err(format!("comedor does not answer {address}, but: {answer}"));
+        }
+        (Err(_), Some((lines, place))) => {
+            let text = match files::is_included() {
+                true => "The line is there, but not in the server { … } that answers this address: move it".to_owned(),
+                false => format!("Add this {place}:\n\n{lines}"),
+            };
+            say(&format!(
+                "\n{text}\nthen reload the web server, and run sudo comedor setup again, to try it."
+            ));
+            return Ok(3);
+        }
     }
-    say(&format!("… {}", login::try_it(plan)?));
+    for address in &plan.refusing {
+        if address.read_types("x", "")?.is_comedors() {
+            let host = address.host;
+            return Err(format!(
+                "by {host}, the web server has refused {address}, and comedor is open there"
+            ));
+        }
+    }
+    let other = address.at_another_host()?;
+    let is_others = |answer: Answer| answer.is_comedors() && answer.url.starts_with(&other.origin);
+    if plan.is_limited && other.read_types("x", "").is_ok_and(is_others) {
+        return Err(format!("comedor also answers {other}, so perhaps other schools"));
+    }
+    files::take_over(&plan.parts.iter().map(|(path, ..)| *path).collect::<Vec<_>>())?;
+    if let Some(logins) = Logins::new(&plan.site, &plan.config, &plan.aularios) {
+        for sentence in logins.try_comedor(&plan.judgement)? {
+            say(&format!("… {}", printable(&sentence)));
+        }
+    }
     // What PHP's user cannot use has nothing to do with comedor.
-    let of_php = check::errors_of(&plan.php.user);
+    let of_php = check::errors_of(&plan.site.php.user);
     let (known, new): (Vec<_>, Vec<_>) =
         check::errors().into_iter().partition(|error| of_php.contains(error));
     if !new.is_empty() {
@@ -112,8 +213,22 @@ fn apply(plan: &Plan) -> Result<u8, String> {
     if !known.is_empty() {
         say("… there are errors that PHP has too; to see them: sudo comedor check");
     }
-    say(&format!("comedor answers {}. To undo: sudo comedor setup --undo", plan.script.url()));
+    say(&format!("comedor answers {address}. To undo: sudo comedor setup --undo"));
     Ok(0)
+}
+
+/// Whether comedor answers, soon after a reload; else what does.
+fn comedor_answers(address: &AppUrl) -> Result<(), String> {
+    let end = Instant::now() + RELOAD;
+    loop {
+        match address.read_types("x", "") {
+            Ok(answer) if answer.is_comedors() => return Ok(()),
+            other if Instant::now() > end => {
+                return Err(other.map_or_else(|error| error, |answer| answer.to_string()));
+            }
+            _ => sleep(Duration::from_millis(200)),
+        }
+    }
 }
 
 fn is_confirmed() -> bool {
@@ -123,7 +238,18 @@ fn is_confirmed() -> bool {
     matches!(line.trim(), "y" | "Y" | "yes")
 }
 
-/// What comes from the application or from PHP must be [`printable`](crate::sys::log::printable).
+/// What the administrator types.
+fn asked(question: &str) -> Result<String, String> {
+    if !io::stdin().is_terminal() {
+        return Err(format!("{question}: no terminal to ask; see comedor --help"));
+    }
+    let mut line = String::new();
+    _ = write!(io::stdout(), "{question}: ").and_then(|()| io::stdout().flush());
+    io::stdin().read_line(&mut line).map_err(|error| error.to_string())?;
+    Ok(line.trim().to_owned())
+}
+
+/// What comes from the application or from PHP must be [`printable`].
 fn say(text: &str) {
     _ = writeln!(io::stdout(), "{text}").and_then(|()| io::stdout().flush());
 }

@@ -1,129 +1,222 @@
 //! What set-up is going to do, decided before anything is changed.
 
+use std::collections::BTreeSet;
 use std::fs;
-use std::io::{self, ErrorKind};
+use std::io;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
-use super::Options;
 use super::content::{self, MARK};
-use super::files::{self, APACHE, NGINX, SERVICE, SETTINGS, SOCKET, UPSTREAM};
-use crate::admin::check::{Wanted, counted, equals, wanted};
-use crate::admin::inferred::{Machine, Php, Script, Server, entries, plain, read_as};
-use crate::config::{Config, Settings};
+use super::files::{self, APACHE, NGINX, SERVICE, SOCKET, UPSTREAM};
+use super::login::{Judgement, Logins};
+use super::settings::{FILE as SETTINGS, SettingsFile};
+use super::{Options, Runs, asked};
+use crate::admin::accounts::user_name;
+use crate::admin::check::counted;
+use crate::admin::command::run;
+use crate::admin::settings::{Wanted, wanted};
+use crate::admin::site::{self, AppUrl, KNOWN, Site, WebServer, plain, read_as};
+use crate::config::{ACCESS, Access, Config};
 use crate::model::Id;
-use crate::store::layout;
+use crate::session::SavePath;
+use crate::store::{access::Credentials, layout};
 use crate::sys::log::printable;
 
 /// As the package installs it
 const GUIDE: &str = "/usr/share/doc/comedor/docs/install.md";
+/// A file that takes precedence over the settings
+const BESIDE: &str = "/usr/lib/cgi-bin/comedor.conf";
+/// The time to read the script.
+const READ: Duration = Duration::from_secs(10);
+/// The number of aularios and of centres that are counted at most.
+const MAX_COUNT: usize = 1000;
 
-pub struct Plan<'m> {
-    pub script: &'m Script,
-    pub php: &'m Php,
+/// A file to write, its content, and what is run after that
+type Part = (&'static str, Vec<u8>, Vec<&'static str>);
+
+#[derive(Debug)]
+pub struct Plan {
+    pub site: Site,
     /// The centre and the id of each aulario
     pub aularios: Vec<(Id, Id)>,
     /// The configuration with the new settings
     pub config: Config,
-    /// The new settings with their sources, as they are shown
-    lines: String,
-    /// Each file to write, its content, and what is run after that; the last command puts all in force.
-    pub parts: Vec<(&'static str, String, Vec<&'static str>)>,
-    /// Whether comedor answers already, and set-up has nothing to try
-    pub is_done: bool,
-    /// Whether the administrator has to add a line to nginx's configuration first
-    pub needs_include: bool,
+    pub judgement: Judgement,
+    /// The settings with the new lines
+    settings: SettingsFile,
+    /// Whether comedor answers only at the host of the address, for there may be other schools.
+    pub is_limited: bool,
+    /// Where the web server refuses who has no login of its own
+    pub refusing: Vec<AppUrl>,
+    /// The last command puts all in force.
+    pub parts: Vec<Part>,
+    /// What the administrator has to add, and where
+    pub by_hand: Option<(String, &'static str)>,
 }
 
-impl<'m> Plan<'m> {
-    /// The error says why set-up changes nothing.
-    pub fn new(machine: &'m Machine, options: &Options) -> Result<Plan<'m>, String> {
-        if std::env::current_exe().is_ok_and(|exe| exe != Path::new("/usr/lib/cgi-bin/comedor")) {
-            return Err("set-up needs the Debian package; follow docs/install.md".to_owned());
+impl Plan {
+    /// The error says why set-up changes nothing. `is_alone`: there is no other script for sure.
+    pub fn new(site: Site, options: &Options, is_alone: bool) -> Result<Plan, String> {
+        let guide = |why: String| format!("{:?}: {why}; follow {GUIDE}", site.script);
+        let Site { php, address, server, .. } = &site;
+        if php.user.is_root() || php.is_elsewhere {
+            return Err(guide("PHP runs as root, or in a chroot or container".to_owned()));
         }
-        let script = choose(machine, options)?;
-        let guide = |why: String| format!("{:?}: {why}; follow {GUIDE}", script.file);
-        if let Some(place) = &script.database {
+        // Its path becomes a line of a file, and is shown.
+        if site.script.to_str().is_none_or(|path| printable(path) != path) {
+            return Err(guide("the path has characters that cannot be shown".to_owned()));
+        }
+        let handler = php.says("session.save_handler");
+        if !["files", "redis"].contains(&handler) {
+            return Err(guide(format!("the sessions of PHP are in {handler:?}")));
+        }
+        if fs::exists(BESIDE).is_ok_and(|exists| exists) {
+            return Err(format!("{BESIDE} takes precedence over {SETTINGS}: move it there"));
+        }
+        let literals =
+            site.literals(Instant::now() + READ).map_err(|error| guide(error.to_string()))?;
+        if let Some(word) = literals.database {
             let why = "comedor works on files, and would show old menus";
-            return Err(guide(format!("the script uses a database ({place}); {why}")));
+            return Err(guide(format!("the script contains {word}: a database; {why}")));
         }
-        if let Some(why) = script.not_understood().into_iter().next() {
-            return Err(guide(why));
+        let service =
+            choose(&literals.services, &options.service, "Service, as in '<service>:docente'")?;
+        let data = choose(&literals.data_dirs, &options.data, "Folder that contains Centros/")?;
+        let old = files::read_settings()?;
+        let mut settings = SettingsFile::parse(&old)?;
+        for line in wanted(php, Some(&service), Some(&data)) {
+            settings.add(line)?;
         }
-        let php = script.php.as_ref().ok_or_else(|| guide("cannot determine its PHP".into()))?;
-        let (server, user, path) = (script.site.server, &script.site.user, &script.path);
-        let by_cgi = server == Server::Apache && php.user == *user && !options.fastcgi;
-        if options.cgi && !by_cgi {
-            return Err("CGI needs Apache with the user of PHP's pages: use --fastcgi".to_owned());
-        }
-
-        let (lines, settings, config) = settings(script)?;
-        for text in [path, &script.site.name, user, &php.user, &php.group, &config.session.name] {
-            plain(text).map_err(guide)?;
+        let mut config = settings.config()?;
+        plain(&config.session.name).map_err(guide)?;
+        // PHP's service may have a /tmp of its own.
+        let sessions = match &config.session.save_path {
+            SavePath::Files(sessions) => &sessions.folder,
+            SavePath::Redis(_) => &config.data_dir,
+        };
+        if let Some(folder) =
+            [sessions, &config.data_dir].into_iter().find(|folder| !php.shares(folder))
+        {
+            let why = "for PHP this is another folder than for other programs (PrivateTmp=yes?)";
+            return Err(guide(format!("{folder:?}: {why}")));
         }
         let aularios = aularios(&config, &php.user).map_err(|error| guide(error.to_string()))?;
-
-        let mut parts = Vec::new();
-        if !lines.is_empty() {
-            parts.push((SETTINGS, settings, vec![]));
+        if aularios.is_empty() {
+            return Err(guide(format!("{:?} has no aularios", config.data_dir)));
         }
-        if !by_cgi {
-            parts.push((SERVICE, content::service(php, &config).map_err(guide)?, vec![]));
+        let judgement = match Logins::new(&site, &config, &aularios) {
+            Some(logins) => logins.judge()?,
+            None => Judgement::unknown("no login, since the sessions are in Redis".to_owned()),
+        };
+        // An administrator may know better.
+        if !settings.has_outside(&ACCESS) {
+            let (value, what) = match judgement.admits_all {
+                true => ("centre", "the script admits such logins"),
+                false => ("listed", "the script refuses such logins, or this is not known"),
+            };
+            let (value, what) = (value.to_owned(), what.to_owned());
+            settings.add(Wanted { setting: &ACCESS, what, value })?;
+            config = settings.config()?;
+        }
+        let (web_user, path) = (site.web_user()?, &address.path());
+        let is_limited = *server == WebServer::Apache && !is_alone;
+        let can_be_cgi =
+            *server == WebServer::Apache && php.user.uid == web_user.uid && !is_limited;
+        if options.runs == Some(Runs::Cgi) && !can_be_cgi {
+            let why = "CGI needs Apache, the user of PHP's pages, and no other script";
+            return Err(format!("{why}: use --fastcgi"));
+        }
+        let is_cgi = can_be_cgi && options.runs != Some(Runs::FastCgi);
+        let known = format!("{MARK}{}", site.remembered()).into_bytes();
+        let mut parts: Vec<Part> = vec![(KNOWN, known, vec![])];
+        if settings.content() != old {
+            parts.push((SETTINGS, settings.content(), vec![]));
+        }
+        if !is_cgi {
+            let service = content::service(&php.user, &config).map_err(guide)?;
+            parts.push((SERVICE, service.into_bytes(), vec![]));
+            let user = user_name(web_user.uid);
+            let socket = format!("{MARK}[Socket]\nSocketUser={}\n", plain(&user)?);
             let start = vec![
                 "systemctl daemon-reload",
                 "systemctl stop comedor.socket comedor.service",
                 "systemctl enable --quiet --now comedor.socket",
             ];
-            parts.push((SOCKET, format!("{MARK}[Socket]\nSocketUser={user}\n"), start));
+            parts.push((SOCKET, socket.into_bytes(), start));
         }
-        let is_included = server == Server::Nginx && files::is_included();
+        let mut by_hand = None;
         match server {
-            Server::Apache => {
-                let folder = Path::new("/etc/apache2/mods-enabled");
-                let is_enabled = |name: &str| folder.join(name).with_extension("load").exists();
-                let cgi = if is_enabled("mpm_prefork") { "cgi" } else { "cgid" };
-                let (example, mut modules) = match by_cgi {
-                    true => (content::APACHE_CGI, vec![cgi]),
-                    false => (content::APACHE_FASTCGI, vec!["proxy", "proxy_fcgi"]),
-                };
-                modules.retain(|name| !is_enabled(name));
-                let [reload, restart] = ["systemctl reload apache2", "systemctl restart apache2"];
-                let last = if modules.is_empty() { reload } else { restart };
-                let steps = vec!["a2enconf --quiet comedor-setup", "apache2ctl configtest", last];
-                parts.push((APACHE, content::example(example, path, &modules), steps));
+            // A configuration that is broken already could not be put back.
+            WebServer::Apache => {
+                run("apache2ctl", &["configtest"])?;
+                parts.push(apache(is_cgi, path, is_limited.then(|| address.name())));
             }
-            Server::Nginx => {
-                parts.push((UPSTREAM, content::example(content::UPSTREAM, path, &[]), vec![]));
-                // The upstream is in force with the next start of nginx, and may be there twice.
-                let mut steps = vec!["nginx -t"];
-                steps.extend(is_included.then_some("systemctl reload nginx"));
-                parts.push((NGINX, content::example(content::NGINX, path, &[]), steps));
+            WebServer::Nginx => {
+                run("nginx", &["-t"])?;
+                let [upstream, location] = [content::UPSTREAM, content::NGINX]
+                    .map(|text| format!("{MARK}{}", content::example(text, path)).into_bytes());
+                parts.push((UPSTREAM, upstream, vec![]));
+                parts.push((NGINX, location, vec!["nginx -t", "systemctl reload nginx"]));
+                by_hand = Some((format!("include {NGINX};"), "to the server { … } of the site"));
+            }
+            WebServer::Other(_) | WebServer::Unknown(_) => {
+                by_hand = Some(content::by_hand(server.unit(), path));
             }
         }
-        let is_done = script.comedor.is_some() && !is_included;
-        let needs_include = server == Server::Nginx && !is_included;
-        Ok(Plan { script, php, aularios, config, lines, parts, is_done, needs_include })
+        let refusing = site::refusing(&site)?;
+        Ok(Plan {
+            site,
+            aularios,
+            config,
+            judgement,
+            settings,
+            is_limited,
+            refusing,
+            parts,
+            by_hand,
+        })
     }
 
     /// What was found and what is going to be done.
     pub fn shown(&self) -> String {
-        let Php { name, user, .. } = self.php;
-        let (server, url) = (self.script.site.server, self.script.url());
-        let file = printable(&self.script.file.display().to_string());
-        let data = self.config.data_dir.display();
+        let Site { address, script, php, server } = &self.site;
+        let (script, name) = (script.display().to_string(), printable(php.says("php")));
         let centres = self.aularios.chunk_by(|(centre, _), (next, _)| centre == next).count();
-        let centres = counted(centres, "centre");
-        let aularios = counted(self.aularios.len(), "aulario");
         let mut text = format!(
-            "Script      {file}, at {url} ({server:?})\nPHP         {name} as {user}\n\
-             Data        {data}: {centres}, {aularios}\n\n"
+            "Script      {}, at {address} ({server:?}, by {})\nPHP         {name} as {}\n\
+             Data        {}: {}, {}\nTried       {}\n",
+            printable(&script),
+            address.host,
+            user_name(php.user.uid),
+            self.config.data_dir.display(),
+            counted(centres, "centre"),
+            counted(self.aularios.len(), "aulario"),
+            printable(&self.judgement.sentence),
         );
-        if self.is_done {
-            return text + "comedor is already enabled. To look for problems: sudo comedor check";
+        for (is_so, note) in [
+            (
+                self.config.access == Access::Listed,
+                "COMEDOR_ACCESS=listed: users need that permission and list",
+            ),
+            (
+                php.says("session") != "yes",
+                "without a login, the script starts no session: its code may change settings later",
+            ),
+            (
+                self.is_limited,
+                "other scripts may serve other schools, so comedor answers only at this host",
+            ),
+        ] {
+            text += &if is_so { format!("Note        {note}\n") } else { String::new() };
         }
+        text += "\n";
         for (path, content, steps) in &self.parts {
             text += &format!("Will write  {path}\n");
-            let lines = if *path == SETTINGS { &self.lines } else { content }.lines();
-            let lines = lines.filter(|line| !line.starts_with('#'));
+            let content = match *path {
+                SETTINGS => self.settings.shown(),
+                _ => String::from_utf8_lossy(content).into_owned(),
+            };
+            let lines = content.lines().filter(|line| !line.starts_with('#'));
             text.extend(lines.map(|line| format!("              {line}\n")));
             text.extend(steps.iter().map(|step| format!("Will run    {step}\n")));
         }
@@ -131,14 +224,42 @@ impl<'m> Plan<'m> {
     }
 }
 
+/// Apache's file, with the modules that are not enabled.
+fn apache(is_cgi: bool, path: &str, host: Option<&str>) -> Part {
+    let folder = Path::new("/etc/apache2/mods-enabled");
+    let is_enabled = |name: &str| folder.join(name).with_extension("load").exists();
+    let has_threads = is_enabled("mpm_event") || is_enabled("mpm_worker");
+    let (example, mut modules) = match (is_cgi, has_threads) {
+        (true, false) => (content::APACHE_CGI, vec!["cgi"]),
+        (true, true) => (content::APACHE_CGI, vec!["cgid"]),
+        (false, _) => (content::APACHE_FASTCGI, vec!["proxy", "proxy_fcgi"]),
+    };
+    modules.retain(|name| !is_enabled(name));
+    let [reload, restart] = ["systemctl reload apache2", "systemctl restart apache2"];
+    let last = if modules.is_empty() { reload } else { restart };
+    let steps = vec!["a2enconf --quiet zz-comedor-setup", "apache2ctl configtest", last];
+    (APACHE, content::apache(example, path, &modules, host).into_bytes(), steps)
+}
+
+/// The only one that the script names, else what the administrator says.
+fn choose(known: &BTreeSet<String>, option: &Option<String>, what: &str) -> Result<String, String> {
+    match (option, known.len()) {
+        (Some(text), _) => Ok(text.clone()),
+        (None, 1) => Ok(known.iter().next().cloned().unwrap_or_default()),
+        _ => asked(&format!("{what} (the script has {known:?})")),
+    }
+}
+
 /// The aularios, as PHP's user sees them.
-fn aularios(config: &Config, user: &str) -> io::Result<Vec<(Id, Id)>> {
+fn aularios(config: &Config, user: &Credentials) -> io::Result<Vec<(Id, Id)>> {
     let centres = layout::centres(&config.data_dir);
+    let named = |error| io::Error::other(format!("{}: {error}", centres.display()));
     let said = read_as(user, || {
-        fs::read_dir(&centres)?;
-        let folders = entries(&centres).into_iter().map(|centre| layout::aularios(&centre));
-        let files = folders.flat_map(|folder| entries(&folder));
-        Ok(files.map(|file| format!("{}\n", file.display())).collect())
+        let folders = fs::read_dir(&centres).map_err(named)?.flatten().take(MAX_COUNT);
+        let aularios =
+            folders.filter_map(|centre| fs::read_dir(layout::aularios(&centre.path())).ok());
+        let aularios = aularios.flatten().flatten().take(MAX_COUNT);
+        Ok(aularios.map(|aulario| format!("{}\n", aulario.path().display())).collect())
     })?;
     let parse = |path: &str| {
         let mut names = path.rsplit('/');
@@ -146,68 +267,4 @@ fn aularios(config: &Config, user: &str) -> io::Result<Vec<(Id, Id)>> {
         Some((Id::parse(names.nth(1)?).ok()?, id))
     };
     Ok(said.lines().filter_map(parse).collect())
-}
-
-/// The script to replace.
-fn choose<'m>(machine: &'m Machine, options: &Options) -> Result<&'m Script, String> {
-    if !machine.runs {
-        return Err("no web server is running; start it, and run this command again".to_owned());
-    }
-    let is_wanted = |path: &str| options.path.as_ref().is_none_or(|wanted| wanted == path);
-    let found = || machine.scripts.iter().filter(|script| is_wanted(&script.path));
-    // http may only redirect to https.
-    let Some(script) = found().find(|script| script.site.is_tls).or(found().next()) else {
-        let place = "a site of Apache or nginx that is understood";
-        return Err(format!("found no …/api/comedor.php in {place}; follow {GUIDE}"));
-    };
-    if found().any(|other| (&other.path, &other.file) != (&script.path, &script.file)) {
-        // What is printed may be pasted into a shell.
-        let all = found().filter(|script| plain(&script.path).is_ok());
-        let all =
-            all.map(|one| format!("\n--path {} ({:?}, {})", one.path, one.file, one.site.name));
-        return Err(format!(
-            "there are several scripts; choose one:{}\n\
-             set-up enables comedor for all sites; to enable it for only one, follow {GUIDE}",
-            all.collect::<String>()
-        ));
-    }
-    let is_used = |other: &&Script| other.comedor.is_some() && other.path != script.path;
-    match machine.scripts.iter().find(is_used).map(|other| &other.path) {
-        Some(path) => Err(format!("comedor answers for {path}, and serves only one application")),
-        None => Ok(script),
-    }
-}
-
-/// What has to be added to the settings, with the sources, the new file, and the configuration.
-fn settings(script: &Script) -> Result<(String, String, Config), String> {
-    let old = fs::read_to_string(SETTINGS).or_else(|error| match error.kind() {
-        ErrorKind::NotFound => Ok(String::new()),
-        _ => Err(format!("{SETTINGS}: {error}")),
-    })?;
-    let parse = |text: &str| {
-        let settings = Settings::default().with_file(Path::new(SETTINGS), text.as_bytes());
-        let config = settings.and_then(|settings| Config::from_settings(&settings));
-        config.map_err(|error| format!("{error}; fix this first"))
-    };
-    let (mut shown, mut config) = (String::new(), parse(&old)?);
-    let mut new = format!("{}\n\n{MARK}", old.replace(MARK, "").trim_end());
-    for Wanted { setting, value, source, .. } in wanted(script) {
-        // The service determines the default of the data folder.
-        if equals(&config, setting, value) {
-            continue;
-        }
-        let name = setting.name;
-        if plain(value).is_err() {
-            // It may have a password.
-            return Err(format!(
-                "set {name} in {SETTINGS} to the value at {source}, then run this command again; set-up writes only [A-Za-z0-9._/-]"
-            ));
-        }
-        let is_other = |line: &&str| line.split('=').next().map(str::trim) != Some(name);
-        let others: String = new.lines().filter(is_other).flat_map(|line| [line, "\n"]).collect();
-        new = format!("{others}{name}={value}\n");
-        shown += &format!("{:34} ({source})\n", format!("{name}={value}"));
-        config = parse(&new)?;
-    }
-    Ok((shown, new, config))
 }
