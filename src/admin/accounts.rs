@@ -83,16 +83,6 @@ fn unused_id(map: &str, taken: &BTreeSet<u32>) -> Option<u32> {
     ids.filter_map(|mut ids| ids.rfind(is_free)).max()
 }
 
-/// The users that have the group `gid`.
-pub fn members(gid: u32) -> Vec<u32> {
-    let groups = entries(GROUPS).into_iter().filter(|(_, number, _)| *number == gid);
-    let listed: Vec<String> = groups.map(|(.., members)| members).collect();
-    let is_member = |(name, _, first): &(String, u32, String)| {
-        *first == gid.to_string() || listed.iter().any(|members| lists(members, name))
-    };
-    entries(USERS).into_iter().filter(is_member).map(|(_, uid, _)| uid).collect()
-}
-
 fn lists(members: &str, name: &str) -> bool {
     members.split(',').any(|member| member == name)
 }

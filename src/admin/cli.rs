@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use crate::admin::check::{self, Subject};
+use crate::admin::check;
 use crate::admin::setup::{self, Runs};
 use crate::config::SETTINGS;
 use crate::sys::log::log;
@@ -17,9 +17,10 @@ A web server runs it at api/comedor.php, once per request, with the variables of
 If its standard input is a listening Unix socket, it serves FastCGI until SIGTERM.
 
 usage:
-  comedor check             as root: check settings, folders, data, web server and PHP script
-  comedor check --session   check a session; reads the value of its cookie from standard input
+  comedor check [ADDRESS]   as root: check settings, folders, data, web server and PHP script
+                --no-page   do not ask PHP for its settings by a page beside the script
                 --json      print the findings as one JSON document
+                --session   check a session; reads the value of its cookie from standard input
                 --socket SOCKET
                             check this FastCGI socket instead of /run/comedor/comedor.sock
   comedor setup [ADDRESS]   put comedor in place of the PHP script, and try it; as root
@@ -73,22 +74,25 @@ pub fn run(arguments: impl Iterator<Item = &'static [u8]>) -> Next {
     })
 }
 
-fn check(options: &[&str]) -> u8 {
-    let (mut as_json, mut is_session, mut socket) = (false, false, None);
-    let mut options = options.iter();
-    while let Some(&option) = options.next() {
-        match option {
-            "--json" => as_json = true,
-            "--session" => is_session = true,
-            "--socket" => match options.next() {
-                Some(path) => socket = Some(PathBuf::from(path)),
+fn check(words: &[&str]) -> u8 {
+    let mut options = check::Options::default();
+    let mut words = words.iter();
+    while let Some(&word) = words.next() {
+        match word {
+            "--json" => options.as_json = true,
+            "--no-page" => options.no_page = true,
+            "--session" => options.is_session = true,
+            "--socket" => match words.next() {
+                Some(path) => options.socket = Some(PathBuf::from(path)),
                 None => return misused("`--socket` needs an argument: SOCKET"),
             },
-            _ => return misused(&format!("unknown option `{option}` of `check`")),
+            address if !address.starts_with('-') && options.address.is_none() => {
+                options.address = Some(address.to_owned());
+            }
+            _ => return misused(&format!("unknown option `{word}` of `check`")),
         }
     }
-    let subject = if is_session { Subject::Session } else { Subject::Everything { socket } };
-    let (findings, status) = check::run(subject, as_json);
+    let (findings, status) = check::run(&options);
     print(&findings);
     status
 }

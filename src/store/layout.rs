@@ -65,12 +65,5 @@ pub fn date(month: &str, day: &str) -> Option<Date> {
 /// The temporary name of a file.
 pub fn temporary(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    path.with_file_name(format!(".{name}{TEMPORARY}"))
+    path.with_file_name(format!(".{name}.tmp"))
 }
-
-/// Whether a name is temporary.
-pub fn is_temporary(name: &str) -> bool {
-    name.starts_with('.') && name.ends_with(TEMPORARY)
-}
-
-const TEMPORARY: &str = ".tmp";

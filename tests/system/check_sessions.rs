@@ -16,7 +16,7 @@ fn check_of_a_session_shows_only_centre_aularios_and_permissions() {
     for input in ["secret\n", "secret", "PHPSESSID=secret\n", "a=b; PHPSESSID=secret"] {
         let findings = check(&school, &[], &["--session"], input);
         let problems = count(&findings, "error") + count(&findings, "warning");
-        assert_eq!((problems, findings.len()), (0, 7), "{input}");
+        assert_eq!((problems, findings.len()), (0, 8), "{input}");
         found(&findings, "ok", "session", "the centre is centro1");
         found(&findings, "ok", "session", "every aulario");
         found(&findings, "ok", "session", "may read");
@@ -24,6 +24,14 @@ fn check_of_a_session_shows_only_centre_aularios_and_permissions() {
         assert!(!format!("{findings:?}").contains("sesame"));
     }
     assert_eq!(fs::metadata(&path).unwrap().modified().unwrap(), before, "not kept alive");
+    let findings = check(&school, &["env", "COMEDOR_ACCESS=listed"], &["--session"], "secret");
+    found(&findings, "warning", "session", "service:access is missing");
+    found(
+        &findings,
+        "warning",
+        "session",
+        "no list of aularios (aulas), which COMEDOR_ACCESS=listed requires",
+    );
     school.log_in("elsewhere", session_of("centro9", TEACHER));
     school.log_in("named", session_of("Colegio San José", TEACHER));
     school.log_in("garbage", "x");
@@ -77,26 +85,4 @@ fn session_check_prompts_at_a_terminal_and_reads_one_line() {
     assert_eq!(child.wait().unwrap().code(), Some(0), "{text}");
     assert!(text.contains("Value of the session cookie: "), "{text}");
     assert!(text.contains("may change menus"), "{text}");
-}
-
-#[test]
-fn service_that_no_session_has_is_a_warning() {
-    let school = School::new();
-    let findings = check(&school, &["env", "COMEDOR_SERVICE=aulas"], &[], "");
-    let text = "no session has a centre under `aulas` (COMEDOR_SERVICE); found under `service`: set \
-                COMEDOR_SERVICE accordingly";
-    found(&findings, "warning", "/sessions", text);
-    let of_service =
-        |findings: &[Value]| format!("{findings:?}").contains("no session has a centre under");
-    assert!(!of_service(&check(&school, &[], &[], "")));
-    // Nobody is logged in.
-    for id in ["teacher", "admin"] {
-        school.log_in(id, "");
-    }
-    assert!(!of_service(&check(&school, &["env", "COMEDOR_SERVICE=aulas"], &[], "")));
-
-    chmod(school.sessions(), 0o1733);
-    let findings = check(&school, AS_NOBODY, &[], "");
-    let text = "cannot be listed, so only a login shows whether COMEDOR_SERVICE is right";
-    found(&findings, "hint", "/sessions", text);
 }

@@ -3,8 +3,10 @@
 mod attributes;
 mod budget;
 mod check;
+mod check_limits;
 mod check_machine;
 mod check_permissions;
+mod check_php;
 mod check_sessions;
 mod end_of_file;
 mod faults;

@@ -5,10 +5,10 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Barrier};
-use std::thread;
+use std::thread::{self, sleep};
+use std::time::{Duration, Instant};
 
 use crate::check::{check, found};
-use crate::check_machine;
 use crate::redis::{LOGIN, key};
 use crate::support::fastcgi::{Client, Held, Process, parameters};
 use crate::support::redis::{Redis, fake_redis, php_session, replies, reply_with};
@@ -141,7 +141,7 @@ fn requests_at_the_same_time_get_the_session_of_their_own_user() {
 }
 
 #[test]
-fn a_new_password_in_the_settings_file_is_used_by_the_next_request() {
+fn a_new_password_in_the_settings_file_is_used_within_seconds() {
     let (school, redis) = (School::new(), Redis::new());
     redis.command(&["SET", &key("teacher"), &session(TEACHER)]);
     redis.command(&["ACL", "SETUSER", "school", "on", ">one", ">two", "~*", "+get", "+expire"]);
@@ -159,7 +159,12 @@ fn a_new_password_in_the_settings_file_is_used_by_the_next_request() {
     let mut client = Client::connect(&socket.path);
     for (password, expected) in [("one", 200), ("wrong", 500), ("two", 200)] {
         set(password);
-        assert_eq!(status(&mut client, "teacher"), expected, "{password}");
+        // A process looks at its settings at most once a second.
+        let start = Instant::now();
+        while status(&mut client, "teacher") != expected {
+            assert!(start.elapsed() < Duration::from_secs(20), "{password}");
+            sleep(Duration::from_millis(20));
+        }
     }
     drop(client);
     process.stop();
@@ -208,34 +213,13 @@ fn check_names_the_server_and_says_whether_it_accepts_a_request() {
 }
 
 #[test]
-fn check_never_shows_the_password_in_a_save_path_of_php() {
-    let school = School::new();
-    for (save_path, shown) in [
-        ("tcp://a:1?auth=s3cret", "tcp://a:1?auth=…"),
-        ("tcp://a:1?auth=s3cret, tcp://b:2?auth=s3cret", "tcp://…"),
-        ("tls://a:1?auth=s3cret", "tls://…"),
-        ("seed[]=a:1&seed[]=b:1&auth=s3cret", "seed[]=…"),
-        ("host=db password=s3cret", "host=…"),
-        ("/run/redis.sock?auth=s3cret", "/run/redis.sock?auth=…"),
-        ("2;/srv/sessions", "2;/srv/sessions"),
-    ] {
-        let ini = format!("session.save_path=\"{save_path}\"\n");
-        let files = [("php/8.2/fpm/php.ini", ini.as_str())];
-        let findings = check_machine::check_with(&school, &[], &files, "true");
-        let text = format!("PHP's session.save_path is {shown} (/etc/php/");
-        found(&findings, "warning", "COMEDOR_SESSION_DIR", &text);
-        assert!(!format!("{findings:?}").contains("s3cret"), "{findings:#?}");
-    }
-}
-
-#[test]
 fn check_names_a_closed_folder_of_the_socket() {
     let redis = Redis::new();
     let path = PathBuf::from(redis.socket("").strip_prefix("unix://").unwrap());
     let closed = path.parent().unwrap();
     chmod(closed, 0o750);
     let findings = check_with(&School::new(), AS_NOBODY, &redis.socket(""));
-    let text = "nobody needs execute permission for this folder to reach the socket of Redis";
+    let text = "nobody cannot reach the socket of Redis (COMEDOR_SESSION_DIR): Permission denied";
     found(&findings, "error", closed.to_str().unwrap(), text);
 }
 

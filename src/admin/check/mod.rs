@@ -1,17 +1,21 @@
 //! `comedor check`: checks everything that a request needs, from where requests run. A finding says what is
-//! wrong and what the effect is, with a command that fixes it if there is a safe one.
+//! wrong, what the effect is, and whose the file is.
 //!
-//! It changes nothing: a file that it writes as a test is removed again.
+//! It changes nothing: a file that it writes as a test is removed again. It ends in limited time and memory,
+//! whatever it finds, and says what it did not look at.
 
+mod aulario;
 mod data;
 mod fastcgi;
 mod file_system;
 mod folders;
+mod guide;
 mod reach;
 mod redis;
 mod report;
-mod requests;
 mod role;
+mod root;
+mod servers;
 mod session;
 mod settings;
 mod site;
@@ -19,47 +23,62 @@ mod user;
 
 use std::env::current_exe;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
-use crate::admin::accounts::user_name;
 use crate::config::{Config, Settings};
 use crate::store::access::Credentials;
 pub(crate) use report::counted;
 use report::{Level, Report};
 use user::{User, is_in_container};
 
-/// What to check.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Subject {
-    /// Settings, folders and data, and the FastCGI socket at a path, else the one of
-    /// `comedor.socket` if it exists
-    Everything { socket: Option<PathBuf> },
-    /// The session whose cookie is on standard input: an argument would be visible to other users.
-    Session,
+/// The time of a whole check. A child that does not end in it has another second.
+const TIME: Duration = Duration::from_secs(36);
+
+/// The time to look at sessions and data. The data of a school takes a second; a disk may need longer for
+/// files that are not in memory.
+const TIME_TO_LOOK: Duration = Duration::from_secs(10);
+
+/// The time for the folder of sessions, and for that of the data, to answer.
+const TIME_OF_FOLDER: Duration = Duration::from_secs(4);
+
+/// What to check, and how to print it.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The application's address in the browser, else the one that set-up remembers
+    pub address: Option<String>,
+    /// Do not ask PHP by a page beside the script.
+    pub no_page: bool,
+    /// Only the session whose cookie is on standard input: an argument would be visible to other users.
+    pub is_session: bool,
+    /// This FastCGI socket instead of that of `comedor.socket`
+    pub socket: Option<PathBuf>,
+    pub as_json: bool,
 }
 
-/// Checks `subject`; returns the findings, as JSON or as lines, and the exit status.
-pub fn run(subject: Subject, as_json: bool) -> (String, u8) {
-    let mut report = Report::new();
-    check(subject, &mut report);
-    report.finish(as_json)
+/// Checks; returns the findings, as JSON or as lines, and the exit status.
+pub fn run(options: &Options) -> (String, u8) {
+    let mut report = Report::default();
+    check(options, &mut report);
+    report.finish(options.as_json)
 }
 
 /// The errors of a check of everything.
 pub fn errors() -> Vec<String> {
-    let mut report = Report::new();
-    check(Subject::Everything { socket: None }, &mut report);
+    let mut report = Report::default();
+    check(&Options::default(), &mut report);
     report.errors()
 }
 
 /// The errors in what `user` sees, as if comedor were enabled for that user.
 pub fn errors_of(user: &Credentials) -> Vec<String> {
-    let mut report = Report::new();
-    requests::look_as(&[user_name(user.uid)].into(), None, &mut report);
+    let mut report = Report::default();
+    root::look_as(user, None, Instant::now() + TIME, &mut report);
     report.errors()
 }
 
-fn check(subject: Subject, report: &mut Report) {
-    let session = (subject == Subject::Session).then(session::read_line).transpose();
+fn check(options: &Options, report: &mut Report) {
+    let end = Instant::now() + TIME;
+    let session = options.is_session.then(session::read_line).transpose();
     let session = match &session {
         Ok(line) => line.as_deref(),
         Err(error) => return report.add(Level::Error, "standard input", error),
@@ -67,12 +86,11 @@ fn check(subject: Subject, report: &mut Report) {
     let Some((config, settings)) = load(report) else { return };
     let user = User::of_process();
     if user.credentials.is_root() && !is_in_container() {
-        return requests::check(&subject, session, &config, &settings, report);
+        return root::check(options, session, &config, &settings, end, report);
     }
-    if let Subject::Everything { socket } = &subject {
-        let path = socket.as_deref().unwrap_or(Path::new(fastcgi::SOCKET));
-        fastcgi::check(path, socket.is_some(), Vec::new(), report);
-        settings::compare(&config, report);
+    let path = options.socket.as_deref().unwrap_or(Path::new(fastcgi::SOCKET));
+    if session.is_none() && (options.socket.is_some() || path.exists()) {
+        fastcgi::check(path, None, end, report);
     }
     look(session, report);
     if !is_in_container() {
@@ -91,6 +109,7 @@ fn load(report: &mut Report) -> Option<(Config, Settings)> {
 
 /// What this process sees: everything, or the session whose cookie is `session`.
 fn look(session: Option<&str>, report: &mut Report) {
+    let end = Instant::now() + TIME_TO_LOOK;
     let Some((config, settings)) = load(report) else { return };
     let user = User::of_process();
     report.add(Level::Ok, "user", &user.name);
@@ -103,15 +122,16 @@ fn look(session: Option<&str>, report: &mut Report) {
         return session::check(line, &config, &settings, report);
     }
     settings::check(&config, &settings, report);
-    folders::check_sessions(&config, &settings, &user, report);
-    if folders::check_data(&config, &user, report) {
-        data::check(&config.data_dir, &user, report);
+    let soon = || Instant::now() + TIME_OF_FOLDER;
+    folders::check_sessions(&config, &settings, &user, soon(), report);
+    if folders::check_data(&config, &user, soon(), report) {
+        data::check(&config.data_dir, &user, end, report);
     }
 }
 
 /// What this process sees, as the JSON document of `comedor check`.
 pub fn findings(session: Option<&str>) -> Vec<u8> {
-    let mut report = Report::new();
+    let mut report = Report::default();
     look(session, &mut report);
     report.finish(true).0.into_bytes()
 }

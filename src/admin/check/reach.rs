@@ -3,23 +3,24 @@
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
-use std::sync::mpsc;
-use std::thread;
-use std::time::Duration;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use rustix::fs::{Access, access};
-use rustix::io::Errno;
 use rustix::process::geteuid;
 use rustix::thread::gettid;
 
+use super::guide;
 use super::report::{Level, Report};
-use super::user::User;
-pub use crate::admin::inferred::entries;
+use super::user::{User, owner_of};
+use crate::admin::limited::limited;
 use crate::store::layout;
 
-/// The timeout for a folder to answer.
-pub const TIMEOUT: Duration = Duration::from_secs(5);
+/// The section of the guide on what the service may reach
+const SANDBOX: &str = "docs/install-special.md#the-socket";
+
+/// The entries of a folder that are looked at: a school has some hundred aularios.
+pub const MAX_ENTRIES: usize = 10_000;
 
 /// The first part of a path that is missing, not a folder or not accessible to the user
 pub struct Obstacle<'p> {
@@ -28,30 +29,24 @@ pub struct Obstacle<'p> {
 }
 
 impl Obstacle<'_> {
-    /// Reports that `what`, the folder of `setting`, cannot be reached. A folder outside of the
-    /// data may be closed on purpose, so no command is suggested.
+    /// Reports that `what`, of `setting`, cannot be reached.
     pub fn report(&self, what: &str, setting: &str, user: &User, report: &mut Report) {
-        let mode = fs::metadata(self.path).map(|folder| folder.mode() & 0o777);
-        let text = match self.error.kind() {
+        let Obstacle { path, error } = self;
+        let is_hidden = || fs::metadata(path).is_ok_and(|folder| folder.mode() & 0o777 == 0);
+        let help = match guide::help(error) {
+            // Its file system may not answer.
+            help if help.is_empty() => help,
             // systemd.exec(5): ProtectHome= shows another folder instead.
-            ErrorKind::PermissionDenied if mode.is_ok_and(|mode| mode == 0) => format!(
-                "is closed to {}; if systemd hides it, the service needs ProtectHome=no to reach {what} \
-                 ({setting}; docs/install-special.md#the-socket)",
-                user.name
-            ),
-            ErrorKind::PermissionDenied => format!(
-                "{} needs execute permission for this folder to reach {what} ({setting}); if the \
-                 folder must stay closed, move {what}",
-                user.name
-            ),
-            _ => format!("{}; {setting} must name {what}", self.error),
+            _ if is_hidden() => format!("; if systemd hides it, set ProtectHome=no ({SANDBOX})"),
+            help => owner_of(path) + &help,
         };
-        report.add(Level::Error, self.path.display(), text);
+        let text = format!("{} cannot reach {what} ({setting}): {error}{help}", user.name);
+        report.add(Level::Error, path.display(), text);
     }
 }
 
-/// Checks that this user can enter `folder` and every folder above it.
-pub fn enter(folder: &Path) -> Result<(), Obstacle<'_>> {
+/// Checks that this user can enter `folder` and every folder above it, which must answer before `end`.
+pub fn enter(folder: &Path, end: Instant) -> Result<(), Obstacle<'_>> {
     let mut parts: Vec<&Path> = folder.ancestors().collect();
     parts.reverse();
     for path in parts {
@@ -62,40 +57,13 @@ pub fn enter(folder: &Path) -> Result<(), Obstacle<'_>> {
             }
             Ok(access(&folder, Access::EXEC_OK)?)
         };
-        limited(TIMEOUT, check).map_err(|error| Obstacle { path, error })?;
+        limited(end, check).map_err(|error| Obstacle { path, error })?;
     }
     Ok(())
 }
 
-/// The result of `step`, or an error if it takes too long: if the server of a network file system does
-/// not answer, a system call on a file may never return.
-pub fn limited<T: Send + 'static>(
-    timeout: Duration,
-    step: impl FnOnce() -> io::Result<T> + Send + 'static,
-) -> io::Result<T> {
-    let (sender, receiver) = mpsc::channel();
-    let thread = thread::Builder::new().spawn(move || sender.send(step()));
-    thread.map_err(|error| io::Error::other(format!("cannot start a thread: {error}")))?;
-    let no_answer = |_| Err(io::Error::other("the file system does not answer"));
-    receiver.recv_timeout(timeout).unwrap_or_else(no_answer)
-}
-
-/// Reports that this process cannot write to `folder` because its mount is read-only.
-pub fn check_mount(folder: &Path, report: &mut Report) {
-    if access(folder, Access::WRITE_OK) == Err(Errno::ROFS) {
-        let path = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
-        let text = format!(
-            "is read-only for this process, so requests fail; if systemd makes it so, the service needs \
-             ReadWritePaths={} (docs/install-special.md#the-socket)",
-            path.display()
-        );
-        report.add(Level::Error, folder.display(), text);
-    }
-}
-
-/// Creates a file and removes it. It is named like a temporary file, so that a later check reports it if
-/// this check is killed, with the number of this thread: a FastCGI process may run two checks. Root only asks:
-/// a link in the data may lead anywhere.
+/// Creates a file and removes it. It is named like a temporary file, with the number of this thread: a FastCGI
+/// process may run two checks. Root only asks: a link in the data may lead anywhere.
 pub fn try_to_write(folder: &Path) -> io::Result<()> {
     if geteuid().is_root() {
         return Ok(access(folder, Access::WRITE_OK)?);
@@ -105,4 +73,13 @@ pub fn try_to_write(folder: &Path) -> io::Result<()> {
     let written = file.write_all(b"comedor check\n").and_then(|()| file.sync_all());
     fs::remove_file(&path)?;
     written
+}
+
+/// The entries of `folder`, sorted; none if it cannot be listed, and one more than [`MAX_ENTRIES`] if it has
+/// others.
+pub fn entries(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten().take(MAX_ENTRIES + 1);
+    let mut paths: Vec<_> = entries.map(|entry| entry.path()).collect();
+    paths.sort();
+    paths
 }

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
+use std::time::Instant;
 
 use super::reach::enter;
 use super::report::{Level, Report};
@@ -16,10 +17,11 @@ pub fn check(
     lifetime: u32,
     settings: &Settings,
     user: &User,
+    end: Instant,
     report: &mut Report,
 ) {
     if let Address::Unix(path) = &server.address
-        && let Err(obstacle) = enter(parent(path))
+        && let Err(obstacle) = enter(parent(path), end)
     {
         obstacle.report("the socket of Redis", SESSION_DIR.name, user, report);
     } else if let Err(fault) = probe(server, lifetime) {

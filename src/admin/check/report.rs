@@ -1,9 +1,7 @@
-//! The findings of a check: lines for people, with the problems last, or one JSON document.
+//! The findings of a check: lines for people, or one JSON document, with the errors first.
 
-use std::collections::HashSet;
 use std::io::{self, IsTerminal};
 
-use super::user::{Command, is_in_container};
 use crate::php::json::{Map, Value};
 use crate::sys::log::printable;
 
@@ -12,17 +10,21 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    Ok,
-    Hint,
-    Warning,
     /// Requests will fail
     Error,
+    Warning,
+    Hint,
+    Ok,
 }
 
-/// The number of findings that are shown of another process, so that it cannot push all others out of sight
-const MAX_FINDINGS: usize = 1000;
+const LEVELS: [Level; 4] = [Level::Error, Level::Warning, Level::Hint, Level::Ok];
 
-const LEVELS: [Level; 4] = [Level::Ok, Level::Hint, Level::Warning, Level::Error];
+/// The bytes of text that are kept of each level. Only errors are never dropped: the survey of the data ends
+/// where they have no room. So a document is smaller than [`MAX_DOCUMENT`], though JSON may escape each byte.
+const ROOM: usize = 128 * 1024;
+
+/// The maximum size of the findings of another process, in bytes. Parsed, they may need 64 times as much.
+pub const MAX_DOCUMENT: usize = 1024 * 1024;
 
 impl Level {
     /// Its name, and its colour on a terminal (ECMA-48, SGR)
@@ -42,75 +44,50 @@ struct Finding {
     level: Level,
     about: String,
     text: String,
-    /// A shell command that fixes it, if there is a safe one
-    fix: Option<Command>,
 }
 
 /// Collects findings and prints them.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Report {
     findings: Vec<Finding>,
-    /// The subjects and texts, each of which is added once
-    known: HashSet<(String, String)>,
+    /// The bytes of text of each level
+    used: [usize; LEVELS.len()],
+    /// The number of findings of each level that were dropped
+    dropped: [usize; LEVELS.len()],
 }
 
 impl Report {
-    pub fn new() -> Report {
-        Report { findings: Vec::new(), known: HashSet::new() }
-    }
-
     /// Adds a finding about a setting, a path or another subject.
     pub fn add(&mut self, level: Level, about: impl ToString, text: impl ToString) {
-        self.add_with_fix(level, about, text, None);
+        if level != Level::Error && !self.has_room(level) {
+            return self.dropped[level as usize] += 1;
+        }
+        let (about, text) = (printable(&about.to_string()), printable(&text.to_string()));
+        // With the JSON around them
+        self.used[level as usize] += about.len() + text.len() + 50;
+        self.findings.push(Finding { level, about, text });
     }
 
-    /// Adds a finding with a shell command that fixes it, if there is a safe one.
-    pub fn add_with_fix(
-        &mut self,
-        level: Level,
-        about: impl ToString,
-        text: impl ToString,
-        fix: Option<Command>,
-    ) {
-        let (about, mut text) = (printable(&about.to_string()), printable(&text.to_string()));
-        if let Some(Command { user, .. }) = fix
-            && is_in_container()
-        {
-            text += &format!("; run as the user {user} in PHP's container:");
-        }
-        if self.known.insert((about.clone(), text.clone())) {
-            self.findings.push(Finding { level, about, text, fix });
-        }
-    }
-
-    pub fn extend(&mut self, other: Report) {
-        for Finding { level, about, text, fix } in other.findings {
-            self.add_with_fix(level, about, text, fix);
-        }
+    /// Whether another finding of this level is kept.
+    pub fn has_room(&self, level: Level) -> bool {
+        self.used[level as usize] < ROOM
     }
 
     /// Adds the findings of another process, which may be any program: what it says is printed and never
-    /// trusted. `user` is the one that its commands are for. Fails if it has another version.
-    pub fn merge(&mut self, document: &[u8], user: Option<u32>) -> Result<(), String> {
+    /// trusted. Fails if it has another version.
+    pub fn merge(&mut self, document: &[u8]) -> Result<(), String> {
         let document = Value::parse(document).map_err(|error| error.to_string())?.into_map();
         let Some(Value::List(findings)) = document.get("findings") else {
             return Err("findings are missing".to_owned());
         };
-        if findings.len() > MAX_FINDINGS {
-            let text = format!(
-                "another process has more than {MAX_FINDINGS} findings; the rest is not shown"
-            );
-            self.add(Level::Warning, "findings", text);
-        }
-        for finding in findings.iter().take(MAX_FINDINGS) {
+        for finding in findings {
             let field = |name| finding.as_map()?.get(name)?.as_str();
             let level = LEVELS.into_iter().find(|level| field("level") == Some(level.shown().0));
-            let fix = user.zip(field("fix")).and_then(|(user, line)| Command::of_other(user, line));
             let (Some(level), Some(about), Some(text)) = (level, field("about"), field("text"))
             else {
                 return Err("a finding is incomplete".to_owned());
             };
-            self.add_with_fix(level, about, text, fix);
+            self.add(level, about, text);
         }
         let version = document.get("version").and_then(Value::as_str);
         (version == Some(VERSION)).then_some(()).ok_or_else(|| {
@@ -124,10 +101,25 @@ impl Report {
         errors.map(|finding| finding.line(false)).collect()
     }
 
+    /// The findings, the worst first, with a warning about those that were dropped.
+    fn finished(mut self) -> Vec<Finding> {
+        for level in LEVELS {
+            let count = std::mem::take(&mut self.dropped[level as usize]);
+            if count > 0 {
+                let text = format!("not shown: {count} more of the level {}", level.shown().0);
+                let (level, about) = (Level::Warning, "findings".to_owned());
+                self.findings.push(Finding { level, about, text });
+            }
+        }
+        self.findings.sort_by_key(|finding| finding.level);
+        self.findings
+    }
+
     /// The findings and a summary, or the JSON document, and the exit status: 0 no problem, 1 warnings,
     /// 2 errors.
     pub fn finish(self, as_json: bool) -> (String, u8) {
-        let count = |level| self.findings.iter().filter(|finding| finding.level == level).count();
+        let findings = self.finished();
+        let count = |level| findings.iter().filter(|finding| finding.level == level).count();
         let (errors, warnings) = (count(Level::Error), count(Level::Warning));
         let status = match (errors, warnings) {
             (0, 0) => 0,
@@ -135,7 +127,7 @@ impl Report {
             _ => 2,
         };
         if as_json {
-            let findings = self.findings.into_iter().map(Finding::into_json).collect();
+            let findings = findings.into_iter().map(Finding::into_json).collect();
             let document = Value::Map(Map::from([
                 ("version", Value::from(VERSION)),
                 ("status", Value::Int(status.into())),
@@ -145,10 +137,6 @@ impl Report {
             ]));
             return (format!("{}\n", String::from_utf8_lossy(&document.to_compact())), status);
         }
-        let mut findings = self.findings;
-        // The worst is last, above the summary: the beginning may have scrolled away.
-        findings.sort_by_key(|finding| finding.level);
-        findings.dedup_by(Finding::joins);
         let in_color = io::stdout().is_terminal();
         let lines: String = findings.iter().map(|finding| finding.line(in_color)).collect();
         let counts = [(errors, "error"), (warnings, "warning")];
@@ -160,36 +148,20 @@ impl Report {
 }
 
 impl Finding {
-    /// Appends this finding to the one before it, if both say that the same subject is correct.
-    fn joins(&mut self, before: &mut Finding) -> bool {
-        let is_same =
-            (self.level, &self.about) == (Level::Ok, &before.about) && before.level == Level::Ok;
-        if is_same {
-            before.text += &format!("; {}", self.text);
-        }
-        is_same
-    }
-
     fn into_json(self) -> Value {
-        let mut finding = Map::from([
+        Value::Map(Map::from([
             ("level", Value::from(self.level.shown().0)),
             ("about", Value::String(self.about)),
             ("text", Value::String(self.text)),
-        ]);
-        if let Some(command) = self.fix {
-            finding.set("fix", Value::String(command.shown()));
-        }
-        Value::Map(finding)
+        ]))
     }
 
     fn line(&self, in_color: bool) -> String {
-        let Finding { level, about, text, fix } = self;
+        let Finding { level, about, text } = self;
         let (level, color) = level.shown();
         let (start, end) =
             if in_color { (format!("\x1b[{color}m"), "\x1b[0m") } else { Default::default() };
-        let fix = fix.as_ref().map(|command| format!("        {}\n", command.shown()));
-        let fix = fix.unwrap_or_default();
-        format!("{start}{level:7}{end} {about}: {text}\n{fix}")
+        format!("{start}{level:7}{end} {about}: {text}\n")
     }
 }
 

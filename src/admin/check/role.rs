@@ -5,34 +5,21 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use rustix::io::Errno;
-use rustix::net::sockopt::{Timeout, set_socket_timeout};
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
-
+use super::report::MAX_DOCUMENT;
+use crate::admin::limited::limited;
 use crate::fastcgi::protocol::{CHECK, Status};
 use crate::fastcgi::record::{self, kind};
 
-/// The timeout for a process that accepts no connection.
+/// The maximum time for a process to accept a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The maximum size of an answer, in bytes.
-const MAX_ANSWER: usize = 16 * 1024 * 1024;
-
-/// Connects to the socket at `path`.
-pub fn open(path: &Path) -> io::Result<UnixStream> {
-    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
-    // connect(2) waits for this time if the queue of the socket is full.
-    set_socket_timeout(&socket, Timeout::Send, Some(CONNECT_TIMEOUT))?;
-    match connect(&socket, &SocketAddrUnix::new(path)?) {
-        Err(Errno::AGAIN) => Err(io::Error::other("its queue of connections is full")),
-        connected => Ok(connected.map(|()| socket.into())?),
-    }
-}
-
-/// Asks in the role [`CHECK`], which every responder answers within `time`. `None` if it does not know the
-/// role, or does not grant it to this user.
-pub fn ask(mut stream: UnixStream, time: Duration) -> io::Result<Option<Vec<u8>>> {
-    let end = Instant::now() + time;
+/// Asks in the role [`CHECK`], which every responder answers. `None` if it does not know the role, or does not
+/// grant it to this user.
+pub fn ask(path: &Path, end: Instant) -> io::Result<Option<Vec<u8>>> {
+    let path = path.to_owned();
+    // This waits if the queue of the socket is full.
+    let connected_until = end.min(Instant::now() + CONNECT_TIMEOUT);
+    let mut stream = limited(connected_until, || UnixStream::connect(path))?;
     let [role1, role0] = CHECK.to_be_bytes();
     let mut question = Vec::new();
     record::push(&mut question, kind::BEGIN_REQUEST, 1, &[role1, role0, 0, 0, 0, 0, 0, 0]);
@@ -51,7 +38,7 @@ pub fn ask(mut stream: UnixStream, time: Duration) -> io::Result<Option<Vec<u8>>
             unread = rest.to_vec();
         }
         let rest = end.saturating_duration_since(Instant::now());
-        if rest.is_zero() || findings.len() > MAX_ANSWER {
+        if rest.is_zero() || findings.len() > MAX_DOCUMENT {
             return Err(ErrorKind::TimedOut.into());
         }
         stream.set_read_timeout(Some(rest))?;

@@ -1,86 +1,90 @@
-//! Compares path, user and settings of comedor with those of the PHP script, and asks through the web
-//! server.
+//! Requests the script as anybody can, and compares user and settings of comedor with those of PHP's pages.
 
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use super::guide::{self, Heading};
 use super::report::{Level, Report};
-use super::settings::{Wanted, equals, shown, wanted, without_password};
-use crate::admin::inferred::{Answer, Machine, Script, Way, ask, unit_user};
+use super::settings::{shown, without_password};
+use crate::admin::accounts::user_name;
+use crate::admin::settings::{Wanted, equals, wanted};
+use crate::admin::site::{self, Answer, AppUrl, Literals, Site};
 use crate::config::{Config, SESSION_LIFETIME, Settings, TZ};
 use crate::session::SavePath;
+use crate::store::access::Credentials;
 
-/// Compares what root has found in the machine.
-pub fn check(machine: &Machine, config: &Config, settings: &Settings, report: &mut Report) {
-    for note in &machine.notes {
-        report.add(Level::Hint, "web server", format!("not checked: {note}"));
-    }
-    if machine.scripts.is_empty() {
-        let text = if machine.runs {
-            "no …/api/comedor.php found in the folders of any site"
-        } else {
-            "none is running"
-        };
-        report.add(Level::Hint, "web server", text);
-        super::settings::compare(config, report);
-    }
-    let is_enabled = machine.scripts.iter().any(|script| script.comedor.is_some());
-    // Before comedor is enabled, the settings are for the application with that service.
-    let is_meant = |script: &Script| {
-        script.service.as_ref().is_some_and(|value| value.text == config.service.as_str())
+/// Returns whether comedor answers at `address`.
+pub fn check_answer(address: &AppUrl, is_enabled: bool, end: Instant, report: &mut Report) -> bool {
+    let (level, what, heading) = match address.who_answers(end) {
+        Ok(answer) if answer.is_comedors() => {
+            report.add(Level::Ok, address, "comedor answers");
+            return true;
+        }
+        Ok(answer) => {
+            let (level, sentence, heading) = meaning(address, &answer);
+            (level, format!("{sentence} ({answer})"), heading)
+        }
+        Err(error) => (Level::Error, format!("nothing answers ({error})"), None),
     };
-    let has_meant = machine.scripts.iter().any(is_meant);
-    for script in &machine.scripts {
-        match &script.comedor {
-            Some(way) => {
-                users(script, way, config, report);
-                asked(script, report);
-            }
-            None => not_enabled(script, machine, is_enabled, report),
+    let help = heading.map_or_else(String::new, |heading| heading.to_string());
+    let text = match is_enabled {
+        true => format!("comedor does not answer, although it is enabled: {what}{help}"),
+        false => format!("comedor is not enabled: {what}; to enable it: sudo comedor setup"),
+    };
+    report.add(level, address, text);
+    false
+}
+
+/// What an answer means that is not comedor's.
+fn meaning(address: &AppUrl, answer: &Answer) -> (Level, &'static str, Option<Heading>) {
+    let (url, own) = (answer.url.split('?').next().unwrap_or_default(), address.to_string());
+    let error = |sentence, heading| (Level::Error, sentence, Some(heading));
+    match answer.status.as_str() {
+        _ if !url.ends_with(&own[own.find("://").unwrap_or(0)..]) => {
+            error("the request is redirected elsewhere", guide::OLD_SCRIPT)
         }
-        if script.comedor.is_some() || !is_enabled && (is_meant(script) || !has_meant) {
-            compare(script, config, settings, report);
+        "401" => {
+            let text = "the web server asks for a login of its own, so this is not known";
+            (Level::Warning, text, None)
         }
+        "403" => error("the web server denies access", guide::REFUSED),
+        "404" => error("the web server does not find it", guide::REFUSED),
+        "502" | "503" | "504" => error("the web server cannot reach it", guide::NO_CONNECTION),
+        status if status.starts_with('5') => {
+            error("the web server cannot run it", guide::NOT_STARTED)
+        }
+        _ => error("another program answers", guide::OLD_SCRIPT),
     }
 }
 
-/// Reports why PHP still answers.
-fn not_enabled(script: &Script, machine: &Machine, is_enabled: bool, report: &mut Report) {
-    let about = script.url();
-    let in_site =
-        || machine.enabled.iter().filter(|enabled| enabled.site.place == script.site.place);
-    let is_used = |path: &str| {
-        machine.scripts.iter().any(|other| other.comedor.is_some() && other.path == path)
-    };
-    if let Some(enabled) = in_site().find(|enabled| enabled.path == script.path) {
-        let text = format!(
-            "PHP answers: comedor is enabled for this path ({}), but another line of the site, such as an Alias, \
-             takes precedence; use a <Location>, as in apache.conf.example",
-            enabled.place
-        );
-        report.add(Level::Error, about, text);
-    } else if let Some(enabled) = in_site().find(|enabled| !is_used(&enabled.path)) {
-        let text = format!(
-            "PHP answers: the script is {}, but comedor is enabled for {} ({})",
-            script.file.display(),
-            enabled.path,
-            enabled.place
-        );
-        report.add(Level::Error, about, text);
-    } else if !is_enabled {
-        let text = format!(
-            "PHP answers ({}): comedor is not enabled; to enable it: sudo comedor setup",
-            script.file.display()
-        );
-        report.add(Level::Hint, about, text);
+/// Asks PHP. Warns if that is not possible.
+pub fn ask_php(
+    address: &AppUrl,
+    script: Option<PathBuf>,
+    no_page: bool,
+    end: Instant,
+    report: &mut Report,
+) -> Option<Site> {
+    if no_page {
+        let text = "not compared with PHP, because of --no-page";
+        report.add(Level::Hint, address, text);
+        return None;
     }
+    let scripts = script.map_or_else(|| site::scripts(end).0, |script| vec![script]);
+    let not_asked = |problem| {
+        let text = format!("not compared with PHP: {problem}");
+        report.add(Level::Warning, address, text);
+    };
+    site::ask_php(address, &scripts, None, end).map_err(not_asked).ok()
 }
 
-/// Compares the user of the requests with that of PHP's pages.
-fn users(script: &Script, way: &Way, config: &Config, report: &mut Report) {
-    let Some(php) = &script.php else { return };
-    let (user, how) = match way {
-        Way::Cgi => (Some(script.site.user.clone()), "CGI"),
-        Way::FastCgi(_) => (unit_user(), "FastCGI"),
-    };
-    let Some(user) = user.filter(|user| *user != php.user) else { return };
+/// Reports if requests do not run as PHP's user.
+pub fn compare_users(site: &Site, user: &Credentials, config: &Config, report: &mut Report) {
+    if user.uid == site.php.user.uid {
+        return;
+    }
+    let (user, php) = (user_name(user.uid), user_name(site.php.user.uid));
     let (level, effect) = match config.session.save_path {
         SavePath::Files(_) => (
             Level::Error,
@@ -89,59 +93,59 @@ fn users(script: &Script, way: &Way, config: &Config, report: &mut Report) {
         SavePath::Redis(_) => (Level::Warning, "so each needs access to the other's files"),
     };
     let text = format!(
-        "with {how}, requests run as {user} and PHP's pages as {} ({}), {effect}; use FastCGI with User={} (docs/install-special.md)",
-        php.user, php.name, php.user
+        "requests run as {user} and PHP's pages as {php}, {effect}; use FastCGI with User={php} (docs/install-special.md)"
     );
-    report.add(level, script.url(), text);
+    report.add(level, &site.address, text);
 }
 
-/// Compares the settings with those of the pages.
-fn compare(script: &Script, config: &Config, settings: &Settings, report: &mut Report) {
-    let about = &script.file.display();
-    for text in script.not_understood() {
-        report.add(Level::Hint, about, format!("{text}; compare it with the settings"));
-    }
-    if let Some(place) = &script.database {
-        let text =
-            format!("uses a database ({place}): if the menus are in it, comedor does not see them");
-        report.add(Level::Warning, about, text);
-    }
-    if let Some(handler) = script
-        .setting("session.save_handler")
-        .filter(|handler| !["files", "redis"].contains(&&*handler.text))
-    {
-        let text = format!(
-            "the session.save_handler of PHP's pages is {} ({}); comedor supports only files and redis",
-            handler.text, handler.place
+/// Compares the settings with those of the script and of its PHP.
+pub fn compare(
+    site: &Site,
+    config: &Config,
+    settings: &Settings,
+    end: Instant,
+    report: &mut Report,
+) {
+    let about = site.script.display();
+    let literals = site.literals(end).unwrap_or_else(|error| {
+        report.add(
+            Level::Warning,
+            &about,
+            format!("its service and data folder are unknown: {error}"),
         );
-        report.add(Level::Error, about, text);
+        Literals::default()
+    });
+    if let Some(word) = &literals.database {
+        let text =
+            format!("uses a database ({word}): if the menus are in it, comedor does not see them");
+        report.add(Level::Warning, &about, text);
     }
-    for Wanted { setting, what, value, source } in wanted(script) {
-        if !equals(config, setting, value) {
+    let handler = site.php.says("session.save_handler");
+    if !["files", "redis"].contains(&handler) {
+        let text = format!(
+            "session.save_handler of PHP's pages is {handler}; comedor supports only files and redis"
+        );
+        report.add(Level::Error, &about, text);
+    }
+    if let SavePath::Files(sessions) = &config.session.save_path
+        && !site.php.shares(&sessions.folder)
+    {
+        let text = "PHP's pages see another folder of this name (a chroot, a container or PrivateTmp=yes), so comedor \
+                    cannot find their sessions";
+        report.add(Level::Error, sessions.folder.display(), text);
+    }
+    let one = |known: &BTreeSet<String>| known.iter().next().filter(|_| known.len() == 1).cloned();
+    let (service, data_dir) = (one(&literals.services), one(&literals.data_dirs));
+    for Wanted { setting, what, value } in
+        wanted(&site.php, service.as_deref(), data_dir.as_deref())
+    {
+        if !equals(config, setting, &value, end) {
             let level = match *setting {
                 TZ | SESSION_LIFETIME => Level::Warning,
                 _ => Level::Error,
             };
-            let (value, shown) = (without_password(value), shown(settings, setting));
-            let text = format!("{what} is {value} ({source}), but {shown}");
-            report.add(level, setting.name, text);
+            let (value, shown) = (without_password(&value), shown(settings, setting));
+            report.add(level, setting.name, format!("{what} is {value} ({about}), but {shown}"));
         }
     }
-}
-
-/// Reports what answers through the web server.
-fn asked(script: &Script, report: &mut Report) {
-    let (level, text) = match ask(script) {
-        Answer::Comedor => (Level::Ok, "comedor answers".to_owned()),
-        Answer::Other(status) if status.contains(" https://") => {
-            (Level::Ok, format!("redirects: {status}"))
-        }
-        Answer::Other(status) => {
-            (Level::Error, format!("comedor does not answer, although it is enabled: {status}"))
-        }
-        Answer::Nothing(cause) => {
-            (Level::Hint, format!("not requested through the web server: {cause}"))
-        }
-    };
-    report.add(level, script.url(), text);
 }

@@ -162,7 +162,7 @@ fn arguments_are_options_in_a_terminal_and_ignored_under_a_web_server() {
 fn wrong_command_line_prints_the_problem_and_the_usage() {
     for (arguments, problem) in [
         (&["check", "--x"][..], "comedor: unknown option `--x` of `check`"),
-        (&["check", "--json", "x"], "comedor: unknown option `x` of `check`"),
+        (&["check", "--json", "x", "y"], "comedor: unknown option `y` of `check`"),
         (&["--x"], "comedor: unknown option `--x`"),
         (&["chek"], "comedor: unknown command `chek`"),
         (&["fastcgi"], "comedor: `fastcgi` needs one argument: SOCKET"),

@@ -1,0 +1,88 @@
+//! The check ends in limited time and memory, whatever it finds, and says what it did not look at.
+
+use std::fs;
+use std::net::TcpListener;
+use std::os::unix::fs::symlink;
+use std::os::unix::net::UnixListener;
+use std::time::{Duration, Instant};
+
+use crate::check::{check, count, found};
+use crate::check_machine::check_after;
+use crate::support::*;
+
+/// Runs a command with 128 MiB of memory.
+const LIMITED: &[&str] = &["prlimit", "--as=134217728"];
+
+/// A damaged file is found among so many entries that most are not looked at, or not shown.
+#[test]
+fn errors_are_first_and_what_was_dropped_or_not_looked_at_is_a_warning() {
+    let school = School::with_menu("");
+    school.write("aula2/Comedor-MenuTypes.json", "{");
+    let month = school.path("aula1/Comedor/2026-11");
+    fs::write(month.join("1"), "").unwrap();
+    // Longer names need more memory.
+    let name = "a".repeat(200);
+    for number in 0..30_000 {
+        fs::hard_link(month.join("1"), month.join(format!("{name}{number}"))).unwrap();
+    }
+    let other = school.path("aula1/Comedor/2026-12");
+    for number in 0..2000 {
+        fs::create_dir_all(other.join(format!("{name}{number}"))).unwrap();
+    }
+    let findings = check(&school, LIMITED, &[], "");
+    assert_eq!(findings[0]["level"], "error", "{findings:#?}");
+    found(&findings[..1], "error", "aula2/Comedor-MenuTypes.json", "is damaged");
+    found(&findings, "warning", "/2026-11", "has more than 10000 entries; the others were not");
+    let hints = count(&findings, "hint");
+    assert!((300..600).contains(&hints), "{hints}");
+    found(&findings, "warning", "findings", " more of the level hint");
+}
+
+#[test]
+fn no_error_is_dropped_and_the_rest_of_the_data_is_not_looked_at() {
+    let school = School::with_menu("");
+    for (year, month) in (2001..=2025).flat_map(|year| (1..=12).map(move |month| (year, month))) {
+        for day in 1..=28 {
+            let day = school.path(&format!("aula1/Comedor/{year}-{month:02}/{day:02}"));
+            fs::create_dir_all(&day).unwrap();
+            symlink("/etc/passwd", day.join("_datos.json")).unwrap();
+        }
+    }
+    let findings = check(&school, LIMITED, &[], "");
+    let errors = count(&findings, "error");
+    assert!((300..2000).contains(&errors), "{errors}");
+    let text =
+        "not everything was checked: there are too many errors; fix them, and run the check again";
+    found(&findings, "warning", "/Centros", text);
+    found(&findings, "ok", "/Centros", &format!("1 aulario and {errors} saved days checked"));
+    assert!(!format!("{findings:?}").contains("not shown"), "{findings:#?}");
+}
+
+#[test]
+fn large_files_are_not_read() {
+    let school = School::with_menu("");
+    school.write(TYPES, format!("[{}0]", "[],".repeat(400_000)));
+    let findings = check(&school, LIMITED, &[], "");
+    found(&findings, "warning", TYPES, "is larger than 1 MiB and was not checked");
+}
+
+/// The web server, and the process behind the socket, accept connections and say nothing.
+#[test]
+fn check_ends_within_40_seconds_though_nothing_answers() {
+    let (school, folder) = (School::new(), tempfile::tempdir().unwrap());
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    let socket = folder.path().join("socket");
+    let _process = UnixListener::bind(&socket).unwrap();
+    chmod(&socket, 0o660);
+    let before = format!(
+        "mkdir /run/comedor; touch /run/comedor/comedor.sock; mount --bind {} /run/comedor/comedor.sock",
+        socket.display()
+    );
+    let known = format!("http://{}\n/nowhere/api/comedor.php", server.local_addr().unwrap());
+    let start = Instant::now();
+    let findings = check_after(&school, &before, &known, &[]);
+    assert!(start.elapsed() < Duration::from_secs(40), "{:?}", start.elapsed());
+    found(&findings, "error", "/api/comedor.php", "nothing answers (");
+    found(&findings, "warning", "/api/comedor.php", "not compared with PHP: ");
+    found(&findings, "error", "comedor.sock", "no FastCGI process answers (timed out)");
+}
