@@ -7,7 +7,6 @@ pub mod check;
 pub mod child;
 pub mod cli;
 pub mod command;
-pub mod inferred;
 mod limited;
 pub mod settings;
 pub mod setup;
