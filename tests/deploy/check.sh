@@ -1,27 +1,63 @@
-# What `comedor check` finds on servers of several kinds, with comedor enabled as the guides say, and their service.
+# What `comedor check`, as root, finds on servers where comedor is set up and something is changed, or enabled by hand with
+# a mistake; and their service.
 . tests/deploy/server.sh
 
-# enabled cgi|fastcgi: comedor answers, and the check finds no problem.
-enabled() {
-    install_package
-    script_answers
-    enable_by_hand "$1"
-    comedor_answers
-    check_is_clean
+# finds PATTERN [OPTION]...: the check has a line with it.
+finds() {
+    comedor check "${@:2}" > /tmp/findings || true
+    grep -E "^($1)" /tmp/findings || { echo "expected: $1" && cat /tmp/findings && return 1; }
 }
+url=http://school.example/entreaulas/
 
-lay_out php=fpm data=/srv/disk/entreaulas settings=COMEDOR_DATA_DIR=/srv/disk/entreaulas
-enabled cgi
+lay_out php=pool user=maestra data_at=/srv/disk/school code='// none'
+install_package
+set_up 0
+check_is_clean
+# code LINE PATTERN: what is found with this line in the application's code
+code() {
+    echo "<?php $1" > $application/settings.php
+    systemctl restart "$fpm"
+    finds "$2"
+}
+code "session_name('AULAS');" 'error .*AULAS'
+code "session_save_path('/tmp');" 'error .*/tmp'
+code "date_default_timezone_set('Pacific/Auckland');" 'warning .*Pacific/Auckland'
+code '' 'no problems'
+systemctl stop comedor.socket comedor.service
+finds 'error .*502 or 503'
+systemctl start comedor.socket
+echo NoSuchDirective > /etc/apache2/conf-enabled/broken.conf
+finds 'error .*NoSuchDirective'
+systemctl stop apache2
+finds 'error .*apache2.* not run'
+rm /etc/apache2/conf-enabled/broken.conf
+systemctl start apache2
+rm -r /etc/systemd/system/comedor.service.d
+systemctl daemon-reload
+systemctl restart comedor.service
+finds 'error .*User=maestra'
+finds 'error .*Read-only file system'
 
-lay_out php=pool user=maestra data_at=/home/maestra/school
-drop_in User=maestra Group=maestra ReadWritePaths=/home/maestra/school ProtectHome=no
-enabled fastcgi
+# By hand
+enable cgi
+finds 'ok .*comedor answers' $url
+finds 'no problems' $url
+enable cgi path=/api/comedor.php
+finds 'error .*another program answers' $url
+enable cgi settings=COMEDOR_DATA_DIR=/DATA/otro
+finds 'error .*/DATA/entreaulas' $url
+enable cgi php=pool user=maestra
+finds 'error .*maestra' $url
 
+# The service in its sandbox: a system call that the unit does not allow ends it.
 lay_out web=nginx php=fpm
-# A system call that the unit does not allow ends the service.
+install_package
 drop_in SystemCallErrorNumber=kill
-enabled fastcgi
+set_up 3
+add_lines
+set_up 0
 # A save that waits for its session, and replaces the file.
+log_in
 flock --close "/var/lib/php/sessions/sess_$(awk '/PHPSESSID/ { print $7 }' /tmp/cookies)" \
     sh -c 'touch /tmp/held; until grep -e "->" /proc/locks; do sleep 0.02; done' &
 until [ -e /tmp/held ]; do sleep 0.02; done

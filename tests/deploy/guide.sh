@@ -19,16 +19,19 @@ run() {
     mv "/tmp/blocks/$1" /tmp/done/
 }
 again() { cp "/tmp/done/$1" /tmp/blocks/ && run "$1"; }
-# Runs a command that is in the text of a document, where a table has \| for |.
+# Runs a command that is in the text of a document or in the comments of a configuration.
 inline() {
-    grep -qF "\`$1\`" ./*.md docs/*.md || { echo "not in the documents: $1" >&2; exit 1; }
+    grep -qF "\`$1\`" ./*.md docs/*.md || grep -qxF "#   $1" ./*.example examples/*.example ||
+        { echo "not in the documents: $1" >&2; exit 1; }
     echo "== $1"
-    "${as[@]}" bash -euo pipefail -c "${1//\\|/|}"
+    "${as[@]}" bash -euo pipefail -c "$1"
 }
-# The same at a terminal, where the question is answered with y.
+# copy EXAMPLE FILE: as the comments of a configuration say.
+copy() { cp "/usr/share/doc/comedor/examples/$1.example" "$2"; }
+# The same at a terminal, where the questions are answered with the application's address and y.
 run_and_agree() {
     echo "== $1"
-    script --quiet --return --command "bash -euo pipefail '/tmp/blocks/$1'" /dev/null <<< y
+    script --quiet --return --command "bash -euo pipefail '/tmp/blocks/$1'" /dev/null <<< $'http://localhost/\ny'
     mv "/tmp/blocks/$1" /tmp/done/
 }
 # gives PATH TEXT: the answer must contain the text.
@@ -47,7 +50,7 @@ application() {
     local docroot=/var/www/html$1 aularios=/DATA/$2/Centros/colegio/Aularios page
     mkdir -p "$docroot/api" "$aularios"
     for page in login.php api/comedor.php; do
-        sed "s/'service/'$2/; s#/DATA/service#/DATA/$2#; s/centro1/colegio/" "tests/fixtures/site/$page" > "$docroot/$page"
+        sed "s/'service/'$2/g; s#/DATA/service#/DATA/$2#; s/centro1/colegio/" "tests/fixtures/site/$page" > "$docroot/$page"
     done
     echo '{"name":"Aula 1"}' > "$aularios/aula1.json"
     chown -R www-data: "/DATA/$2"

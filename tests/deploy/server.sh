@@ -6,17 +6,20 @@ trap 'echo "failed: ${BASH_SOURCE[0]}: $LINENO: $BASH_COMMAND" >&2' ERR
 php_version=$(basename /etc/php/*)
 fpm=php$php_version-fpm
 date=2026-11-20
+servers='apache2 nginx caddy lighttpd'
 
 useradd --system --no-create-home maestra
+usermod -aG www-data caddy
 echo '127.0.0.1 school.example other.example' >> /etc/hosts
 openssl req -x509 -newkey rsa:2048 -nodes -subj /CN=school.example -keyout /etc/ssl/school.pem -out /etc/ssl/school.pem 2> /dev/null
-for folder in apache2 nginx php; do cp -a "/etc/$folder" "/tmp/clean-$folder"; done
+for folder in $servers php; do cp -a "/etc/$folder" "/tmp/clean-$folder"; done
 
 # lay_out [NAME=VALUE]...: a server with the PHP application, without comedor.
 lay_out() {
-    # The web server, apache or nginx, and how PHP runs: module, fpm, or pool (FPM with a pool for this site)
+    # The web server: apache, nginx, caddy or lighttpd; and how PHP runs: module, fpm, pool (FPM with a pool for this
+    # site), suexec; lighttpd starts it itself
     web=apache php=module
-    # PHP's user, in a pool
+    # PHP's user, in a pool and with suexec
     user=www-data
     # The folder of the application, by an alias of the site if it is not below the document root
     application=/var/www/html/entreaulas
@@ -24,15 +27,16 @@ lay_out() {
     data=/DATA/entreaulas data_at=
     # The folder of the sessions: set by a line of php.ini, of the pool or of the application's code
     sessions=/var/lib/php/sessions ini='' pool='' code=''
-    # Lines of Apache's configuration before the site; whether it sends http to https
-    server='' tls=''
-    # The path and the settings with which comedor is enabled by hand
-    path=/entreaulas/api/comedor.php settings=
+    # Lines of the web server's configuration before the site and in it; whether Apache sends http to https; commands
+    # that change something else
+    server='' site='' tls='' also=''
+    # The path and the settings with which comedor is enabled by hand, and the options with which it is set up
+    path=/entreaulas/api/comedor.php settings='' options=''
     [ $# -eq 0 ] || declare -g "$@"
     echo "== a server with ${*:-mod_php}"
     clear_server
     lay_out_application
-    [ -z "$ini" ] || tee /etc/php/$php_version/{apache2,fpm}/conf.d/99-school.ini <<< "$ini" > /dev/null
+    [ -z "$ini" ] || tee /etc/php/$php_version/{apache2,fpm,cgi}/conf.d/99-school.ini <<< "$ini" > /dev/null
     if [ $php = pool ]; then
         cat > "/etc/php/$php_version/fpm/pool.d/school.conf" << POOL
 [school]
@@ -46,30 +50,34 @@ pm.max_children = 2
 $pool
 POOL
     fi
-    [ $php = module ] || systemctl restart "$fpm"
     "lay_out_$web"
-    systemctl restart ${web/%apache/apache2}
+    unit=${web/%apache/apache2}
+    eval "$also"
+    case $php in pool | fpm) systemctl restart "$fpm" ;; esac
+    restart
 }
 
 # Everything that a deployment before has left.
 clear_server() {
     local folder
-    systemctl stop apache2 nginx "$fpm"
-    [ ! -e /etc/comedor ] || { systemctl disable --now comedor.socket comedor.service && dpkg --purge comedor; } &> /dev/null
-    rm -rf /etc/systemd/system/comedor.* /run/systemd/system/comedor.* /var/www/html/entreaulas /srv/{aulas,sessions}
+    # shellcheck disable=SC2086  # several words
+    systemctl stop $servers "$fpm"
+    ! dpkg -s comedor || { systemctl disable --now comedor.socket comedor.service && dpkg --purge comedor; }
+    rm -rf /etc/comedor /etc/systemd/system/comedor.* /run/systemd/system/*.service.d/test.conf
+    rm -rf /var/www/html/entreaulas /var/www/other /srv/{aulas,sessions}
     rm -rf /DATA/* /srv/disk/* /home/maestra/* /var/lib/php/sessions/*
-    for folder in apache2 nginx php; do
+    for folder in $servers php; do
         rm -rf "/etc/$folder"
         cp -a "/tmp/clean-$folder" "/etc/$folder"
     done
     systemctl daemon-reload
-}
+} &> /dev/null
 
 lay_out_application() {
     local page
     mkdir -p "$application/api" "${data_at:-$data}/Centros/colegio/Aularios"
     for page in login.php day.php api/comedor.php; do
-        sed "s/'service/'entreaulas/; s/centro1/colegio/; s#/DATA/service/#$data/#; s#__DIR__ . '/../data/#'$data/#" \
+        sed "s/'service/'entreaulas/g; s/centro1/colegio/; s#/DATA/service/#$data/#; s#__DIR__ . '/../data/#'$data/#" \
             "tests/fixtures/site/$page" > "$application/$page"
     done
     if [ -n "$code" ]; then
@@ -86,12 +94,36 @@ lay_out_apache() {
     local port=80
     if [ -n "$tls" ]; then
         port=443
-        server+='<VirtualHost *:80>
+        server+='
+<VirtualHost *:80>
     ServerName school.example
     Redirect permanent / https://school.example/
 </VirtualHost>'
         a2enmod -q ssl
     fi
+    case $php in
+    pool)
+        site+='
+    <FilesMatch "\.php$">
+        SetHandler "proxy:unix:/run/php/school.sock|fcgi://school"
+    </FilesMatch>'
+        ;;
+    suexec)
+        site+="
+    SuexecUserGroup $user $user
+    ScriptAlias /php-cgi/ /var/www/php-cgi/
+    Action x-php /php-cgi/php
+    <FilesMatch \"\.php\$\">
+        SetHandler x-php
+    </FilesMatch>"
+        install -d -o "$user" -g "$user" /var/www/php-cgi
+        printf '#!/bin/sh\nexec php-cgi\n' > /var/www/php-cgi/php
+        chown "$user:$user" /var/www/php-cgi/php
+        chmod 755 /var/www/php-cgi/php
+        chown -R "$user:$user" "$application"
+        a2enmod -q suexec actions cgi
+        ;;
+    esac
     cat > /etc/apache2/sites-available/000-default.conf << SITE
 $server
 <VirtualHost *:$port>
@@ -100,41 +132,69 @@ $server
     DocumentRoot /var/www/html
     $([[ $application == /var/www/html/* ]] || printf '%s\n' "Alias /entreaulas $application" \
         "<Directory $application>" 'Require all granted' '</Directory>')
-    $([ $php != pool ] || printf '%s\n' '<FilesMatch "\.php$">' \
-        'SetHandler "proxy:unix:/run/php/school.sock|fcgi://school"' '</FilesMatch>')
+    $site
 </VirtualHost>
 SITE
-    [ $php = module ] || {
-        a2dismod "php$php_version" mpm_prefork
-        a2enmod mpm_event proxy_fcgi
-        a2enconf "$fpm"
-    } > /dev/null
-}
+    [ $php = module ] || a2dismod -q "php$php_version"
+    case $php in pool | fpm)
+        a2dismod -q mpm_prefork
+        a2enmod -q mpm_event proxy_fcgi
+        a2enconf -q "$fpm"
+        ;;
+    esac
+} > /dev/null
 
 lay_out_nginx() {
-    local socket=/run/php/$fpm.sock
-    [ $php = fpm ] || socket=/run/php/school.sock
     cat > /etc/nginx/sites-available/default << SITE
+$server
 server {
     listen 80 default_server;
     server_name school.example;
     root /var/www/html;
+    $site
     location ~ \.php$ {
         include snippets/fastcgi-php.conf;
-        fastcgi_pass unix:$socket;
+        fastcgi_pass unix:/run/php/$([ $php = fpm ] && echo "$fpm" || echo school).sock;
     }
 }
 SITE
 }
 
+lay_out_caddy() {
+    cat > /etc/caddy/Caddyfile << SITE
+https://school.example {
+    tls /etc/ssl/caddy.pem /etc/ssl/caddy.pem
+    root * /var/www/html
+    php_fastcgi unix//run/php/$fpm.sock
+    $site
+}
+SITE
+    tls=yes
+    install -m 600 -o caddy /etc/ssl/school.pem /etc/ssl/caddy.pem
+}
+
+lay_out_lighttpd() { lighty-enable-mod fastcgi fastcgi-php > /dev/null; }
+
+restart() {
+    systemctl restart $unit
+    # lighttpd is not ready yet.
+    timeout 10 sh -c "until curl -sko /dev/null http${tls:+s}://school.example; do sleep 0.02; done"
+}
+
 # ask PAGE [OPTION]...: a request to the application, by curl, with the cookies of the login
-ask() { curl -sSk -b /tmp/cookies -c /tmp/cookies "http${tls:+s}://school.example/entreaulas/$1" "${@:2}"; }
+ask() { curl -sSk -b /tmp/cookies -c /tmp/cookies "http${tls:+s}://${host:-school.example}/entreaulas/$1" "${@:2}"; }
 # api ACTION [OPTION]...
 api() { ask "api/comedor.php?action=$1&aulario=aula1&date=$date&menu=basal" "${@:2}"; }
 log_in() {
     rm -f /tmp/cookies
     ask login.php | expect in
 }
+# Every file in /etc, with its content.
+state() {
+    find /etc ! -type d -printf '%p %y %#m %u:%g %l\n' | sort
+    find /etc -type f -exec sha256sum {} + | sort -k 2
+}
+unchanged() { diff /tmp/before <(state); }
 # Standard input must contain a text.
 expect() {
     local text
@@ -149,8 +209,37 @@ next_version() {
     sed -i 's/^Version: .*/&.1/' /tmp/next/DEBIAN/control
     dpkg-deb --root-owner-group -b /tmp/next /tmp/next.deb > /dev/null
 }
+# set_up STATUS [OPTION]...: `comedor setup`, with the application's address, ends with this status.
+set_up() {
+    local status=0
+    # shellcheck disable=SC2086  # several words
+    comedor setup --yes $options "${@:2}" "${address:-http${tls:+s}://school.example/entreaulas/}" < /dev/null &> /tmp/output || status=$?
+    [ "$status" = "$1" ] || { echo "status $status instead of $1" && cat /tmp/output && return 1; }
+}
+# What set-up leaves to an administrator: the lines that it prints, where it says.
+add_lines() {
+    rm -rf /tmp/before-lines
+    cp -a /etc/$web /tmp/before-lines
+    sed -n '/^Add this/,/^then reload/p' /tmp/output | sed '1d;$d' > /tmp/lines
+    case $web in
+    nginx) sed -i '/server_name/r /tmp/lines' /etc/nginx/sites-available/default ;;
+    caddy) sed -i '/example {/r /tmp/lines' /etc/caddy/Caddyfile ;;
+    lighttpd) cp /tmp/lines /etc/lighttpd/conf-enabled/90-comedor.conf ;;
+    esac
+    restart
+}
+remove_lines() {
+    rm -r /etc/$web
+    cp -a /tmp/before-lines /etc/$web
+    restart
+}
 check_is_clean() {
     comedor check > /tmp/findings || { cat /tmp/findings && return 1; }
+}
+# The script is in charge: that comedor is not enabled is all that is to say.
+check_says_not_enabled() {
+    comedor check > /tmp/findings || [ $? = 1 ] || { cat /tmp/findings && return 1; }
+    expect 'not enabled' < /tmp/findings
 }
 # As `systemctl edit comedor.service` does.
 drop_in() {
@@ -161,6 +250,7 @@ drop_in() {
 # enable_by_hand cgi|fastcgi: as the guides say.
 enable_by_hand() {
     local change="s#/api/comedor.php#$path#g" examples=/usr/share/doc/comedor/examples
+    mkdir -p /etc/comedor
     printf '%s\n' COMEDOR_SERVICE=entreaulas "$settings" > /etc/comedor/comedor.conf
     [ "$1" = cgi ] || systemctl enable -q --now comedor.socket
     case $web-$1 in
@@ -180,7 +270,7 @@ enable_by_hand() {
         sed -i 's#server_name .*#&\n    include snippets/comedor.conf;#' /etc/nginx/sites-available/default
         ;;
     esac > /dev/null
-    systemctl restart ${web/%apache/apache2}
+    systemctl restart $unit
 }
 # enable cgi|fastcgi [NAME=VALUE]...: a server of this kind with comedor.
 enable() {
@@ -198,7 +288,7 @@ script_answers() {
     until [ $times = 10 ]; do
         answer=$(api get_menu_types)
         times=$((times + 1))
-        [[ $answer == *'OLD PHP SCRIPT'* ]] || times=0
+        [[ $answer == *'"by": "OLD PHP SCRIPT"'* ]] || times=0
         [ $SECONDS -lt $end ] || { echo "not the script: $answer" >&2 && return 1; }
     done
 }

@@ -32,10 +32,6 @@ application '' service
 everything > /tmp/before
 systemctl start apache2
 log_in ''
-{ run 'By hand.1' || mv '/tmp/blocks/By hand.1' /tmp/done/; } > /tmp/found
-grep /DATA/service/Centros /tmp/found
-grep /var/www/html/api/comedor.php /tmp/found
-inline 'grep -r ProxyPassMatch /etc/apache2/sites-enabled/ /etc/apache2/conf-enabled/' && exit 1
 
 answers /api/comedor.php 'OLD PHP SCRIPT'
 with_downloads run '1. Install.1'
@@ -47,16 +43,46 @@ run '3. Try.1'
 run 'Check.1'
 run 'Undo.1'
 answers /api/comedor.php 'OLD PHP SCRIPT'
+settings() {
+    inline 'sudo install -D -m 644 /usr/share/doc/comedor/examples/comedor.conf.example /etc/comedor/comedor.conf'
+}
+settings
 run 'Check.2' <<< "$id"
-run 'By hand.2'
+run 'By hand.1'
 run 'Start here.1'
 run '500 with an HTML page.1'
+sed -i 's#PATH#/DATA/service/Centros#' '/tmp/blocks/Permission denied.1'
+run 'Permission denied.1'
 inline 'sudo tail /var/log/apache2/error.log'
 answers /api/comedor.php '"success":true'
 
-inline 'sudo a2disconf comedor'
-run 'Apache with FastCGI.1'
-run 'Apache with FastCGI.2'
+# PHP-FPM that takes the path first.
+fpm=php$(basename /etc/php/*)-fpm site=/etc/apache2/sites-available/000-default.conf
+cp $site /tmp/site
+systemctl start "$fpm"
+a2enmod -q proxy_fcgi
+match="ProxyPassMatch \"^/(.*[.]php)\$\" \"unix:/run/php/$fpm.sock|fcgi://localhost/var/www/html\""
+sed -i "s#^</VirtualHost>#$match\n&#" $site
+systemctl restart apache2
+answers /api/comedor.php 'OLD PHP SCRIPT'
+inline 'grep -R ProxyPassMatch /etc/apache2/sites-enabled/ /etc/apache2/conf-enabled/' | grep fcgi://
+exception=$(sed -n 's/^#ProxyPass /ProxyPass /p' /etc/apache2/conf-available/comedor.conf)
+sed -i "s#^ProxyPassMatch#$exception\n&#" $site
+systemctl restart apache2
+answers /api/comedor.php '"success":true'
+process() { systemctl show -P MainPID "$fpm"; }
+before=$(process)
+inline "sudo systemctl restart 'php*-fpm.service'"
+[[ $before != 0 && $(process) != "$before" ]]
+systemctl stop "$fpm"
+cp /tmp/site $site
+
+inline 'sudo a2disconf --purge comedor && sudo systemctl restart apache2'
+copy apache-fastcgi.conf /etc/apache2/conf-available/comedor-fastcgi.conf
+inline 'sudo systemctl enable --now comedor.socket'
+inline 'sudo a2enmod proxy_fcgi'
+inline 'sudo a2enconf comedor-fastcgi'
+inline 'sudo apache2ctl configtest && sudo systemctl restart apache2'
 answers /api/comedor.php '"success":true'
 # As `systemctl edit` does.
 mkdir -p /etc/systemd/system/comedor.service.d /srv/school /srv/sessions
@@ -74,16 +100,22 @@ for n in 1 2 3; do again 'Without the package.3'; done
 rm /tmp/restarting
 wait $!
 inline 'sudo journalctl -u comedor' | grep -F 'Stopped comedor.service'
-inline 'sudo systemctl disable --now comedor.socket comedor.service'
 inline 'sudo a2disconf --purge comedor-fastcgi && sudo systemctl restart apache2'
-inline 'sudo rm /etc/apache2/conf-available/comedor-fastcgi.conf'
+inline 'sudo systemctl disable --now comedor.socket comedor.service'
+rm /etc/apache2/conf-available/comedor-fastcgi.conf
 answers /api/comedor.php 'OLD PHP SCRIPT'
-again 'By hand.2'
+again 'By hand.1'
 answers /api/comedor.php '"success":true'
 
 day=/DATA/service/Centros/colegio/Aularios/aula1/Comedor/2026-11/20/_datos.json
 curl -s -b "PHPSESSID=$id" 'http://localhost/api/comedor.php?action=save_menu&aulario=aula1' \
     -d '{"date":"2026-11-20","menu_type":"basal","plates":{"primero":{"name":"Lentejas"}}}'
+# As after a copy by root, and a killed process.
+chown -R root: /DATA/service/Centros/colegio
+touch -d '1 hour ago' "${day%/*}/._datos.json.tmp"
+run 'Wrong owner, group or mode.1'
+run 'Leftover temporary files.1'
+[ -z "$(find /DATA/service ! -user www-data -o -name '*.tmp')" ]
 run 'Back up.1'
 [ "$(stat -c %a /var/backups/comedor-*.tar.gz)" = 600 ]
 [ -e /var/backups/comedor-2026-11-22.tar.gz ] || mv /var/backups/comedor-*.tar.gz /var/backups/comedor-2026-11-22.tar.gz
@@ -94,8 +126,8 @@ for block in 'Restore.1' 'Restore.2'; do
     [ "$(stat -c %U "$day" "$(dirname "$day")/../../../.comedor.lock" | uniq)" = www-data ]
 done
 
-echo '# mine' >> /etc/comedor/comedor.conf
-echo '# new' >> /tmp/next/etc/comedor/comedor.conf
+for file in comedor/comedor.conf apache2/conf-available/comedor.conf; do echo '# mine' >> /etc/$file; done
+echo '# new' >> /tmp/next/etc/apache2/conf-available/comedor.conf
 sed -i 's/^Version: .*/&.1/' /tmp/next/DEBIAN/control
 mkdir /tmp/older
 mv $downloads/* /tmp/older/
@@ -109,64 +141,65 @@ echo | with_downloads again '1. Install.1' > /tmp/question 2>&1
 [[ $(running) == */usr/lib/cgi-bin/comedor ]] || { running && exit 1; }
 systemctl disable --now comedor.socket comedor.service
 grep -F 'What would you like to do about it ?' /tmp/question
-grep '# mine' /etc/comedor/comedor.conf
-grep '# new' /etc/comedor/comedor.conf.dpkg-dist
+grep '# mine' /etc/comedor/comedor.conf /etc/apache2/conf-available/comedor.conf
 rm $downloads/*
 mv /tmp/older/* $downloads/
 
 systemctl stop apache2
-run 'lighttpd.1'
-run 'lighttpd.3'
-answers /api/comedor.php '"success":true'
-inline 'sudo lighty-disable-mod comedor && sudo systemctl restart lighttpd'
-run 'lighttpd.2'
-again 'lighttpd.3'
-answers /api/comedor.php '"success":true'
-inline 'sudo lighty-disable-mod comedor && sudo systemctl restart lighttpd'
+for file in lighttpd lighttpd-fastcgi; do
+    copy $file.conf /etc/lighttpd/conf-available/90-comedor.conf
+    inline 'sudo lighty-enable-mod comedor'
+    inline 'sudo lighttpd -tt -f /etc/lighttpd/lighttpd.conf && sudo systemctl restart lighttpd'
+    answers /api/comedor.php '"success":true'
+    inline 'sudo lighty-disable-mod comedor && sudo systemctl restart lighttpd'
+done
+rm /etc/lighttpd/conf-available/90-comedor.conf
 systemctl stop lighttpd
-run 'nginx.1'
+copy nginx.conf /etc/nginx/snippets/comedor.conf
+copy nginx-upstream.conf /etc/nginx/conf.d/comedor.conf
 systemctl start nginx
 sed -i 's#^\tserver_name _;#&\n\tinclude snippets/comedor.conf;#' /etc/nginx/sites-available/default
-run 'nginx.2'
+inline 'sudo systemctl enable --now comedor.socket'
+inline 'sudo nginx -t && sudo systemctl reload nginx'
 answers /api/comedor.php '"success":true'
 inline 'sudo systemctl disable --now comedor.socket comedor.service'
 systemctl stop nginx
-cp /usr/share/doc/comedor/examples/nginx-fcgiwrap.conf.example /etc/nginx/snippets/comedor.conf
+copy nginx-fcgiwrap.conf /etc/nginx/snippets/comedor.conf
 systemctl start nginx fcgiwrap.socket
-again 'nginx.2'
+inline 'sudo nginx -t && sudo systemctl reload nginx'
 answers /api/comedor.php '"success":true'
+sed -i '/include snippets.comedor.conf;/d' /etc/nginx/sites-available/default
+rm /etc/nginx/snippets/comedor.conf /etc/nginx/conf.d/comedor.conf
+inline 'sudo nginx -t && sudo systemctl reload nginx'
 systemctl stop nginx
-systemctl start comedor.socket
 systemctl start caddy
-run 'Caddy.1'
+copy Caddyfile /etc/caddy/comedor.caddyfile
 printf ':80 {\n\timport comedor.caddyfile\n}\n' > /etc/caddy/Caddyfile
-run 'Caddy.2'
+inline 'sudo usermod -aG www-data caddy'
+inline 'sudo systemctl enable --now comedor.socket'
+inline 'sudo caddy validate --config /etc/caddy/Caddyfile && sudo systemctl restart caddy'
 answers /api/comedor.php '"success":true'
 sed -i '/import comedor.caddyfile/d' /etc/caddy/Caddyfile
-inline 'sudo rm /etc/caddy/comedor.caddyfile && sudo gpasswd -d caddy www-data && sudo systemctl restart caddy'
+rm /etc/caddy/comedor.caddyfile
+inline 'sudo systemctl restart caddy && sudo systemctl disable --now comedor.socket comedor.service'
+inline 'sudo gpasswd -d caddy www-data'
 systemctl stop caddy
-inline 'sudo systemctl disable --now comedor.socket comedor.service'
-sed -i '/include snippets.comedor.conf;/d' /etc/nginx/sites-available/default
-systemctl start nginx
-inline 'sudo rm /etc/nginx/snippets/comedor.conf /etc/nginx/conf.d/comedor.conf && sudo systemctl reload nginx'
-systemctl stop nginx
-inline 'sudo rm /etc/lighttpd/conf-available/90-comedor.conf'
 
 systemctl start apache2
-run 'Undo.2'
+inline 'sudo a2disconf --purge comedor && sudo systemctl restart apache2'
 answers /api/comedor.php 'OLD PHP SCRIPT'
 use_fastcgi
-run 'Undo.3' <<< y
+run 'Undo.2' <<< y
 [ "$(systemctl is-active comedor.socket comedor.service | sort -u)" = inactive ]
-run 'Undo.4'
+run 'Undo.3'
 rm /var/backups/comedor-*
 nothing_remains
 
 with_downloads run 'Without the package.1'
 run 'Without the package.2'
-again 'By hand.2'
+again 'By hand.1'
 answers /api/comedor.php '"success":true'
-again 'Undo.2'
+inline 'sudo a2disconf --purge comedor && sudo systemctl restart apache2'
 with_downloads run 'Without the package.4'
 find /DATA -name .comedor.lock -delete
 nothing_remains
@@ -175,12 +208,23 @@ application /aulas aulas
 rm /var/lib/php/sessions/sess_*
 for folder in /etc/php/*/apache2/conf.d; do echo 'date.timezone = Europe/Madrid' > "$folder/99-zone.ini"; done
 with_downloads again '1. Install.1'
+settings
 mv '/tmp/blocks/Settings.1' /etc/comedor/comedor.conf
-inline "sudo sed -i 's#\B/api/comedor#/aulas/api/comedor#g' /etc/apache2/conf-available/comedor.conf"
+sed -i 's#\B/api/comedor#/aulas/api/comedor#g' /etc/apache2/conf-available/comedor.conf
 again 'Check.1'
-again 'By hand.2'
+again 'By hand.1'
 log_in /aulas
 answers /aulas/api/comedor.php '"success":true'
 answers /api/comedor.php 'OLD PHP SCRIPT'
+# A second application, with settings of its own.
+cat > /etc/apache2/conf-enabled/second.conf << 'CONF'
+<Location "/api/comedor.php">
+    ScriptAlias "/usr/lib/cgi-bin/comedor"
+    SetEnv COMEDOR_SERVICE service
+</Location>
+CONF
+systemctl restart apache2
+log_in ''
+answers /api/comedor.php '"success":true'
 
 [ -z "$(ls /tmp/blocks)" ] || { echo "not run:" && ls /tmp/blocks && exit 1; }

@@ -1,0 +1,27 @@
+# `comedor setup` is killed at each of its steps: no page and no session remains, and after `--undo` the
+# server is as it was.
+. tests/deploy/server.sh
+
+# Set-up's pages, and its sessions: their names are longer than those of PHP.
+temporary() { find "$application" "$sessions" -name 'comedor-*' -o -name "sess_$(printf '?%.0s' {1..32})"; }
+nothing_remains() {
+    # Another process removes it.
+    timeout 5 bash -c "$(declare -f temporary); application=$application sessions=$sessions"'; while [ -n "$(temporary)" ]; do sleep 0.02; done' ||
+        { temporary && return 1; }
+    comedor setup --undo > /dev/null
+    unchanged
+    script_answers
+}
+calls=rename,renameat,renameat2,symlink,symlinkat,link,linkat,unlink,unlinkat,mkdir,mkdirat,fork,vfork,clone,clone3
+lay_out
+install_package
+state > /tmp/before
+step=0 status=137
+while [ $status = 137 ]; do
+    step=$((step + 1)) status=0
+    strace -o /dev/null -e trace=$calls -e inject=$calls:signal=KILL:when=$step \
+        comedor setup --yes --fastcgi http://school.example/entreaulas/ &> /tmp/output || status=$?
+    nothing_remains
+done
+echo "killed $((step - 1)) times"
+[ $status = 0 ] || { cat /tmp/output && exit 1; }
