@@ -17,6 +17,8 @@ pub fn apache_with_fastcgi(mpm: &str, php: Php) -> Site {
     let modules = if php == Php::Module { proxy_modules() } else { String::new() };
     let example = "examples/apache-fastcgi.conf.example";
     let site = Site::new();
+    // The program reads its settings when it starts, and a change after a second.
+    site.fill(example, Settings::File);
     site.start_responder();
     apache_on(example, site, mpm, php, "cgid", Settings::File, &modules)
 }
