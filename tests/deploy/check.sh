@@ -59,8 +59,8 @@ set_up 0
 # A save that waits for its session, and replaces the file.
 log_in
 flock --close "/var/lib/php/sessions/sess_$(awk '/PHPSESSID/ { print $7 }' /tmp/cookies)" \
-    sh -c 'touch /tmp/held; until grep -e "->" /proc/locks; do sleep 0.02; done' &
-until [ -e /tmp/held ]; do sleep 0.02; done
+    timeout 20 sh -c 'touch /tmp/held; until grep -e "->" /proc/locks; do sleep 0.02; done' &
+soon test -e /tmp/held
 save Lentejas | expect '"success":true'
 wait $!
 # As after `chmod -R 2775`.

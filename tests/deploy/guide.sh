@@ -36,7 +36,7 @@ run_and_agree() {
 }
 # gives PATH TEXT: the answer must contain the text.
 gives() {
-    answer=$(curl -s -b "PHPSESSID=${id:-}" "http://localhost$1?action=get_menu_types&aulario=aula1")
+    answer=$(curl -s -m 60 -b "PHPSESSID=${id:-}" "http://localhost$1?action=get_menu_types&aulario=aula1")
     [[ $answer == *"$2"* ]] || { echo "$1: $answer; expected: $2" && return 1; }
 }
 # The same within ten seconds: `systemctl` does not wait until lighttpd listens or nginx has new workers.
@@ -55,4 +55,4 @@ application() {
     echo '{"name":"Aula 1"}' > "$aularios/aula1.json"
     chown -R www-data: "/DATA/$2"
 }
-log_in() { id=$(curl -si "http://localhost$1/login.php" | sed -n 's/^Set-Cookie: PHPSESSID=\([^;]*\).*/\1/p' | tail -n 1); }
+log_in() { id=$(curl -si -m 60 "http://localhost$1/login.php" | sed -n 's/^Set-Cookie: PHPSESSID=\([^;]*\).*/\1/p' | tail -n 1); }

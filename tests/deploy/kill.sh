@@ -4,10 +4,10 @@
 
 # Set-up's pages, and its sessions: their names are longer than those of PHP.
 temporary() { find "$application" "$sessions" -name 'comedor-*' -o -name "sess_$(printf '?%.0s' {1..32})"; }
+is_clean() { [ -z "$(temporary)" ]; }
 nothing_remains() {
     # Another process removes it.
-    timeout 5 bash -c "$(declare -f temporary); application=$application sessions=$sessions"'; while [ -n "$(temporary)" ]; do sleep 0.02; done' ||
-        { temporary && return 1; }
+    soon is_clean || { temporary && return 1; }
     comedor setup --undo > /dev/null
     unchanged
     script_answers
@@ -18,6 +18,7 @@ install_package
 state > /tmp/before
 step=0 status=137
 while [ $status = 137 ]; do
+    [ $step -lt 200 ]
     step=$((step + 1)) status=0
     strace -o /dev/null -e trace=$calls -e inject=$calls:signal=KILL:when=$step \
         comedor setup --yes --fastcgi http://school.example/entreaulas/ &> /tmp/output || status=$?

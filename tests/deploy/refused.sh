@@ -25,7 +25,7 @@ fails() {
 status() {
     local address
     for address in 127.0.0.1 192.0.2.7; do
-        curl -s -o /dev/null -w '%{http_code} ' --resolve "school.example:80:$address" http://school.example/entreaulas/api/comedor.php
+        curl -s -m 60 -o /dev/null -w '%{http_code} ' --resolve "school.example:80:$address" http://school.example/entreaulas/api/comedor.php
     done
 }
 ip address add 192.0.2.7 dev lo

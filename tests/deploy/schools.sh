@@ -19,7 +19,7 @@ while [ -e /tmp/running ]; do other ask api/comedor.php; done > /tmp/seen &
 set_up 0
 comedor_answers
 for name in SCHOOL.example school.example:80 school.example.; do
-    curl -s -H "Host: $name" 'http://school.example/entreaulas/api/comedor.php' | expect '{"success":false'
+    curl -s -m 60 -H "Host: $name" 'http://school.example/entreaulas/api/comedor.php' | expect '{"success":false'
 done
 other script_answers
 address=http://other.example/entreaulas/ set_up 1

@@ -178,11 +178,11 @@ lay_out_lighttpd() { lighty-enable-mod fastcgi fastcgi-php > /dev/null; }
 restart() {
     systemctl restart $unit
     # lighttpd is not ready yet.
-    timeout 10 sh -c "until curl -sko /dev/null http${tls:+s}://school.example; do sleep 0.02; done"
+    soon curl -sko /dev/null -m 10 "http${tls:+s}://school.example"
 }
 
 # ask PAGE [OPTION]...: a request to the application, by curl, with the cookies of the login
-ask() { curl -sSk -b /tmp/cookies -c /tmp/cookies "http${tls:+s}://${host:-school.example}/entreaulas/$1" "${@:2}"; }
+ask() { curl -sSk -m 60 -b /tmp/cookies -c /tmp/cookies "http${tls:+s}://${host:-school.example}/entreaulas/$1" "${@:2}"; }
 # api ACTION [OPTION]...
 api() { ask "api/comedor.php?action=$1&aulario=aula1&date=$date&menu=basal" "${@:2}"; }
 log_in() {
@@ -202,6 +202,14 @@ expect() {
     [[ $text == *"$1"* ]] || { echo "expected $1: $text" >&2 && return 1; }
 }
 
+# soon COMMAND...: it succeeds within ten seconds.
+soon() {
+    local end=$((SECONDS + 10))
+    until "$@"; do
+        [ $SECONDS -lt $end ] || { echo "not within ten seconds: $*" >&2 && return 1; }
+        sleep 0.02
+    done
+}
 install_package() { dpkg -i "$PACKAGE" > /dev/null; }
 # /tmp/next.deb: a newer version of the package
 next_version() {

@@ -108,7 +108,7 @@ again 'By hand.1'
 answers /api/comedor.php '"success":true'
 
 day=/DATA/service/Centros/colegio/Aularios/aula1/Comedor/2026-11/20/_datos.json
-curl -s -b "PHPSESSID=$id" 'http://localhost/api/comedor.php?action=save_menu&aulario=aula1' \
+curl -s -m 60 -b "PHPSESSID=$id" 'http://localhost/api/comedor.php?action=save_menu&aulario=aula1' \
     -d '{"date":"2026-11-20","menu_type":"basal","plates":{"primero":{"name":"Lentejas"}}}'
 # As after a copy by root, and a killed process.
 chown -R root: /DATA/service/Centros/colegio
