@@ -109,16 +109,17 @@ fn commands_and_names_in_spanish_documents_are_those_of_the_program_and_of_engli
 }
 
 #[test]
-fn install_md_quotes_what_set_up_says_when_it_refuses() {
+fn both_guides_quote_what_set_up_says_when_it_refuses() {
     let folder = Path::new(REPOSITORY).join("src/admin/setup");
     let folders = [&folder, &folder.with_file_name("site")];
     let source: String = folders.iter().flat_map(|folder| files_in(folder)).map(text_of).collect();
-    let guide = text_of("docs/install.md");
+    let [guide, spanish] = ["docs/install.md", "docs/es/instalar.md"].map(text_of);
     let (_, rows) = guide.split_once("\n| it says | what to do |\n").unwrap();
     let rows = rows.split("\n\n").next().unwrap().lines().filter(|row| row.starts_with("| `"));
     let quotes: Vec<String> = rows.map(|row| code_spans(row).swap_remove(0)).collect();
     for quote in &quotes {
         assert!(source.contains(quote), "{quote}");
+        assert!(spanish.contains(&format!("\n| `{quote}` |")), "{quote}");
     }
     assert!(quotes.len() > 5, "{quotes:?}");
 }
