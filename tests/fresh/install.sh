@@ -2,7 +2,7 @@
 set -euo pipefail
 export CARGO_NET_OFFLINE=true
 cd /home/teacher/comedor
-. tests/deploy/guide.sh
+. tests/machines/guide.sh
 blocks README.md docs/install.md
 
 # The folder with what a reader downloads.

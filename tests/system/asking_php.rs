@@ -1,17 +1,18 @@
-//! Asking PHP, with a real one. Without the test harness, which has several threads: a child needs a process
-//! with one. Needs root, PHP, curl and setpriv.
+//! Asking PHP, with a real one.
 
-use std::env;
 use std::fs::{self, File};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::thread::sleep;
 use std::time::{Duration, Instant, SystemTime};
 
 use comedor::admin::accounts;
 use comedor::admin::site::{self, AppUrl, Site};
+
+use crate::child::alone;
+use crate::support::free_port;
+use crate::support::site::wait_until;
 
 const SCRIPT: &str = "<?php session_start(); echo '{\"success\":false}';";
 /// A router of PHP's own server that leaves the request to the files
@@ -39,10 +40,12 @@ impl Server {
         for path in [path.to_owned(), path.join("api"), path.join("api/comedor.php")] {
             chown(path, Some(user.uid), Some(user.gid)).unwrap();
         }
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let mut process = as_user("www-data", "php");
+        let port = free_port();
+        let mut process = Command::new("setpriv");
+        process.args(["--reuid=www-data", "--regid=www-data", "--clear-groups", "php"]);
         process.args(["-d", "session.save_path=/tmp", "-d", "session.name=ENTRE", "-d", options]);
         process.args(["-S", &format!("[::]:{port}"), "-t"]).arg(path).arg(path.join("router.php"));
+        process.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let process = process.spawn().unwrap();
         wait_until("PHP", || TcpStream::connect(("127.0.0.1", port)).is_ok());
         Server { process, folder, port }
@@ -77,211 +80,116 @@ impl Drop for Server {
     }
 }
 
-fn as_user(user: &str, program: &str) -> Command {
-    let mut command = Command::new("setpriv");
-    command.args([
-        &format!("--reuid={user}"),
-        &format!("--regid={user}"),
-        "--clear-groups",
-        program,
-    ]);
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    command
-}
-
-#[track_caller]
-fn wait_until(what: &str, mut is_done: impl FnMut() -> bool) {
-    let end = Instant::now() + Duration::from_secs(10);
-    while !is_done() {
-        assert!(Instant::now() < end, "{what}");
-        sleep(Duration::from_millis(10));
-    }
-}
-
-fn php_tells_the_settings_that_hold_when_the_script_has_run() {
-    let script = "<?php ini_set('session.gc_maxlifetime', 77); session_name('OTHER'); session_start(); exit('x');";
-    let server = Server::start(script, FILES, "session.serialize_handler=php_serialize");
-    let site = server.ask().unwrap();
-    for (name, value) in [
-        ("session.save_handler", "files"),
-        ("session.save_path", "/tmp"),
-        ("session.name", "OTHER"),
-        ("session.serialize_handler", "php_serialize"),
-        ("session.gc_maxlifetime", "77"),
-        ("session", "yes"),
-    ] {
-        assert_eq!(site.php.says(name), value, "{name}");
-    }
-    assert_eq!(site.php.user.uid, accounts::find("www-data").unwrap().uid);
-    assert_eq!(site.script, server.script());
-    assert_eq!(site.address.to_string(), server.address().to_string());
-    assert_eq!(server.files(), [""; 0]);
-}
-
+#[test]
 fn a_script_that_sends_its_answer_early_is_heard() {
-    let script = "<?php ob_end_flush(); echo 'x'; flush(); usleep(300000);";
-    assert!(Server::start(script, FILES, "output_buffering=0").ask().is_ok());
-    // More than a pipe holds
-    let script = "<?php ob_end_flush(); echo str_repeat('x', 500000); flush();";
-    assert!(Server::start(script, FILES, "output_buffering=0").ask().is_ok());
+    alone(|| {
+        let script = "<?php ob_end_flush(); echo 'x'; flush(); usleep(300000);";
+        assert!(Server::start(script, FILES, "output_buffering=0").ask().is_ok());
+        // More than a pipe holds
+        let script = "<?php ob_end_flush(); echo str_repeat('x', 500000); flush();";
+        assert!(Server::start(script, FILES, "output_buffering=0").ask().is_ok());
+    });
 }
 
+#[test]
 fn a_refusal_names_its_cause() {
-    let both = "disable_functions=stream_socket_client,fsockopen";
-    let endless = "<?php ob_end_flush(); while (1) echo str_repeat('x', 65536);";
-    let claims = r#"<?php
+    alone(|| {
+        let endless = "<?php ob_end_flush(); while (1) echo str_repeat('x', 65536);";
+        let claims = r#"<?php
         $socket = stream_socket_client("unix://\0" . substr(basename($_SERVER['SCRIPT_NAME']), 0, 40));
         fwrite($socket, "key={$_SERVER['HTTP_X_COMEDOR']}\nnonce=00000000000000000000000000000000\n\n");
         echo 'x';"#;
-    let elsewhere = r#"<?php
+        let elsewhere = r#"<?php
         if (!str_starts_with($_SERVER['HTTP_HOST'], 'login.')) {
             header("Location: http://login.example:{$_SERVER['SERVER_PORT']}/");
         }"#;
-    let status = |status: u16| format!("<?php http_response_code({status}); echo 'x';");
-    for (script, router, options, cause) in [
-        (SCRIPT, FILES, both, "disable_functions has stream_socket_client and fsockopen"),
-        (SCRIPT, FILES, "disable_functions=session_name", "PHP fails while it tells its settings"),
-        (endless, FILES, "output_buffering=0", "more than 1048576 bytes"),
-        ("<?php sleep(60);", FILES, "a=b", "by 127.0.0.1: no answer in time"),
-        (SCRIPT, claims, "a=b", "another page answers"),
-        (SCRIPT, "<?php echo '<h1>Maintenance</h1>';", "a=b", "another page answers"),
-        (SCRIPT, elsewhere, "a=b", "redirected to another host"),
-        (SCRIPT, &status(401), "a=b", "asks for a password of its own"),
-        (SCRIPT, &status(403), "a=b", "the web server refuses the request"),
-        (SCRIPT, &status(404), "a=b", "there is no script"),
-        (SCRIPT, &status(503), "a=b", "cannot reach PHP"),
-        (SCRIPT, "<?php unset($_SERVER['HTTP_X_COMEDOR']); exit;", "a=b", "the page did not run"),
-    ] {
-        let server = Server::start(script, router, options);
-        let start = Instant::now();
-        let refusal = server.ask().map(|site| site.script).unwrap_err();
-        assert!(refusal.contains(cause), "{cause}: {refusal}");
-        assert!(start.elapsed() < Duration::from_secs(13), "{cause}");
-        assert_eq!(server.files(), [""; 0], "{cause}");
-    }
-    let mut server = Server::start(SCRIPT, FILES, "a=b");
-    server.process.kill().unwrap();
-    server.process.wait().unwrap();
-    let refusal = server.ask().map(|site| site.script).unwrap_err();
-    assert!(refusal.contains("by 127.0.0.1: no answer: Failed to connect"), "{refusal}");
-    fs::remove_file(server.script()).unwrap();
-    fs::remove_dir(server.folder.path().join("api")).unwrap();
-    let refusal = server.ask().map(|site| site.script).unwrap_err();
-    assert!(refusal.contains("cannot place a page"), "{refusal}");
-}
-
-fn many_connections_of_another_user_hold_nothing_up() {
-    // Most say nothing, some the wrong key.
-    let attack = r#"
-        for ($open = []; count($open) < 4000;) {
-            if (preg_match('/@(comedor-[0-9a-f]{32})/', file_get_contents('/proc/net/unix'), $name)) {
-                while (count($open) < 4000 && $open[] = @stream_socket_client("unix://\0$name[1]")) {
-                    count($open) % 7 or fwrite(end($open), 'key=00000000000000000000000000000000' . "\n");
-                }
-            }
+        let status = |status: u16| format!("<?php http_response_code({status}); echo 'x';");
+        for (script, router, options, cause) in [
+            (
+                SCRIPT, FILES, "disable_functions=session_name",
+                "PHP fails while it tells its settings",
+            ),
+            (endless, FILES, "output_buffering=0", "more than 1048576 bytes"),
+            ("<?php sleep(60);", FILES, "a=b", "by 127.0.0.1: no answer in time"),
+            (SCRIPT, claims, "a=b", "another page answers"),
+            (SCRIPT, "<?php echo '<h1>Maintenance</h1>';", "a=b", "another page answers"),
+            (SCRIPT, elsewhere, "a=b", "redirected to another host"),
+            (SCRIPT, &status(404), "a=b", "there is no script"),
+            (SCRIPT, &status(503), "a=b", "cannot reach PHP"),
+            (
+                SCRIPT,
+                "<?php unset($_SERVER['HTTP_X_COMEDOR']); exit;",
+                "a=b",
+                "the page did not run",
+            ),
+        ] {
+            let server = Server::start(script, router, options);
+            let start = Instant::now();
+            let refusal = server.ask().map(|site| site.script).unwrap_err();
+            assert!(refusal.contains(cause), "{cause}: {refusal}");
+            assert!(start.elapsed() < Duration::from_secs(20), "{cause}");
+            assert_eq!(server.files(), [""; 0], "{cause}");
         }
-        echo count($open);
-        sleep(60);"#;
-    let server = Server::start("<?php sleep(1);", FILES, "a=b");
-    let mut attacker = Command::new("prlimit");
-    attacker
-        .args(["--nofile=5000:5000", "setpriv", "--reuid=nobody", "--clear-groups", "php", "-r"]);
-    let mut attacker =
-        attacker.arg(attack).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-    sleep(Duration::from_millis(200));
-    let start = Instant::now();
-    let site = server.ask();
-    attacker.kill().unwrap();
-    let made = attacker.wait_with_output().unwrap().stdout;
-    assert_eq!(String::from_utf8(made).unwrap(), "4000");
-    assert!(site.is_ok(), "{site:?}");
-    assert!(start.elapsed() < Duration::from_secs(3), "{:?}", start.elapsed());
+        let mut server = Server::start(SCRIPT, FILES, "a=b");
+        server.process.kill().unwrap();
+        server.process.wait().unwrap();
+        let refusal = server.ask().map(|site| site.script).unwrap_err();
+        assert!(refusal.contains("by 127.0.0.1: no answer: Failed to connect"), "{refusal}");
+        fs::remove_file(server.script()).unwrap();
+        fs::remove_dir(server.folder.path().join("api")).unwrap();
+        let refusal = server.ask().map(|site| site.script).unwrap_err();
+        assert!(refusal.contains("cannot place a page"), "{refusal}");
+    });
 }
 
-fn addresses_with_access_control_are_named() {
-    let router = r#"<?php
-        if ($_SERVER['REMOTE_ADDR'] !== '::1') { return false; }
-        http_response_code(403);"#;
-    let server = Server::start(SCRIPT, router, "a=b");
-    let site = server.ask().unwrap();
-    assert_eq!(site.address.host.to_string(), "127.0.0.1");
-    let refusing = site::refusing(&site).unwrap();
-    let refusing: Vec<_> = refusing.iter().map(|address| address.host.to_string()).collect();
-    assert_eq!(refusing, ["::1"]);
-}
-
+#[test]
 fn a_page_that_a_power_failure_left_is_removed() {
-    let server = Server::start(SCRIPT, FILES, "a=b");
-    let number = "0123456789abcdef".repeat(2);
-    let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/src/admin/site/page.php"));
-    let page = page.unwrap();
-    let hour = SystemTime::now() - Duration::from_secs(3600);
-    for (name, text, time) in [
-        (format!("comedor-{number}.php"), &*page, hour),
-        (format!("comedor-{}.php", number.replace('0', "f")), "", hour),
-        (format!("comedor-{}.php", number.replace('0', "e")), "<?php // another's", hour),
-        (format!("comedor-{}.php", number.replace('0', "d")), &page, SystemTime::now()),
-        (format!("comedor-{number}x.php"), &page, hour),
-    ] {
-        let path = server.script().with_file_name(name);
-        fs::write(&path, text).unwrap();
-        File::options().write(true).open(&path).unwrap().set_modified(time).unwrap();
-    }
-    server.ask().unwrap();
-    let left: Vec<_> = server.files().iter().map(|name| name[8..10].to_owned()).collect();
-    assert_eq!(left, ["01", "d1", "e1"]);
+    alone(|| {
+        let server = Server::start(SCRIPT, FILES, "a=b");
+        let number = "0123456789abcdef".repeat(2);
+        let page =
+            fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/src/admin/site/page.php"));
+        let page = page.unwrap();
+        let hour = SystemTime::now() - Duration::from_secs(3600);
+        for (name, text, time) in [
+            (format!("comedor-{number}.php"), &*page, hour),
+            (format!("comedor-{}.php", number.replace('0', "f")), "", hour),
+            (format!("comedor-{}.php", number.replace('0', "e")), "<?php // another's", hour),
+            (format!("comedor-{}.php", number.replace('0', "d")), &page, SystemTime::now()),
+            (format!("comedor-{number}x.php"), &page, hour),
+        ] {
+            let path = server.script().with_file_name(name);
+            fs::write(&path, text).unwrap();
+            File::options().write(true).open(&path).unwrap().set_modified(time).unwrap();
+        }
+        server.ask().unwrap();
+        let left: Vec<_> = server.files().iter().map(|name| name[8..10].to_owned()).collect();
+        assert_eq!(left, ["01", "d1", "e1"]);
+    });
 }
 
-/// The script of a test that this program asks in another process
-const ASKED: &str = "ASKED";
-
-fn a_page_disappears_if_its_process_is_killed() {
-    let server = Server::start("<?php sleep(60);", FILES, "a=b");
-    let mut process = Command::new(env::current_exe().unwrap());
-    process.env(ASKED, format!("{} {}", server.port, server.script().display()));
-    let mut process = process.spawn().unwrap();
-    wait_until("a page", || !server.files().is_empty());
-    process.kill().unwrap();
-    process.wait().unwrap();
-    wait_until("no page", || server.files().is_empty());
-}
-
+#[test]
 fn a_script_in_a_closed_folder_is_found_and_read() {
-    let script = "<?php include __DIR__ . '/../db.php'; if (0) { include 'late.php'; } '/DATA/x/Centros/'; 'x:docente';";
-    let server = Server::start(script, FILES, "a=b");
-    let folder = server.folder.path();
-    fs::write(folder.join("db.php"), "<?php // nothing").unwrap();
-    fs::set_permissions(folder, PermissionsExt::from_mode(0o700)).unwrap();
-    let (scripts, is_complete) = site::scripts(later());
-    assert!(scripts.contains(&server.script()), "{scripts:?}");
-    assert!(is_complete);
-    let site = server.ask().unwrap();
-    let literals = site.literals(later()).unwrap();
-    assert!(literals.services.iter().eq(["x"]));
-    assert!(literals.data_dirs.iter().eq(["/DATA/x"]));
-    assert_eq!(literals.database, None);
-    for (file, text) in
-        [("api/late.php", "<?php $x = new \\PDO('');"), ("db.php", "<?php MySQLi_connect();")]
-    {
-        fs::write(folder.join(file), text).unwrap();
-        let database = site.literals(later()).unwrap().database.unwrap();
-        assert!(database.contains(file), "{database}");
-    }
-}
-
-fn main() {
-    if let Ok(asked) = env::var(ASKED) {
-        let (port, script) = asked.split_once(' ').unwrap();
-        let address = AppUrl::parse(&format!("http://school.example:{port}/")).unwrap();
-        _ = site::ask_php(&address, &[script.into()], None, later());
-        return;
-    }
-    php_tells_the_settings_that_hold_when_the_script_has_run();
-    a_script_that_sends_its_answer_early_is_heard();
-    a_refusal_names_its_cause();
-    many_connections_of_another_user_hold_nothing_up();
-    addresses_with_access_control_are_named();
-    a_page_that_a_power_failure_left_is_removed();
-    a_page_disappears_if_its_process_is_killed();
-    a_script_in_a_closed_folder_is_found_and_read();
+    alone(|| {
+        let script = "<?php include __DIR__ . '/../db.php'; if (0) { include 'late.php'; } '/DATA/x/Centros/'; 'x:docente';";
+        let server = Server::start(script, FILES, "a=b");
+        let folder = server.folder.path();
+        fs::write(folder.join("db.php"), "<?php // nothing").unwrap();
+        fs::set_permissions(folder, PermissionsExt::from_mode(0o700)).unwrap();
+        let (scripts, is_complete) = site::scripts(later());
+        assert!(scripts.contains(&server.script()), "{scripts:?}");
+        assert!(is_complete);
+        let site = server.ask().unwrap();
+        let literals = site.literals(later()).unwrap();
+        assert!(literals.services.iter().eq(["x"]));
+        assert!(literals.data_dirs.iter().eq(["/DATA/x"]));
+        assert_eq!(literals.database, None);
+        for (file, text) in
+            [("api/late.php", "<?php $x = new \\PDO('');"), ("db.php", "<?php MySQLi_connect();")]
+        {
+            fs::write(folder.join(file), text).unwrap();
+            let database = site.literals(later()).unwrap().database.unwrap();
+            assert!(database.contains(file), "{database}");
+        }
+    });
 }

@@ -1,6 +1,6 @@
 # `comedor setup` is killed at each of its steps: no page and no session remains, and after `--undo` the
 # server is as it was.
-. tests/deploy/server.sh
+. tests/machines/server.sh
 
 # Set-up's pages, and its sessions: their names are longer than those of PHP.
 temporary() { find "$application" "$sessions" -name 'comedor-*' -o -name "sess_$(printf '?%.0s' {1..32})"; }

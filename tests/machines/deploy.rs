@@ -1,14 +1,11 @@
 //! Whole servers of a school, of different kinds, under a real systemd: comedor installed from the package, enabled,
-//! checked and used beside PHP pages, as root: `cargo test --test deploy`.
+//! checked and used beside PHP pages.
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use support::{REPOSITORY, chmod, package};
-
-#[path = "../support/mod.rs"]
-mod support;
+use crate::support::{REPOSITORY, chmod, package};
 
 /// Runs a script of this folder in a throw-away copy of this machine.
 #[track_caller]
@@ -17,7 +14,7 @@ fn run(script: &str) {
     let disk = tempfile::tempdir_in(Path::new(REPOSITORY).join("target")).unwrap();
     let mut boot = Command::new("tests/boot");
     boot.current_dir(REPOSITORY).env("PACKAGE", package());
-    boot.args(["/", "sysinit.target", &format!("tests/deploy/{script}")]);
+    boot.args(["/", "sysinit.target", &format!("tests/machines/{script}")]);
     boot.arg(format!("{REPOSITORY}:{REPOSITORY}"));
     for (name, folder) in [("data", "/DATA"), ("disk", "/srv/disk"), ("home", "/home/maestra")] {
         let path = disk.path().join(name);

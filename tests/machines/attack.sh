@@ -1,6 +1,6 @@
 # What other users can do to root's `comedor setup` and `comedor check`: pages, answers, files, processes and connections
 # that are made to harm.
-. tests/deploy/server.sh
+. tests/machines/server.sh
 
 address=http://school.example/entreaulas/
 # Instead of a shell: in the background or in parentheses

@@ -1,6 +1,6 @@
 # An upgrade from a server that version 0.3.0 has set up, with settings that an administrator has changed: nothing is
 # asked, settings and answers stay, and set-up and undo remove what that version wrote.
-. tests/deploy/server.sh
+. tests/machines/server.sh
 
 conf=/etc/comedor/comedor.conf
 # version_0_3_0: the package with that version, its settings file and what its set-up by FastCGI wrote.

@@ -1,6 +1,6 @@
 # Two schools with the same path on one server: only the one that is named gets comedor, and nobody sees the code of the
 # other, whose site has a ProxyPassMatch.
-. tests/deploy/server.sh
+. tests/machines/server.sh
 
 lay_out php=fpm server="<VirtualHost *:80>
     ServerName other.example

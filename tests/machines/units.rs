@@ -1,4 +1,4 @@
-//! The systemd units, by `systemd-analyze`. tests/deploy uses them.
+//! The systemd units, by `systemd-analyze`. The servers of schools use them.
 
 use std::fs;
 use std::process::{Command, Output};

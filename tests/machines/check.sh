@@ -1,6 +1,6 @@
 # What `comedor check`, as root, finds on servers where comedor is set up and something is changed, or enabled by hand with
 # a mistake; and their service.
-. tests/deploy/server.sh
+. tests/machines/server.sh
 
 # finds PATTERN [OPTION]...: the check has a line with it.
 finds() {

@@ -1,5 +1,5 @@
 # Servers that `comedor setup` refuses, or puts back: the script answers as before.
-. tests/deploy/server.sh
+. tests/machines/server.sh
 
 # refuses TEXT [NAME=VALUE]...: on such a server, with this text, and without a change.
 refuses() {

@@ -1,5 +1,5 @@
 # Servers of many kinds on which comedor is set up, used, upgraded and undone. A teacher's login is the application's.
-. tests/deploy/server.sh
+. tests/machines/server.sh
 
 next_version
 

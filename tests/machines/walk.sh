@@ -1,7 +1,7 @@
 #!/bin/bash
 # Every command of docs/install.md, docs/install-special.md and docs/troubleshooting.md.
 set -euo pipefail
-. tests/deploy/guide.sh
+. tests/machines/guide.sh
 blocks docs/install.md docs/install-special.md docs/troubleshooting.md
 # Everything of comedor on this machine, but for the repository and the PHP script.
 everything() { find /DATA /etc /opt /usr /var -xdev -name '*comedor*' ! -path '/var/www/*' | sort; }

@@ -1,0 +1,8 @@
+//! The installation scripts, the Debian package (`cargo-deb`, `lintian`), the systemd units (`systemd-analyze`), and
+//! whole servers of a school under a real systemd. Needs root: `cargo test --test machines`.
+
+mod deploy;
+mod install;
+#[path = "../support/mod.rs"]
+mod support;
+mod units;
