@@ -20,11 +20,6 @@ run_and_agree 'Install.2'
 answers /api/comedor.php '"success":true'
 run 'Undo.1'
 answers /api/comedor.php 'OLD PHP SCRIPT'
-copy apache-fastcgi.conf /etc/apache2/conf-available/comedor-fastcgi.conf
-inline 'sudo systemctl enable --now comedor.socket'
-inline 'sudo a2enmod proxy_fcgi'
-inline 'sudo a2enconf comedor-fastcgi'
-inline 'sudo apache2ctl configtest && sudo systemctl restart apache2'
-answers /api/comedor.php '"success":true'
+enable_fastcgi
 curl -sf -b "PHPSESSID=$id" 'http://localhost/api/comedor.php?action=save_menu&aulario=aula1' \
     -d '{"date":"2026-11-20","menu_type":"basal","plates":{"primero":{"name":"Lentejas"}}}'

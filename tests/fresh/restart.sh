@@ -11,8 +11,6 @@ answers /api/comedor.php '"success":true'
 curl -sf -b "PHPSESSID=$id" 'http://localhost/api/comedor.php?action=get_menu&aulario=aula1&date=2026-11-20&menu=basal' |
     grep Lentejas
 inline 'sudo journalctl -u comedor' | grep Started
-inline 'sudo a2disconf --purge comedor-fastcgi && sudo systemctl restart apache2'
-inline 'sudo systemctl disable --now comedor.socket comedor.service'
-rm /etc/apache2/conf-available/comedor-fastcgi.conf
+disable_fastcgi
 run 'Undo.2'
 answers /api/comedor.php 'OLD PHP SCRIPT'

@@ -26,8 +26,23 @@ inline() {
     echo "== $1"
     "${as[@]}" bash -euo pipefail -c "$1"
 }
+examples=/usr/share/doc/comedor/examples
 # copy EXAMPLE FILE: as the comments of a configuration say.
-copy() { cp "/usr/share/doc/comedor/examples/$1.example" "$2"; }
+copy() { cp "$examples/$1.example" "$2"; }
+# As the comments of that for Apache say.
+enable_fastcgi() {
+    copy apache-fastcgi.conf /etc/apache2/conf-available/comedor-fastcgi.conf
+    inline 'sudo systemctl enable --now comedor.socket'
+    inline 'sudo a2enmod proxy_fcgi'
+    inline 'sudo a2enconf comedor-fastcgi'
+    inline 'sudo apache2ctl configtest && sudo systemctl restart apache2'
+    answers /api/comedor.php '"success":true'
+}
+disable_fastcgi() {
+    inline 'sudo a2disconf --purge comedor-fastcgi && sudo systemctl restart apache2'
+    inline 'sudo systemctl disable --now comedor.socket comedor.service'
+    rm /etc/apache2/conf-available/comedor-fastcgi.conf
+}
 # The same at a terminal, where the questions are answered with the application's address and y.
 run_and_agree() {
     echo "== $1"
