@@ -111,7 +111,11 @@ survives comedor setup --yes "$address"
 kill $attack
 
 # A service that does not answer, with a full queue.
-systemctl start comedor.service
+mv -f $application/api/copy $application/api/comedor.php
+comedor setup --undo
+survives comedor setup --yes --fastcgi "$address"
+[ $status = 0 ]
+comedor_answers
 service=$(systemctl show -P MainPID comedor.service)
 # Process 0 would be this script itself.
 [ "$service" != 0 ]
@@ -126,3 +130,4 @@ sleep(1000);' > /tmp/connections &
 soon test -s /tmp/connections
 cat /tmp/connections
 survives comedor check
+grep 'error .*no FastCGI process answers' /tmp/output
