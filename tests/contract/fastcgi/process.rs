@@ -10,6 +10,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::*;
+use crate::support::output;
 
 #[test]
 fn stopping_serves_what_has_arrived_and_closes_idle_connections() {
@@ -80,16 +81,16 @@ fn only_one_of_several_processes_binds_a_stale_socket() {
     }
 }
 
-/// Runs `scenario` in a process of its own: the test `name` of this binary, again.
-fn alone(name: &str, scenario: impl FnOnce()) {
+/// Whether the calling test has a process of its own. Otherwise one runs it, and must succeed.
+fn is_alone() -> bool {
     if env::var_os("COMEDOR_TEST_ALONE").is_some() {
-        return scenario();
+        return true;
     }
-    let mut command = Command::new(env::current_exe().unwrap());
-    command.args([&format!("fastcgi::process::{name}"), "--exact", "--nocapture"]);
-    let output = command.env("COMEDOR_TEST_ALONE", "1").output().unwrap();
-    let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && text.contains("1 passed"), "{text}");
+    let mut process = Command::new(env::current_exe().unwrap());
+    process.args(["--exact", thread::current().name().unwrap()]).env("COMEDOR_TEST_ALONE", "1");
+    let said = String::from_utf8(output(&mut process, "this program")).unwrap();
+    assert!(said.contains("ok. 1 passed"), "{said}");
+    false
 }
 
 /// Opens files until one file descriptor is left: for the client's end of a connection, none for the server's end.
@@ -103,88 +104,91 @@ fn connect_with_the_last_descriptor(service: &Service) -> (Client, Vec<File>) {
 
 #[test]
 fn running_out_of_file_descriptors_causes_no_busy_loop() {
-    alone("running_out_of_file_descriptors_causes_no_busy_loop", || {
-        let service = Service::start(Limits::default());
-        let mut held = service.client();
-        held.send(begin(true));
-        let mut waiting = service.clients::<4>();
-        for client in &mut waiting {
-            client.ask(true, &[], b"");
-        }
-        for client in &mut waiting {
-            client.send(request(true, WAIT, b"x"));
-        }
-        service.handler.wait_for(8);
-        let (mut next, others) = connect_with_the_last_descriptor(&service);
-        next.send(request(false, &[], b"y"));
-        let cpu_time = || Duration::try_from(clock_gettime(ClockId::ProcessCPUTime)).unwrap();
-        let before = cpu_time();
-        thread::sleep(Duration::from_millis(500));
-        assert!(cpu_time() - before < Duration::from_millis(100), "it waits without work");
-        assert_eq!(service.handler.log.lock().unwrap().len(), 1);
-        held.send([params(&[]), record(STDIN, b"")].concat());
-        assert_eq!(held.reply(), answered(""), "open connections are served");
-        drop(others);
-        assert_eq!(next.reply(), answered("y"), "and the others once there are descriptors");
-        service.handler.open_gate();
-    });
+    if !is_alone() {
+        return;
+    }
+    let service = Service::start(Limits::default());
+    let mut held = service.client();
+    held.send(begin(true));
+    let mut waiting = service.clients::<4>();
+    for client in &mut waiting {
+        client.ask(true, &[], b"");
+    }
+    for client in &mut waiting {
+        client.send(request(true, WAIT, b"x"));
+    }
+    service.handler.wait_for(8);
+    let (mut next, others) = connect_with_the_last_descriptor(&service);
+    next.send(request(false, &[], b"y"));
+    let cpu_time = || Duration::try_from(clock_gettime(ClockId::ProcessCPUTime)).unwrap();
+    let before = cpu_time();
+    thread::sleep(Duration::from_millis(500));
+    assert!(cpu_time() - before < Duration::from_millis(100), "it waits without work");
+    assert_eq!(service.handler.log.lock().unwrap().len(), 1);
+    held.send([params(&[]), record(STDIN, b"")].concat());
+    assert_eq!(held.reply(), answered(""), "open connections are served");
+    drop(others);
+    assert_eq!(next.reply(), answered("y"), "and the others once there are descriptors");
+    service.handler.open_gate();
 }
 
 #[test]
 fn a_log_that_is_not_read_delays_no_requests() {
-    alone("a_log_that_is_not_read_delays_no_requests", || {
-        let service = Service::start(Limits::default());
-        let mut arriving = service.client();
-        arriving.send([&begin(true)[..], &PING].concat()).record();
-        let _log = service.handler.log.lock().unwrap();
-        let _refused = connect_with_the_last_descriptor(&service);
-        // Now the line about it waits, as in a write to a full pipe.
-        service.handler.wait_for(1);
-        arriving.send([params(&[]), record(STDIN, b"")].concat());
-        assert_eq!(arriving.reply(), answered(""));
-    });
+    if !is_alone() {
+        return;
+    }
+    let service = Service::start(Limits::default());
+    let mut arriving = service.client();
+    arriving.send([&begin(true)[..], &PING].concat()).record();
+    let _log = service.handler.log.lock().unwrap();
+    let _refused = connect_with_the_last_descriptor(&service);
+    // Now the line about it waits, as in a write to a full pipe.
+    service.handler.wait_for(1);
+    arriving.send([params(&[]), record(STDIN, b"")].concat());
+    assert_eq!(arriving.reply(), answered(""));
 }
 
 #[test]
 fn file_descriptors_and_threads_do_not_leak() {
-    alone("file_descriptors_and_threads_do_not_leak", || {
-        let service = Service::start(Limits { requests: 4, ..Limits::default() });
+    if !is_alone() {
+        return;
+    }
+    let service = Service::start(Limits { requests: 4, ..Limits::default() });
+    let mut client = service.client();
+    client.ask(false, &[], b"");
+    client.is_at_end();
+    drop(client);
+    let count = |what| fs::read_dir(format!("/proc/self/{what}")).unwrap().count();
+    let (threads, descriptors) = (|| count("task"), || count("fd"));
+    let (most, before) = (threads() + 4, descriptors());
+    let mut waiting = service.clients::<50>();
+    for (handled, client) in (2..).zip(&mut waiting) {
+        client.send(request(true, LOCK, b"a"));
+        service.handler.wait_for(handled);
+    }
+    assert!(threads() > most);
+    service.handler.open_gate();
+    for mut client in waiting {
+        client.reply();
+    }
+    for n in 0..3_000 {
         let mut client = service.client();
-        client.ask(false, &[], b"");
-        client.is_at_end();
-        drop(client);
-        let count = |what| fs::read_dir(format!("/proc/self/{what}")).unwrap().count();
-        let (threads, descriptors) = (|| count("task"), || count("fd"));
-        let (most, before) = (threads() + 4, descriptors());
-        let mut waiting = service.clients::<50>();
-        for (handled, client) in (2..).zip(&mut waiting) {
-            client.send(request(true, LOCK, b"a"));
-            service.handler.wait_for(handled);
+        match n % 6 {
+            0 => drop(client.send(begin(true))),
+            1 => drop(client.send("garbage")),
+            2 => drop(client.send(request(false, &[("DO", "large")], b""))),
+            3 => drop(client.ask(false, &[("DO", "panic")], b"")),
+            4 => drop(client.ask(true, &[], &vec![b'x'; n])),
+            _ => drop(client.ask(false, &[("DO", "log")], b"x")),
         }
-        assert!(threads() > most);
-        service.handler.open_gate();
-        for mut client in waiting {
-            client.reply();
-        }
-        for n in 0..3_000 {
-            let mut client = service.client();
-            match n % 6 {
-                0 => drop(client.send(begin(true))),
-                1 => drop(client.send("garbage")),
-                2 => drop(client.send(request(false, &[("DO", "large")], b""))),
-                3 => drop(client.ask(false, &[("DO", "panic")], b"")),
-                4 => drop(client.ask(true, &[], &vec![b'x'; n])),
-                _ => drop(client.ask(false, &[("DO", "log")], b"x")),
-            }
-        }
-        // The server may not have processed the end of the last connections yet, nor its threads theirs.
-        let started = Instant::now();
-        while (descriptors() > before || threads() > most)
-            && started.elapsed() < Duration::from_secs(10)
-        {
-            thread::yield_now();
-        }
-        assert_eq!(descriptors(), before);
-        assert!(threads() <= most, "{} threads", threads());
-    });
+    }
+    // The server may not have processed the end of the last connections yet, nor its threads theirs.
+    let started = Instant::now();
+    while (descriptors() > before || threads() > most)
+        && started.elapsed() < Duration::from_secs(10)
+    {
+        thread::yield_now();
+    }
+    assert_eq!(descriptors(), before);
+    assert!(threads() <= most, "{} threads", threads());
 }
