@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::os::unix::fs::chown;
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixListener;
 use std::process::Command;
 use std::thread;
 
@@ -21,15 +21,6 @@ pub fn check_after(school: &School, before: &str, known: &str, options: &[&str])
          exec \"$@\""
     );
     check(school, &["sh", "-c", &script, "sh"], options, "")
-}
-
-/// A program in place of that of the system, as a shell command: a script with these lines.
-fn fake(program: &str, lines: &str) -> String {
-    format!(
-        "printf '#!/bin/sh\n%s\n' '{lines}' > /run/fake; chmod 755 /run/fake; \
-         install /run/fake /run/fake.{program}; touch /usr/sbin/{program} 2>/dev/null; \
-         mount --bind /run/fake.{program} $(command -v {program})"
-    )
 }
 
 /// Answers one connection after the other with `answer`. Returns the port.
@@ -104,31 +95,6 @@ fn after_an_undo_check_says_not_enabled_and_nothing_is_an_error() {
     let findings = check(&School::new(), &none, &[], "");
     assert_eq!((findings.len(), count(&findings, "hint")), (1, 1), "{findings:#?}");
     found(&findings, "hint", "web server", "comedor is not enabled, as far as set-up knows");
-}
-
-#[test]
-fn web_server_that_is_down_or_cannot_start_again_is_an_error() {
-    let school = School::new();
-    let known = "http://127.0.0.1:1\n/nowhere/api/comedor.php";
-    let units =
-        |state: &str| fake("systemctl", &format!("case \"$*\" in *nginx*) echo {state};; esac"));
-    for (before, text) in [
-        (units("inactive enabled"), "it does not run: sudo systemctl start nginx"),
-        (units("failed enabled"), "it does not run"),
-        (
-            format!(
-                "{}; {}",
-                units("active enabled"),
-                fake("nginx", "echo unknown directive; exit 1")
-            ),
-            "its configuration is broken, so it cannot start again: nginx -t -q: unknown directive",
-        ),
-    ] {
-        found(&check_after(&school, &before, known, &["--no-page"]), "error", "nginx", text);
-    }
-    let others = format!("{}; {}", units("active enabled"), fake("nginx", "exit 0"));
-    let findings = check_after(&school, &others, known, &["--no-page"]);
-    assert!(findings.iter().all(|finding| finding["about"] != "nginx"), "{findings:#?}");
 }
 
 #[test]
@@ -222,20 +188,6 @@ fn an_answer_from_the_socket_is_data() {
         assert!(findings.iter().all(|finding| finding["about"] != "user"), "{findings:#?}");
         server.join().unwrap();
     }
-}
-
-/// This is how a process looks that has stopped accepting.
-#[test]
-fn full_queue_of_the_socket_is_an_error() {
-    let school = School::new();
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("socket");
-    let listener = UnixListener::bind(&path).unwrap();
-    rustix::net::listen(&listener, 0).unwrap();
-    let _waiting = UnixStream::connect(&path).unwrap();
-    let findings = check(&school, &[], &["--socket", path.to_str().unwrap()], "");
-    let text = "no FastCGI process answers (no answer in time)";
-    found(&findings, "error", "/socket", text);
 }
 
 #[test]

@@ -150,52 +150,6 @@ fn a_session_file_that_is_replaced_while_it_is_opened_is_not_read() {
     answer.fails("INVALID_SESSION");
 }
 
-/// Content that PHP does not write, and objects whose class is unknown here.
-#[test]
-fn duplicate_keys_and_invalid_objects_and_references_are_rejected() {
-    let school = School::new();
-    let good = session(ADMIN);
-    let permissions = "a:2:{i:0;s:15:\"service:docente\";i:1;s:15:\"sysadmin:access\";}";
-    assert!(good.contains(permissions));
-    let with = |list: &str| good.replace(permissions, list);
-    let own = |properties| format!("x|O:3:\"Own\":2:{{{properties}}}{good}");
-    for (content, is_session) in [
-        (with("a:3:{i:0;s:15:\"service:docente\";i:1;s:15:\"sysadmin:access\";i:1;N;}"), false),
-        (with("a:2:{s:1:\"0\";s:15:\"service:docente\";i:0;N;}"), false),
-        (with("a:1:{i:0;S:15:\"service\\3adocente\";}"), false),
-        (with("a:3:{i:7;s:15:\"service:docente\";i:-3;N;s:2:\"7x\";N;}"), true),
-        (format!("{good}auth_ok|b:0;"), false),
-        (format!("x|O:8:\"stdClass\":2:{{s:1:\"a\";N;s:1:\"a\";N;}}{good}"), false),
-        (format!("x|O:8:\"DateTime\":1:{{s:1:\"a\";N;}}{good}"), true),
-        (format!("x|O:9:\"\\stdClass\":0:{{}}{good}"), false),
-        (format!("x|O:8:\"NewInPhp\":1:{{i:0;a:1:{{i:0;i:5;}}}}y|R:3;{good}"), true),
-        (format!("x|E:5:\"A\\B:C\";y|r:1;{good}"), true),
-        (format!("x|E:2:\"A:\";{good}"), false),
-        (format!("x|E:2:\":A\";{good}"), false),
-        (format!("x|E:3:\"A:1\";{good}"), false),
-        (format!("x|E:5:\"A:B:C\";{good}"), false),
-        (format!("x|E:3:\"A-B\";{good}"), false),
-        // Only a private property of a parent class can share its name.
-        (own("s:4:\"\0*\0a\";N;s:1:\"a\";N;"), false),
-        (own("s:6:\"\0own\0a\";N;s:1:\"a\";N;"), false),
-        (own("s:9:\"\0Parent\0a\";N;s:1:\"a\";N;"), true),
-        (own("s:1:\"a\";N;s:3:\"\0x\0\";N;"), false),
-        // Four bytes hide two values at most.
-        (format!("x|C:3:\"Old\":4:{{i:1;}}{good}y|O:8:\"stdClass\":0:{{}}z|r:9;w|R:13;"), true),
-        (format!("x|C:3:\"Old\":4:{{i:1;}}{good}y|O:8:\"stdClass\":0:{{}}z|r:9;w|R:14;"), false),
-        (format!("v|C:3:\"Old\":0:{{}}w|r:1;{good}"), true),
-        (format!("v|C:3:\"Old\":0:{{}}w|r:2;{good}"), false),
-        (
-            format!("x|C:3:\"Old\":4:{{i:1;}}auth_ok|R:2;{}", good.replace("auth_ok|b:1;", "")),
-            false,
-        ),
-    ] {
-        school.log_in("odd", &content);
-        let answer = school.get("get_menu").session("odd").run();
-        assert_eq!(answer.status == 200, is_session, "{content}: {}", answer.log);
-    }
-}
-
 /// A session can refer to a string of megabytes thousands of times.
 #[test]
 fn references_do_not_multiply_memory_or_time() {
