@@ -12,7 +12,6 @@ use crate::cgi::{Output, Variables};
 use crate::config::{InForce, Setting};
 use crate::error::Error;
 use crate::fastcgi::{Handler, HandlerOutput, Params, Refusal};
-use crate::sys::allocator;
 use crate::sys::log;
 use crate::sys::process::peer_uid;
 
@@ -58,14 +57,6 @@ impl Handler for Responder {
 
     fn log(&self, line: &str) {
         log::log(line);
-    }
-
-    fn on_thread(&self, run: &mut dyn FnMut()) {
-        allocator::with_cache(run);
-    }
-
-    fn idle(&self) {
-        allocator::rest();
     }
 }
 

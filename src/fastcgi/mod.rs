@@ -68,14 +68,6 @@ pub trait Handler: Sync {
 
     /// Logs a line about the process, not about a request.
     fn log(&self, line: &str);
-
-    /// Runs a thread of the server, on which the other functions are called.
-    fn on_thread(&self, run: &mut dyn FnMut()) {
-        run();
-    }
-
-    /// Called on a thread that has had nothing to do for a second.
-    fn idle(&self) {}
 }
 
 /// The answer of a handler.

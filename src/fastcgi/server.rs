@@ -16,6 +16,7 @@ use super::answers::Answers;
 use super::connection::{Connection, Phase};
 use super::events::{DONE, Events, LISTENER, ONCE, STOP, TIMER};
 use super::{Handler, Limits, Refusal, Socket};
+use crate::sys::allocator;
 use crate::sys::places::keep_messages;
 
 /// The size of a read. A request without a large body is shorter, so that one read is enough.
@@ -40,7 +41,7 @@ pub fn serve(
 ) -> io::Result<()> {
     keep_messages();
     let server = Server::new(socket, handler, limits, &stop)?;
-    thread::scope(|scope| server.run(scope))
+    thread::scope(|scope| allocator::with_cache(|| server.work(scope)))
 }
 
 struct Server<'s, H> {
@@ -107,19 +108,12 @@ impl<'s, H: Handler> Server<'s, H> {
         Ok(server)
     }
 
-    /// Runs a thread of the server, with what the handler keeps for it.
-    fn run<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) -> io::Result<()> {
-        let mut result = Ok(());
-        self.handler.on_thread(&mut || result = self.work(scope));
-        result
-    }
-
     /// The main loop of a thread.
     fn work<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) -> io::Result<()> {
         let (mut buffer, mut timeout) = (vec![0; READ_SIZE], None);
         loop {
             let Some(token) = self.events.next(timeout)? else {
-                self.handler.idle();
+                allocator::rest();
                 timeout = None;
                 continue;
             };
@@ -155,7 +149,8 @@ impl<'s, H: Handler> Server<'s, H> {
         if self.answers.places.threads.fetch_add(1, Ordering::SeqCst) < self.limits.threads() {
             self.idle.fetch_add(1, Ordering::SeqCst);
             let builder = thread::Builder::new().stack_size(self.limits.stack);
-            let Err(error) = builder.spawn_scoped(scope, || self.run(scope)) else { return };
+            let work = || allocator::with_cache(|| self.work(scope));
+            let Err(error) = builder.spawn_scoped(scope, work) else { return };
             self.idle.fetch_sub(1, Ordering::SeqCst);
             self.log(self.state(), || format!("cannot start another thread: {error}"));
         }
