@@ -1,29 +1,14 @@
 //! The answers to requests: a place for each handler, and refusals.
 
 use std::os::unix::net::UnixStream;
-use std::sync::Arc;
 
 use super::protocol::FcgiRequest;
 use super::record::Params;
-use super::{Handler, HandlerOutput, Limits, Refusal};
-use crate::sys::places::{PlaceLimits, Places, guarded};
+use super::server::Server;
+use super::{Handler, HandlerOutput, Refusal};
+use crate::sys::places::guarded;
 
-/// A handler, with the places of its process.
-pub struct Answers<'s, H> {
-    handler: &'s H,
-    pub places: Arc<Places>,
-}
-
-impl<'s, H: Handler> Answers<'s, H> {
-    pub fn new(handler: &'s H, limits: &Limits) -> Answers<'s, H> {
-        let places = Places::new(PlaceLimits {
-            running: limits.requests,
-            waiting: limits.waiting,
-            waiting_for_one: limits.waiting_for_one,
-        });
-        Answers { handler, places }
-    }
-
+impl<H: Handler> Server<'_, H> {
     /// The records that answer a request; `None` if the handler panics for the refusal too.
     pub fn answer(&self, request: &FcgiRequest, peer: &UnixStream) -> Option<Vec<u8>> {
         if request.is_check {

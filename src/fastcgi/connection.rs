@@ -159,8 +159,8 @@ impl<'l> Connection<'l> {
     }
 
     /// Sets the deadline of the current phase; `stop` is when the server began to stop.
-    pub fn set_deadline(&mut self, limits: &Limits, stop: Option<Instant>) {
-        let phase = self.phase_now();
+    pub fn set_deadline(&mut self, stop: Option<Instant>) {
+        let (phase, limits) = (self.phase_now(), self.protocol.limits);
         if self.phase.replace(phase).is_some_and(|before| before != phase) {
             self.since = Instant::now();
         }
@@ -215,13 +215,15 @@ impl<'l> Connection<'l> {
     }
 
     /// Whether it is to be closed now: its deadline has passed, or the server is stopping and its answer
-    /// was sent just now. `false` if a request has just arrived on an idle connection.
-    pub fn is_due(&self, is_stopping: bool) -> bool {
+    /// was sent just now. `false` if a request has just arrived on an idle connection, unless the stop takes
+    /// too long: its event is already queued.
+    pub fn is_due(&self, stop: Option<Instant>) -> bool {
         let is_late = self.deadline <= Instant::now();
         match self.phase_now() {
+            _ if stop.is_some_and(|stop| stop.elapsed() >= self.protocol.limits.stop) => true,
             Phase::Idle if is_late => self.is_idle(),
             // The time is looked at last.
-            Phase::Idle if is_stopping && self.is_kept => {
+            Phase::Idle if stop.is_some() && self.is_kept => {
                 self.is_idle() && self.since.elapsed() < AT_ONCE
             }
             _ => is_late,

@@ -139,7 +139,7 @@ pub enum Stage {
 /// The state of the protocol on one connection.
 #[derive(Debug)]
 pub struct Protocol<'l> {
-    limits: &'l Limits,
+    pub limits: &'l Limits,
     /// Bytes that are not processed yet: a partial record, or records after a complete request
     pending: Vec<u8>,
     pub stage: Stage,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Scope};
 use std::time::{Duration, Instant};
 
@@ -12,12 +12,11 @@ use rustix::event::Timespec;
 use rustix::io::{Errno, ioctl_fionbio};
 use rustix::net::{SocketFlags, accept_with};
 
-use super::answers::Answers;
 use super::connection::{Connection, Phase};
 use super::events::{DONE, Events, LISTENER, ONCE, STOP, TIMER};
 use super::{Handler, Limits, Refusal, Socket};
 use crate::sys::allocator;
-use crate::sys::places::keep_messages;
+use crate::sys::places::{Places, keep_messages};
 
 /// The size of a read. A request without a large body is shorter, so that one read is enough.
 const READ_SIZE: usize = 64 * 1024;
@@ -44,13 +43,13 @@ pub fn serve(
     thread::scope(|scope| allocator::with_cache(|| server.work(scope)))
 }
 
-struct Server<'s, H> {
+pub struct Server<'s, H> {
     socket: Socket,
-    handler: &'s H,
+    pub handler: &'s H,
     limits: &'s Limits,
     events: Events,
     state: Mutex<State<'s>>,
-    answers: Answers<'s, H>,
+    pub places: Arc<Places>,
     /// The number of threads that wait for an event
     idle: AtomicUsize,
 }
@@ -100,7 +99,7 @@ impl<'s, H: Handler> Server<'s, H> {
             limits,
             events: Events::new()?,
             state: Mutex::default(),
-            answers: Answers::new(handler, limits),
+            places: Places::new(limits.requests, limits.waiting, limits.waiting_for_one),
             idle: AtomicUsize::new(1),
         };
         server.events.watch(&server.socket.listener, LISTENER, ONCE)?;
@@ -138,7 +137,7 @@ impl<'s, H: Handler> Server<'s, H> {
             // More idle threads than running handlers need are left over from waiting ones.
             let one_more = |idle| (idle <= self.limits.requests).then_some(idle + 1);
             if self.idle.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_more).is_err() {
-                self.answers.places.threads.fetch_sub(1, Ordering::SeqCst);
+                self.places.threads.fetch_sub(1, Ordering::SeqCst);
                 return Ok(());
             }
         }
@@ -146,7 +145,7 @@ impl<'s, H: Handler> Server<'s, H> {
 
     /// Starts another thread, up to one more than the maximum number of handlers.
     fn start_thread<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) {
-        if self.answers.places.threads.fetch_add(1, Ordering::SeqCst) < self.limits.threads() {
+        if self.places.threads.fetch_add(1, Ordering::SeqCst) < self.limits.threads() {
             self.idle.fetch_add(1, Ordering::SeqCst);
             let builder = thread::Builder::new().stack_size(self.limits.stack);
             let work = || allocator::with_cache(|| self.work(scope));
@@ -154,7 +153,7 @@ impl<'s, H: Handler> Server<'s, H> {
             self.idle.fetch_sub(1, Ordering::SeqCst);
             self.log(self.state(), || format!("cannot start another thread: {error}"));
         }
-        self.answers.places.threads.fetch_sub(1, Ordering::SeqCst);
+        self.places.threads.fetch_sub(1, Ordering::SeqCst);
     }
 
     fn accept(&self, buffer: &mut [u8]) {
@@ -175,7 +174,7 @@ impl<'s, H: Handler> Server<'s, H> {
                 self.accept_more(&mut state);
                 drop(state);
                 if let Some(first) = first {
-                    first.give_way(|request| self.answers.refuse(request, Refusal::Overloaded));
+                    first.give_way(|request| self.refuse(request, Refusal::Overloaded));
                 }
                 self.turn(token, connection, buffer);
             }
@@ -214,9 +213,7 @@ impl<'s, H: Handler> Server<'s, H> {
 
     /// Serves a connection until it has to wait or is closed.
     fn turn(&self, token: u64, mut connection: Connection<'s>, buffer: &mut [u8]) {
-        if let Ok(true) =
-            connection.turn(buffer, |request, peer| self.answers.answer(request, peer))
-        {
+        if let Ok(true) = connection.turn(buffer, |request, peer| self.answer(request, peer)) {
             self.wait(&mut self.state(), token, connection);
         } else {
             drop(connection);
@@ -226,8 +223,8 @@ impl<'s, H: Handler> Server<'s, H> {
 
     /// Arms a connection for its next event.
     fn wait(&self, state: &mut State<'s>, token: u64, mut connection: Connection<'s>) {
-        connection.set_deadline(self.limits, state.stop);
-        if state.stop.is_some() && self.is_due(&connection, state.stop) {
+        connection.set_deadline(state.stop);
+        if state.stop.is_some() && connection.is_due(state.stop) {
             drop(connection);
             return self.close(state, token);
         }
@@ -269,20 +266,12 @@ impl<'s, H: Handler> Server<'s, H> {
     fn close_expired(&self, state: &mut State) {
         let (now, stop) = (Instant::now(), state.stop);
         state.timer_at = None;
-        let is_due = |waiting: &Connection| self.is_due(waiting, stop);
-        state.open.retain(|_, open| !open.as_ref().is_some_and(is_due));
+        state.open.retain(|_, open| !open.as_ref().is_some_and(|waiting| waiting.is_due(stop)));
         self.closed(state);
         let deadlines = state.open.values().flatten().map(|waiting| waiting.deadline);
         if let Some(next) = deadlines.filter(|&at| at > now).min() {
             self.set_timer(state, next);
         }
-    }
-
-    /// Whether a waiting connection is to be closed. If a request has just arrived on an idle one, its
-    /// event is already queued.
-    fn is_due(&self, waiting: &Connection, stop: Option<Instant>) -> bool {
-        let is_over = stop.is_some_and(|stop| stop.elapsed() >= self.limits.stop);
-        is_over || waiting.is_due(stop.is_some())
     }
 
     /// Accepts the connections in the queue of the listener, and stops accepting. Kept connections are
@@ -302,7 +291,7 @@ impl<'s, H: Handler> Server<'s, H> {
         }
         state.stop = Some(Instant::now());
         for waiting in state.open.values_mut().flatten() {
-            waiting.set_deadline(self.limits, state.stop);
+            waiting.set_deadline(state.stop);
         }
         self.close_expired(state);
     }

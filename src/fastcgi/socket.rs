@@ -11,15 +11,16 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use rustix::fs::{FlockOperation, Mode, fchmod, flock};
+use rustix::fs::{Mode, fchmod};
 use rustix::io::Errno;
 use rustix::net::sockopt::{socket_acceptconn, socket_domain};
 use rustix::net::{
     AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, connect, listen, socket_with,
 };
+
+use crate::sys::lock;
 
 /// The mode of the socket's file: its owner and its group can connect.
 const MODE: u32 = 0o660;
@@ -28,9 +29,9 @@ const MODE: u32 = 0o660;
 /// net.core.somaxconn.
 const BACKLOG: i32 = 4096;
 
-/// The timeout of the lock on the folder, which another starting process holds for a few milliseconds.
+/// The timeout of the lock on the folder, which another starting process holds for a few milliseconds, and any
+/// process that can read the folder can hold forever.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
-const LOCK_PAUSE: Duration = Duration::from_millis(10);
 
 const NO_FILE: &str = "the listening socket is not a Unix socket with a path: only the permissions of \
      its file can limit who connects, and a process that connects can claim to be any client";
@@ -64,7 +65,10 @@ impl Socket {
         // Locks the folder: two processes that start at the same time must not both replace the file.
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
         let folder = File::open(parent.unwrap_or(Path::new(".")))?;
-        lock(&folder)?;
+        if !lock::take(&folder, lock::EXCLUSIVE, LOCK_TIMEOUT)? {
+            let problem = "another process has locked its folder (flock)";
+            return Err(Error::new(ErrorKind::TimedOut, problem));
+        }
         remove_unused(path)?;
         let socket =
             socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
@@ -89,24 +93,6 @@ impl Socket {
             _ = fs::remove_file(path);
         }
     }
-}
-
-/// Locks `folder` until it is closed. Any process that can read it can lock it too, forever.
-fn lock(folder: &File) -> io::Result<()> {
-    let deadline = Instant::now() + LOCK_TIMEOUT;
-    while let Err(error) = flock(folder, FlockOperation::NonBlockingLockExclusive) {
-        if error != Errno::AGAIN {
-            return Err(error.into());
-        }
-        if Instant::now() >= deadline {
-            return Err(Error::new(
-                ErrorKind::TimedOut,
-                "another process has locked its folder (flock)",
-            ));
-        }
-        sleep(LOCK_PAUSE);
-    }
-    Ok(())
 }
 
 /// Removes the socket at `path`, if there is one and no process listens on it.

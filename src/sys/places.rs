@@ -47,19 +47,15 @@ pub fn keep_messages() {
     });
 }
 
-/// How many handlers may run or wait at the same time.
-#[derive(Clone, Debug)]
-pub struct PlaceLimits {
-    pub running: usize,
-    pub waiting: usize,
-    /// Of those that wait, for the same key
-    pub waiting_for_one: usize,
-}
-
-/// The places for running and for waiting handlers.
+/// The places of a process for running and for waiting handlers.
 #[derive(Debug)]
 pub struct Places {
-    limits: PlaceLimits,
+    /// The maximum number of running handlers
+    running: usize,
+    /// The maximum number of waiting handlers
+    waiting: usize,
+    /// The maximum number of handlers that wait for the same key
+    waiting_for_one: usize,
     /// The threads of the server
     pub threads: AtomicUsize,
     taken: Mutex<Taken>,
@@ -73,14 +69,15 @@ struct Taken {
 }
 
 impl Places {
-    pub fn new(limits: PlaceLimits) -> Arc<Places> {
-        Arc::new(Places { limits, threads: AtomicUsize::new(1), taken: Mutex::default() })
+    pub fn new(running: usize, waiting: usize, waiting_for_one: usize) -> Arc<Places> {
+        let (threads, taken) = (AtomicUsize::new(1), Mutex::default());
+        Arc::new(Places { running, waiting, waiting_for_one, threads, taken })
     }
 
     /// A place for the handler that is going to run on this thread; `None` if all are taken.
     pub fn enter(self: &Arc<Places>) -> Option<Running> {
         let mut taken = self.taken();
-        if taken.running >= self.limits.running {
+        if taken.running >= self.running {
             return None;
         }
         taken.running += 1;
@@ -112,8 +109,8 @@ pub fn wait(key: Key) -> Option<Waiting> {
     let mut taken = places.taken();
     let for_key = taken.waiting.iter().filter(|&&other| other == key).count();
     let others = places.threads.load(Ordering::SeqCst) - 1;
-    let in_all = places.limits.waiting.min(others);
-    if taken.waiting.len() >= in_all || for_key >= places.limits.waiting_for_one {
+    let in_all = places.waiting.min(others);
+    if taken.waiting.len() >= in_all || for_key >= places.waiting_for_one {
         return None;
     }
     taken.waiting.push(key);
@@ -148,7 +145,7 @@ mod tests {
     /// The next attempt may pause too: for a lease on a file that was empty before.
     #[test]
     fn a_handler_runs_between_two_pauses() {
-        let places = Places::new(PlaceLimits { running: 64, waiting: 256, waiting_for_one: 64 });
+        let places = Places::new(64, 256, 64);
         places.threads.store(3, Ordering::SeqCst);
         let place = places.enter();
         let running = guarded(place.as_ref(), || {
