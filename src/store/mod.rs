@@ -18,7 +18,6 @@ mod acl;
 pub(crate) mod attributes;
 pub(crate) mod data_file;
 pub(crate) mod layout;
-mod lease;
 mod replace;
 mod write_lock;
 

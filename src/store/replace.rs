@@ -29,9 +29,9 @@ use rustix::io::Errno;
 use super::access::{self, Credentials, Ownership};
 use super::attributes::Attributes;
 use super::data_file::{Snapshot, flush_parent, is_at, parent};
-use super::lease::Lease;
 use super::write_lock::WriteLock;
 use super::{Error, layout};
+use crate::sys::lease::Lease;
 use crate::sys::lock::FileId;
 
 /// Replaces the file at `path`, which was read as `snapshot`, with `content`; without a snapshot,

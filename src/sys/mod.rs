@@ -7,7 +7,7 @@ pub mod allocator;
 mod copy;
 pub mod environment;
 pub mod kept_output;
-pub mod leases;
+pub mod lease;
 pub mod lock;
 pub mod log;
 pub mod places;

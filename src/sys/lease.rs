@@ -4,15 +4,17 @@
 //! process has the file open for writing; from then on, a process that opens it for writing
 //! waits in open(2) until the lease is released. Readers are not affected. The kernel breaks a lease
 //! after `/proc/sys/fs/lease-break-time` (45 s), far longer than a replacement takes.
+#![allow(unsafe_code)]
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
+use std::os::fd::AsRawFd;
 use std::time::Duration;
 
 use rustix::fs::{NFS_SUPER_MAGIC, fstatfs};
 
-use crate::sys::leases;
-use crate::sys::lock::{FileId, Pause, Retries};
+use super::check;
+use super::lock::{FileId, Pause, Retries};
 
 /// The timeout for another process to close the file.
 const WRITER_TIMEOUT: Duration = Duration::from_millis(200);
@@ -26,12 +28,19 @@ pub struct Lease<'f> {
 }
 
 impl<'f> Lease<'f> {
-    /// Takes a lease on `file`, which is `id`. `None` if another process keeps it open for writing.
+    /// Takes a lease on `file`, which is `id` and open for reading only. `None` if another process keeps it
+    /// open for writing.
     pub fn take(file: &'f File, id: FileId) -> Option<Lease<'f>> {
         let mut retries = Retries::new(PAUSE, WRITER_TIMEOUT);
+        // A process that opens the file for writing makes the kernel send SIGIO, whose default ends the
+        // process. SIGURG is ignored by default.
+        let set = || {
+            fcntl(file, F_SETSIG, libc::SIGURG)?;
+            fcntl(file, libc::F_SETLEASE, libc::F_RDLCK)
+        };
         loop {
-            match leases::set_read_lease(file) {
-                Ok(()) => return Some(Lease { held: Some(file) }),
+            match set() {
+                Ok(_) => return Some(Lease { held: Some(file) }),
                 Err(error) if !is_being_written(file, &error) => return Some(Lease { held: None }),
                 Err(_) if retries.pause(id) == Pause::Ended => {}
                 Err(_) => return None,
@@ -41,14 +50,15 @@ impl<'f> Lease<'f> {
 
     /// Whether another process waits in open(2) to write the file.
     pub fn is_breaking(&self) -> bool {
-        self.held.is_some_and(|file| !leases::has_read_lease(file))
+        let is_whole = |file| fcntl(file, libc::F_GETLEASE, 0).is_ok_and(|it| it == libc::F_RDLCK);
+        self.held.is_some_and(|file| !is_whole(file))
     }
 }
 
 impl Drop for Lease<'_> {
     fn drop(&mut self) {
         if let Some(file) = self.held {
-            leases::release_lease(file);
+            _ = fcntl(file, libc::F_SETLEASE, libc::F_UNLCK);
         }
     }
 }
@@ -58,4 +68,12 @@ impl Drop for Lease<'_> {
 fn is_being_written(file: &File, error: &io::Error) -> bool {
     error.kind() == ErrorKind::WouldBlock
         && fstatfs(file).is_ok_and(|system| system.f_type != NFS_SUPER_MAGIC)
+}
+
+/// From Linux's `asm-generic/fcntl.h`; libc does not have it.
+const F_SETSIG: libc::c_int = 10;
+
+fn fcntl(file: &File, command: libc::c_int, argument: libc::c_int) -> io::Result<libc::c_int> {
+    // SAFETY: the descriptor is open, and these commands take and return integers.
+    check(unsafe { libc::fcntl(file.as_raw_fd(), command, argument) })
 }
