@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
-use super::{Config, Error};
+use super::{Config, Error, Settings};
 use crate::sys::log;
 use crate::sys::shared_file::Fault;
 
@@ -44,7 +44,7 @@ impl InForce {
         if settings.is_ok() && last.at.elapsed() < AGE {
             return settings;
         }
-        let read = Config::reload();
+        let read = Settings::within(Duration::ZERO).and_then(|read| Config::from_settings(&read));
         last.at = Instant::now();
         let kept = read.as_ref().err().filter(|error| settings.is_ok() && error.is_passing());
         if let Some(error) = kept

@@ -128,11 +128,6 @@ impl Config {
         Config::from_settings(&Settings::load()?)
     }
 
-    /// The same, without a pause if the file is being saved.
-    fn reload() -> Result<Config, Error> {
-        Config::from_settings(&Settings::reload()?)
-    }
-
     pub(crate) fn from_settings(settings: &Settings) -> Result<Config, Error> {
         let service = settings.parse(&SERVICE, |text| Id::parse(text).map_err(|_| Id::EXPECTED))?;
         let data_dir = match settings.get(&DATA_DIR) {

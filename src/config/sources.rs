@@ -64,12 +64,8 @@ impl Settings {
         Settings::within(EDITOR_TIMEOUT)
     }
 
-    /// The same, without a pause if the file is being saved.
-    pub fn reload() -> Result<Settings, Error> {
-        Settings::within(Duration::ZERO)
-    }
-
-    fn within(timeout: Duration) -> Result<Settings, Error> {
+    /// The same, with this `timeout` for a file that is being saved.
+    pub fn within(timeout: Duration) -> Result<Settings, Error> {
         let set = environment().filter_map(|(name, value)| {
             Some((Setting::find(name)?.name, value.to_vec(), Source::Environment))
         });
