@@ -25,9 +25,10 @@ use std::io::Read;
 use api::caller::Caller;
 use api::{Call, Fields, Kind, Target};
 use cgi::input::Body;
-use cgi::{Cors, Output, Request, Response, Variables, body, origin};
+use cgi::{Cors, Output, Response, Variables, body, origin};
 use config::Config;
 use error::Error;
+use php::form::Form;
 use store::Aulario;
 
 /// For the differential tests, which compare these with PHP.
@@ -46,9 +47,9 @@ pub fn answer<R: Read>(config: &Config, variables: &Variables, body: &mut Body<R
             return Ok(Response::preflight());
         }
         body.check_length()?;
-        let request = Request::from_variables(variables);
-        let target = Target::of(&request);
-        perform(config, &request, &target, body).map_err(|error| error.in_context(&target))
+        let query = variables.query();
+        let target = Target::of(&query);
+        perform(config, variables, &query, &target, body).map_err(|error| error.in_context(&target))
     };
     cgi::output(respond(), variables.method(), &cors)
 }
@@ -61,11 +62,12 @@ pub fn refuse(config: Option<&Config>, variables: &Variables, error: Error) -> O
 
 fn perform<R: Read>(
     config: &Config,
-    request: &Request,
+    variables: &Variables,
+    query: &Form,
     target: &Target,
     body: &mut Body<R>,
 ) -> Result<Response, Error> {
-    let session = session::open(&config.session, request.variables.meta("HTTP_COOKIE"))?;
+    let session = session::open(&config.session, variables.meta("HTTP_COOKIE"))?;
     let caller = Caller::identify(&session, config)?;
     caller.may_read()?;
     caller.may_enter()?;
@@ -74,7 +76,7 @@ fn perform<R: Read>(
     let action = target.action()?;
     let aulario = Aulario::find(&config.data_dir, &caller.centro, id)?
         .ok_or_else(|| Error::not_found("Aulario"))?;
-    action.accepts(request.variables.method())?;
+    action.accepts(variables.method())?;
     let fields = match action.kind {
         Kind::Read => Fields::default(),
         Kind::Write => {
@@ -85,12 +87,12 @@ fn perform<R: Read>(
                     "This aulario shows the menus of another aulario; change them there.",
                 ));
             }
-            if origin::is_another_site(request.variables, &config.trusted_origins) {
+            if origin::is_another_site(variables, &config.trusted_origins) {
                 return Err(Error::another_site());
             }
-            Fields::new(body::parse(request.variables, &body.read()?)?)
+            Fields::new(body::parse(variables, &body.read()?)?)
         }
     };
-    let call = Call { aulario: &aulario, request, fields: &fields, zone: config.zone.as_deref() };
+    let call = Call { aulario: &aulario, query, fields: &fields, zone: config.zone.as_deref() };
     Ok(Response::ok((action.run)(&call)?))
 }

@@ -8,9 +8,10 @@ pub use fields::Fields;
 
 use std::fmt;
 
-use crate::cgi::{Method, Request};
+use crate::cgi::Method;
 use crate::error::Error;
 use crate::model::{Color, Date, Id, Invalid, MAX_PLATES, TypeId};
+use crate::php::form::Form;
 use crate::php::json::{Map, Value};
 use crate::store::Aulario;
 
@@ -37,7 +38,7 @@ pub enum Kind {
 pub struct Call<'c> {
     /// An aulario that exists and that the caller may use
     pub aulario: &'c Aulario,
-    pub request: &'c Request<'c>,
+    pub query: &'c Form,
     /// The body of a write
     pub fields: &'c Fields,
     /// The time zone of "today"
@@ -73,10 +74,10 @@ pub struct Target {
 }
 
 impl Target {
-    pub fn of(request: &Request) -> Target {
-        let name = request.parameter("action");
+    pub fn of(query: &Form) -> Target {
+        let name = query.last("action");
         let action = ACTIONS.iter().find(|action| Some(action.name) == name);
-        Target { action, aulario: request.parameter("aulario").map(Id::parse) }
+        Target { action, aulario: query.last("aulario").map(Id::parse) }
     }
 
     /// INVALID_ACTION if there is no such action.
@@ -110,9 +111,9 @@ fn get_menu_types(call: &Call) -> Result<Map, Error> {
 }
 
 fn get_menu(call: &Call) -> Result<Map, Error> {
-    let date = call.date(call.request.parameter("date"))?;
+    let date = call.date(call.query.last("date"))?;
     let types = call.aulario.menu_types()?;
-    let id = match call.request.parameter("menu") {
+    let id = match call.query.last("menu") {
         None => types.first(),
         Some(text) => types.find(text),
     };

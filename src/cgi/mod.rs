@@ -5,12 +5,10 @@ mod cors;
 pub mod input;
 pub(crate) mod multipart;
 pub(crate) mod origin;
-mod request;
 mod response;
 mod variables;
 
 pub(crate) use cors::Cors;
-pub(crate) use request::Request;
 pub use response::Output;
 pub(crate) use response::{Response, output};
 pub use variables::{Method, Variables};

@@ -1,5 +1,6 @@
 //! The meta-variables of a request (RFC 3875 §4.1).
 
+use crate::php::form::Form;
 use crate::sys::environment::environment;
 
 /// The meta-variables that are used. A server sets thirty or more; the others are never read.
@@ -86,6 +87,11 @@ impl<'v> Variables<'v> {
             Some(b"POST") => Method::Post,
             _ => Method::Other,
         }
+    }
+
+    /// `QUERY_STRING`, decoded
+    pub(crate) fn query(&self) -> Form {
+        Form::from_query(self.meta("QUERY_STRING").unwrap_or_default())
     }
 
     /// `CONTENT_LENGTH` (RFC 3875 §4.1.2)

@@ -45,13 +45,13 @@ impl Form {
         (self.0.len() < MAX_PAIRS).then(|| self.0.push((name, value)))
     }
 
-    /// The last value of `name`. A name with brackets is another name.
+    /// The last value of `name`, if it is not empty. A name with brackets is another name.
     pub fn last(&self, name: &str) -> Option<&str> {
         let last = self.0.iter().rfind(|(key, _)| {
             let (base, path) = php_name(key);
             path.is_empty() && base == name
         });
-        last.map(|(_, value)| value.as_str())
+        last.map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
     }
 
     /// The pairs as in `$_POST`: `plates[primero][name]=x` makes nested maps, and the last pair of a
