@@ -25,11 +25,12 @@ use std::io::Read;
 use api::caller::Caller;
 use api::{Call, Fields, Kind, Target};
 use cgi::input::Body;
-use cgi::{Cors, Output, Response, Variables, body, origin};
+use cgi::{Cors, Response, Variables, body, origin};
 use config::Config;
 use error::Error;
 use php::form::Form;
 use store::Aulario;
+use sys::log::Output;
 
 /// For the differential tests, which compare these with PHP.
 #[doc(hidden)]

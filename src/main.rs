@@ -6,17 +6,18 @@ use std::panic;
 use std::process::exit;
 
 use comedor::admin::cli::{self, Next};
+use comedor::cgi::Variables;
 use comedor::cgi::input::{Body, MAX_BODY, StandardInput};
-use comedor::cgi::{Output, Variables};
 use comedor::config::Config;
 use comedor::error::Error;
 use comedor::fastcgi::{self, Limits, Socket};
 use comedor::responder::Responder;
 use comedor::sys::allocator::Allocator;
 use comedor::sys::environment::Strings;
+use comedor::sys::kept_output;
+use comedor::sys::log::{self, Output};
 use comedor::sys::process::{is_set_user_id, raise_open_files};
 use comedor::sys::signals::block_stop_signals;
-use comedor::sys::{kept_output, log};
 use rustix::io::{retry_on_intr, write};
 use rustix::stdio::stdout;
 

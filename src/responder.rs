@@ -7,11 +7,11 @@ use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::admin::check;
+use crate::cgi::Variables;
 use crate::cgi::input::Body;
-use crate::cgi::{Output, Variables};
 use crate::config::{InForce, Setting};
 use crate::error::Error;
-use crate::fastcgi::{Handler, HandlerOutput, Params, Refusal};
+use crate::fastcgi::{Handler, Output, Params, Refusal};
 use crate::sys::log;
 use crate::sys::process::peer_uid;
 
@@ -24,7 +24,7 @@ pub struct Responder {
 }
 
 impl Handler for Responder {
-    fn handle(&self, params: &Params, body: &[u8]) -> HandlerOutput {
+    fn handle(&self, params: &Params, body: &[u8]) -> Output {
         let variables = Variables::of_parameters(params.iter());
         let settings = self.settings.get();
         let mut output = match &*settings {
@@ -35,7 +35,7 @@ impl Handler for Responder {
         logged(output)
     }
 
-    fn refuse(&self, params: &Params, why: Refusal) -> HandlerOutput {
+    fn refuse(&self, params: &Params, why: Refusal) -> Output {
         let error = match why {
             Refusal::Overloaded => Error::overloaded(),
             Refusal::ParamsTooLarge(limit) => Error::too_large(format!(
@@ -84,7 +84,7 @@ impl Responder {
 }
 
 /// Writes the lines for the log to standard error too: Caddy 2.6 drops those that it is sent.
-fn logged(Output { stdout, stderr }: Output) -> HandlerOutput {
-    log::write(&stderr);
-    HandlerOutput { stdout, stderr }
+fn logged(output: Output) -> Output {
+    log::write(&output.stderr);
+    output
 }

@@ -9,6 +9,5 @@ mod response;
 mod variables;
 
 pub(crate) use cors::Cors;
-pub use response::Output;
 pub(crate) use response::{Response, output};
 pub use variables::{Method, Variables};

@@ -5,7 +5,7 @@ use std::os::unix::net::UnixStream;
 use super::protocol::FcgiRequest;
 use super::record::Params;
 use super::server::Server;
-use super::{Handler, HandlerOutput, Refusal};
+use super::{Handler, Output, Refusal};
 use crate::sys::places::guarded;
 
 impl<H: Handler> Server<'_, H> {
@@ -28,7 +28,7 @@ impl<H: Handler> Server<'_, H> {
             return self.refuse(request, Refusal::Overloaded);
         };
         match guarded(Some(&place), || self.handler.handle(params, &request.body)) {
-            Ok(HandlerOutput { stdout, stderr }) => Some(request.answer(&stdout, &stderr)),
+            Ok(Output { stdout, stderr }) => Some(request.answer(&stdout, &stderr)),
             Err(panic) => self.refuse(request, Refusal::Panicked(panic)),
         }
     }
@@ -37,8 +37,7 @@ impl<H: Handler> Server<'_, H> {
     pub fn refuse(&self, request: &FcgiRequest, why: Refusal) -> Option<Vec<u8>> {
         let unusable = Params::default();
         let params = request.params.as_ref().unwrap_or(&unusable);
-        let HandlerOutput { stdout, stderr } =
-            guarded(None, || self.handler.refuse(params, why)).ok()?;
+        let Output { stdout, stderr } = guarded(None, || self.handler.refuse(params, why)).ok()?;
         Some(request.answer(&stdout, &stderr))
     }
 }

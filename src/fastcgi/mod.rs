@@ -45,7 +45,8 @@ mod socket;
 
 use std::os::unix::net::UnixStream;
 
-pub use crate::sys::places::{Waiting, wait};
+pub use crate::sys::log::Output;
+pub use crate::sys::places::wait;
 pub use limits::Limits;
 pub use record::Params;
 pub use server::serve;
@@ -55,11 +56,11 @@ pub use socket::Socket;
 pub trait Handler: Sync {
     /// Answers one request. `body` is complete, or longer than [`Limits::body`] and then possibly
     /// truncated. Before it waits, it calls [`wait`]. A panic becomes [`Refusal::Panicked`].
-    fn handle(&self, params: &Params, body: &[u8]) -> HandlerOutput;
+    fn handle(&self, params: &Params, body: &[u8]) -> Output;
 
     /// The answer to a request that [`handle`](Self::handle) did not answer. `params` is empty if the
     /// parameters cannot be used.
-    fn refuse(&self, params: &Params, why: Refusal) -> HandlerOutput;
+    fn refuse(&self, params: &Params, why: Refusal) -> Output;
 
     /// The answer in the role [`CHECK`](protocol::CHECK), if `peer` may have it.
     fn check(&self, _peer: &UnixStream) -> Option<Vec<u8>> {
@@ -68,15 +69,6 @@ pub trait Handler: Sync {
 
     /// Logs a line about the process, not about a request.
     fn log(&self, line: &str);
-}
-
-/// The answer of a handler.
-#[derive(Debug, Default)]
-pub struct HandlerOutput {
-    /// Headers (`Status:` and others) and body
-    pub stdout: Vec<u8>,
-    /// Lines for the web server's error log; each line is sent as one record
-    pub stderr: Vec<u8>,
 }
 
 /// Why a request is not handled.

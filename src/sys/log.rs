@@ -1,9 +1,18 @@
-//! Standard error, which a web server writes to its error log.
+//! Standard error, which a web server writes to its error log, with what goes to standard output.
 
 use std::io::{self, Write};
 
 /// The maximum number of characters in a line. Only input from outside can make a line longer.
 const MAX_LINE: usize = 2000;
+
+/// What a CGI program writes.
+#[derive(Debug, Default)]
+pub struct Output {
+    /// Headers (`Status:` and others) and body
+    pub stdout: Vec<u8>,
+    /// Lines for the log
+    pub stderr: Vec<u8>,
+}
 
 /// Writes one line.
 pub fn log(cause: &str) {

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::{self, JoinHandle};
 
-use comedor::fastcgi::{Handler, HandlerOutput, Limits, Params, Refusal, Socket, serve, wait};
+use comedor::fastcgi::{Handler, Limits, Output, Params, Refusal, Socket, serve, wait};
 use tempfile::TempDir;
 
 use crate::support::fastcgi::*;
@@ -48,7 +48,7 @@ impl Dummy {
 }
 
 impl Handler for Dummy {
-    fn handle(&self, params: &Params, body: &[u8]) -> HandlerOutput {
+    fn handle(&self, params: &Params, body: &[u8]) -> Output {
         let gate = self.receive();
         let (mut stdout, mut stderr) = (body.to_vec(), Vec::new());
         let command = params.iter().find(|(name, _)| *name == b"DO");
@@ -73,11 +73,11 @@ impl Handler for Dummy {
             Some(b"early") => stdout = b"early".to_vec(),
             _ => {}
         }
-        HandlerOutput { stdout, stderr }
+        Output { stdout, stderr }
     }
 
-    fn refuse(&self, _: &Params, why: Refusal) -> HandlerOutput {
-        HandlerOutput { stdout: format!("{why:?}").into(), stderr: Vec::new() }
+    fn refuse(&self, _: &Params, why: Refusal) -> Output {
+        Output { stdout: format!("{why:?}").into(), stderr: Vec::new() }
     }
 
     fn log(&self, line: &str) {
