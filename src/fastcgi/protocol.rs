@@ -336,6 +336,3 @@ pub fn outcome<'b>(
     let has_ended = matches!(protocol.stage, Stage::Draining | Stage::Answered | Stage::Over);
     (requests, replies, has_ended)
 }
-
-#[cfg(test)]
-mod tests;

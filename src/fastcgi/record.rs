@@ -109,31 +109,3 @@ impl Params {
         Pairs(&self.0)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn parameters_have_lengths_of_one_or_four_bytes() {
-        let long = [&b"\x01\x80\0\x01\0N"[..], &[b'v'; 256]].concat();
-        for (bytes, pairs) in [
-            (&b"\x01\x02Nvv"[..], &[(&b"N"[..], &b"vv"[..])][..]),
-            (b"\0\0\x01\x01Nv", &[(b"", b""), (b"N", b"v")]),
-            (b"\x01\0N", &[(b"N", b"")]),
-            (b"\x80\0\0\x01\x80\0\0\x01Nv", &[(b"N", b"v")]),
-            (&long, &[(b"N", &[b'v'; 256])]),
-            (b"", &[]),
-        ] {
-            let params = Params::parse(bytes.to_vec()).expect("well-formed");
-            assert_eq!(params.iter().collect::<Vec<_>>(), pairs, "{bytes:?}");
-        }
-        let malformed: [&[u8]; 8] = [
-            b"\x01", b"\x01\x01N", b"\x02\x01Nv", b"\x80", b"\x80\0\0", b"\x01\x80\0\0",
-            b"\xff\xff\xff\xff\xff\xff\xff\xffNv", b"\x01\x01Nv\x05",
-        ];
-        for bytes in malformed {
-            assert_eq!(Params::parse(bytes.to_vec()), None, "{bytes:?}");
-        }
-    }
-}

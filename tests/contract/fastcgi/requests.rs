@@ -44,10 +44,97 @@ fn invalid_parameters_get_a_complete_error_answer() {
     let mut client = service.client();
     let long = "x".repeat(300 * 1024);
     assert_eq!(client.ask(true, &[("LONG", &long)], b"x"), answered("ParamsTooLarge(262144)"));
-    let false_length = [begin(true), record(PARAMS, b"\x01\x7fN"), params(&[]), record(STDIN, b"")];
-    assert_eq!(client.send(false_length.concat()).reply(), answered("ParamsMalformed"));
+    let with =
+        |pairs| [begin(true), record(PARAMS, pairs), params(&[]), record(STDIN, b"")].concat();
+    let malformed: [&[u8]; 8] = [
+        b"\x01", b"\x01\x7fN", b"\x02\x01Nv", b"\x80", b"\x80\0\0", b"\x01\x80\0\0",
+        b"\xff\xff\xff\xff\xff\xff\xff\xffNv", b"\x01\x01Nv\x05",
+    ];
+    for pairs in malformed {
+        assert_eq!(client.send(with(pairs)).reply(), answered("ParamsMalformed"), "{pairs:?}");
+    }
+    assert_eq!(service.handler.handled(), 0);
+    // With lengths of one byte
+    assert_eq!(client.send(with(b"\x01\0N\x02\x05DOearly")).reply(), answered("early"));
     assert_eq!(client.ask(true, &[], b"next"), answered("next"));
-    assert_eq!(service.handler.handled(), 1);
+}
+
+/// The record with another id.
+fn of(id: u8, mut record: Vec<u8>) -> Vec<u8> {
+    record[3] = id;
+    record
+}
+
+#[test]
+fn records_out_of_order_are_ignored_or_answered_and_invalid_ones_end_the_connection() {
+    let limits = Limits { params: 100, body: 50, connections: 7, requests: 3, ..Limits::default() };
+    let service = Service::start(limits);
+    let whole = |body: &str| request(true, &[], body.as_bytes());
+    let answer = |body: &str| {
+        let stdout = stream(STDOUT, body.as_bytes());
+        [stdout, record(STDOUT, b""), record(END, &[0; 8])].concat()
+    };
+    let refused = |id, status| of(id, record(END, &[0, 0, 0, 0, status, 0, 0, 0]));
+    let role = |role, keep| record(BEGIN, &[0, role, keep, 0, 0, 0, 0, 0]);
+    let unknown = |kind| of(0, record(11, &[kind, 0, 0, 0, 0, 0, 0, 0]));
+    let half = [begin(true), record(PARAMS, b"\x01\x01Nv")].concat();
+    let ends = [record(PARAMS, b""), record(STDIN, b"")].concat();
+    // Three bytes of padding
+    let padded = [&[1, STDIN, 0, 1, 0, 2, 3, 0][..], b"abppp"].concat();
+    let (x, long) = ([b'x'; 60], [0; 90]);
+    let asked = b"\x0e\0FCGI_MAX_CONNS\x0f\0FCGI_MPXS_CONNS\x01\0x\x0d\0FCGI_MAX_REQS";
+    let values = b"\x0e\x01FCGI_MAX_CONNS7\x0d\x01FCGI_MAX_REQS3\x0f\x01FCGI_MPXS_CONNS0";
+    for (name, input, output) in [
+        ("padding", vec![half.clone(), padded, ends.clone()], vec![answer("ab")]),
+        (
+            "a body over the limit, before the parameters",
+            vec![half.clone(), record(STDIN, b"aa"), record(STDIN, &x), ends.clone()],
+            vec![answer(&format!("aa{}", "x".repeat(49)))],
+        ),
+        (
+            "parameters over the limit, before the body",
+            vec![begin(true), record(PARAMS, &long), record(PARAMS, &long), record(PARAMS, b"")],
+            vec![answer("ParamsTooLarge(100)")],
+        ),
+        (
+            "the same id in the middle of a body",
+            vec![begin(true), params(&[]), record(STDIN, b"old"), whole("new")],
+            vec![answer("new")],
+        ),
+        (
+            "another id in the middle of a request",
+            vec![half.clone(), of(2, begin(true)), of(2, record(STDIN, b"x")), ends.clone()],
+            vec![answer(""), refused(2, 1)],
+        ),
+        (
+            "an abort of another id, and unknown types",
+            vec![half.clone(), of(2, record(ABORT, b"")), record(99, b"x"), ends.clone()],
+            vec![answer("")],
+        ),
+        ("no BEGIN_REQUEST", vec![record(STDIN, b"x"), whole("y")], vec![answer("y")]),
+        ("one that is too short", vec![record(BEGIN, &[0, 1, 0]), whole("")], vec![]),
+        (
+            "another role",
+            vec![role(2, 1), params(&[]), whole("x")],
+            vec![answer("x"), refused(1, 3)],
+        ),
+        ("another role, not kept", vec![role(3, 0), whole("")], vec![refused(1, 3)]),
+        ("not kept", vec![request(false, &[], b"x"), whole("y")], vec![answer("x")]),
+        (
+            "values",
+            vec![half, of(0, record(9, asked)), ends],
+            vec![answer(""), of(0, record(10, values))],
+        ),
+        (
+            "unknown management records",
+            vec![of(0, record(99, b"anything")), of(0, begin(true))],
+            vec![unknown(99), unknown(BEGIN)],
+        ),
+    ] {
+        let mut client = service.client();
+        client.send(input.concat()).0.shutdown(Shutdown::Write).unwrap();
+        assert_eq!(client.received(), output.concat(), "{name}");
+    }
 }
 
 #[test]
@@ -84,6 +171,11 @@ fn a_truncated_request_is_not_handled() {
         client.is_at_end();
     }
     assert_eq!(service.handler.handled(), 0);
+    // Input after a request is read while its answer is sent: else the close would make that a reset.
+    let mut client = service.client();
+    client.send(request(false, &[("DO", "large")], b"")).send(vec![0; 1024 * 1024]);
+    assert_eq!(client.reply().stdout.len(), LARGE);
+    client.is_at_end();
     // A client that has shut down sending still gets the answer.
     let mut client = service.client();
     client.send(&whole).0.shutdown(Shutdown::Write).unwrap();
