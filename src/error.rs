@@ -114,7 +114,7 @@ impl Error {
         Error::new("BUSY", BUSY, sentence)
     }
 
-    /// The same, with a line for the log.
+    /// BUSY with a line for the log.
     pub(crate) fn busy_because(cause: impl Into<String>) -> Error {
         Error { cause: Some(cause.into()), ..Error::busy() }
     }

@@ -50,7 +50,7 @@ impl Handler for Responder {
         logged(crate::refuse(config, &Variables::of_parameters(params.iter()), error))
     }
 
-    /// For root only.
+    /// The findings of a check, for root only.
     fn check(&self, peer: &UnixStream) -> Option<Vec<u8>> {
         (peer_uid(peer).ok()? == 0).then(|| check::findings(None))
     }

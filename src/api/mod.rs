@@ -88,14 +88,14 @@ impl Target {
         })
     }
 
-    /// MISSING_PARAM if it is absent or empty, INVALID_FORMAT if it is not an id.
+    /// The aulario. MISSING_PARAM if it is absent or empty, INVALID_FORMAT if it is not an id.
     pub fn aulario(&self) -> Result<&Id, Error> {
         let id = self.aulario.as_ref().ok_or_else(|| Error::missing_param("aulario"))?;
         id.as_ref().map_err(|invalid| refused("aulario")(*invalid))
     }
 }
 
-/// For the log; empty unless both are valid. No other input of the client is logged.
+/// Action and aulario for the log; empty unless both are valid. No other input of the client is logged.
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match (self.action, &self.aulario) {

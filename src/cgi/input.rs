@@ -88,7 +88,7 @@ impl Body<StandardInput> {
     /// Apache's mod_cgid and fcgiwrap connect to the program through a socket. If the program exits
     /// before it has read the whole body, the connection is reset and the response is lost.
     pub fn drain(&mut self) {
-        // Set in the first round: without a body, even the time would cost 500 instructions with musl.
+        // The time is taken in the first round: without a body, even that would cost 500 instructions with musl.
         let mut started = None;
         while self.input.limit() > 0
             && started.get_or_insert_with(Instant::now).elapsed() < DRAIN_TIMEOUT

@@ -51,7 +51,7 @@ impl<'v> Variables<'v> {
         variables
     }
 
-    /// Those of `pairs` that are used, in order.
+    /// The variables among `pairs` that are used, in order.
     fn known(pairs: impl Iterator<Item = (&'v [u8], &'v [u8])>) -> Variables<'v> {
         let mut variables = Variables(Vec::with_capacity(NAMES.len()));
         variables.0.extend(pairs.filter_map(|(name, value)| {

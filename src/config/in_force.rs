@@ -18,16 +18,16 @@ pub struct InForce {
     last: Mutex<Last>,
 }
 
-/// The last time that they were read.
+/// The last time that the settings were read.
 #[derive(Debug)]
 struct Last {
     at: Instant,
-    /// The file could not be used then, and those of before are in force.
+    /// Whether the file could not be used then: the settings of before are in force.
     has_kept: bool,
 }
 
 impl InForce {
-    /// Reads them, as a CGI process does.
+    /// Reads the settings, as a CGI process does.
     pub fn load() -> InForce {
         let settings = Mutex::new(Arc::new(Config::load()));
         InForce { settings, last: Mutex::new(Last { at: Instant::now(), has_kept: false }) }

@@ -64,7 +64,7 @@ impl Settings {
         Settings::within(EDITOR_TIMEOUT)
     }
 
-    /// The same, with this `timeout` for a file that is being saved.
+    /// The settings, with this timeout for a file that is being saved.
     pub fn within(timeout: Duration) -> Result<Settings, Error> {
         let set = environment().filter_map(|(name, value)| {
             Some((Setting::find(name)?.name, value.to_vec(), Source::Environment))

@@ -12,7 +12,7 @@ impl<H: Handler> Server<'_, H> {
     /// The records that answer a request; `None` if the handler panics for the refusal too.
     pub fn answer(&self, request: &FcgiRequest, peer: &UnixStream) -> Option<Vec<u8>> {
         if request.is_check {
-            // With a place it waits for a file that PHP may be writing, as a request does.
+            // With a place, a check waits for a file that PHP may be writing, as a request does.
             let place = self.places.enter();
             let findings = guarded(place.as_ref(), || self.handler.check(peer)).ok()?;
             return Some(match findings {
@@ -33,7 +33,7 @@ impl<H: Handler> Server<'_, H> {
         }
     }
 
-    /// The same for a request that is not handled.
+    /// The records that answer a request without handling it.
     pub fn refuse(&self, request: &FcgiRequest, why: Refusal) -> Option<Vec<u8>> {
         let unusable = Params::default();
         let params = request.params.as_ref().unwrap_or(&unusable);

@@ -53,7 +53,7 @@ pub enum Phase {
 pub struct Connection<'l> {
     pub stream: UnixStream,
     pub deadline: Instant,
-    /// Whether it was added to the server's epoll instance
+    /// Whether the stream was added to the server's epoll instance
     pub is_watched: bool,
     protocol: Protocol<'l>,
     out: Vec<u8>,
@@ -62,7 +62,7 @@ pub struct Connection<'l> {
     phase: Option<Phase>,
     /// When the phase began
     since: Instant,
-    /// A request was answered on it
+    /// Whether a request was answered on the connection
     is_kept: bool,
 }
 
@@ -150,7 +150,7 @@ impl<'l> Connection<'l> {
         Ok(true)
     }
 
-    /// The epoll events that it waits for.
+    /// The epoll events that the connection waits for.
     pub fn interest(&self) -> EventFlags {
         let mut interest = EventFlags::ONESHOT;
         interest.set(EventFlags::IN, self.protocol.wants_input());
@@ -186,8 +186,8 @@ impl<'l> Connection<'l> {
         }
     }
 
-    /// Its place among those that give way to a new one: what it waits for, and since when. The rest of
-    /// an answered request counts as one that is arriving.
+    /// The place of the connection among those that give way to a new one: what it waits for, and since
+    /// when. The rest of an answered request counts as one that is arriving.
     pub fn standing(&self, now: Instant) -> (Phase, Instant) {
         let is_new = !self.is_kept && now - self.since < SILENCE;
         let phase = match self.phase_now() {
@@ -198,7 +198,7 @@ impl<'l> Connection<'l> {
         (phase, self.since)
     }
 
-    /// Closes it for a new connection. `refuse` returns the records that answer a request whose
+    /// Closes the connection for a new one. `refuse` returns the records that answer a request whose
     /// parameters are complete.
     pub fn give_way(self, refuse: impl FnOnce(&FcgiRequest) -> Option<Vec<u8>>) {
         if self.out.is_empty()
@@ -208,13 +208,13 @@ impl<'l> Connection<'l> {
         }
     }
 
-    /// Whether it waits for a request and no byte of one has arrived, not even in the socket's
-    /// buffer.
+    /// Whether the connection waits for a request and no byte of one has arrived, not even in the
+    /// socket's buffer.
     pub fn is_idle(&self) -> bool {
         self.phase_now() == Phase::Idle && ioctl_fionread(&self.stream) == Ok(0)
     }
 
-    /// Whether it is to be closed now: its deadline has passed, or the server is stopping and its answer
+    /// Whether the connection is to be closed now: its deadline has passed, or the server is stopping and its answer
     /// was sent just now. `false` if a request has just arrived on an idle connection, unless the stop takes
     /// too long: its event is already queued.
     pub fn is_due(&self, stop: Option<Instant>) -> bool {

@@ -24,7 +24,7 @@ pub const ONCE: EventFlags = EventFlags::IN.union(EventFlags::ONESHOT);
 pub struct Events {
     epoll: OwnedFd,
     timer: OwnedFd,
-    /// Readable after the last connection is closed: all threads exit
+    /// An eventfd, readable after the last connection is closed: all threads exit
     done: OwnedFd,
 }
 
@@ -41,7 +41,7 @@ impl Events {
         Ok(events)
     }
 
-    /// Waits for the next event; its token, or `None` after `timeout`. One at a time: a second event would
+    /// Waits for the next event; its token, or `None` after `timeout`. One event at a time: a second would
     /// have to wait for the first request.
     pub fn next(&self, timeout: Option<&Timespec>) -> io::Result<Option<u64>> {
         let mut event = [Event { flags: EventFlags::empty(), data: EventData::new_u64(0) }];

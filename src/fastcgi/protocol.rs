@@ -130,7 +130,7 @@ pub enum Stage {
     Ready(FcgiRequest),
     /// The rest of the input, to discard it after the last request
     Draining,
-    /// The same until the answer is sent: all of that request was read
+    /// The rest of the input, until the answer is sent: all of the last request was read
     Answered,
     /// Nothing: the peer has ended sending
     Over,

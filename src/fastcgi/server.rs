@@ -59,9 +59,9 @@ struct State<'s> {
     /// The connections by token; `None` while a thread owns and serves one
     open: BTreeMap<u64, Option<Connection<'s>>>,
     accepted: u64,
-    /// The listener is not armed, because all connections have running handlers
+    /// Whether the listener is not armed, because all connections have running handlers
     is_full: bool,
-    /// The listener is not armed until then, because accepting failed
+    /// The time until which the listener is not armed, because accepting failed
     accept_at: Option<Instant>,
     /// The time for which the timer is set
     timer_at: Option<Instant>,
@@ -338,7 +338,7 @@ mod tests {
         let (stop, _stopper) = pipe().unwrap();
         let server = Server::new(Socket::bind(&path).unwrap(), &handler, &limits, &stop).unwrap();
         let next = server.socket.listener.try_clone().unwrap();
-        // Its own path is removed by the stop.
+        // The stop removes the path of the socket.
         let other_path = folder.path().join("other");
         std::fs::hard_link(&path, &other_path).unwrap();
         let _first = UnixStream::connect(&path).unwrap();
@@ -364,7 +364,7 @@ mod tests {
         server.accept(&mut [0; 64]);
         let _queued = UnixStream::connect(&path).unwrap();
         server.stop();
-        // Its answer, then the end
+        // The answer, then the end of the connection
         assert!(kept.read_to_end(&mut Vec::new()).unwrap() > 0);
         assert_eq!(server.state().open.len(), 1);
     }

@@ -49,7 +49,7 @@ impl Day {
         Ok(day)
     }
 
-    /// The same, to read all its menus.
+    /// The day in a file, which may be absent, to read all its menus.
     pub fn complete(file: Option<Value>) -> Result<Day, String> {
         let mut day = Day::with_menus(file)?;
         for id in day.ids().map(str::to_owned).collect::<Vec<_>>() {

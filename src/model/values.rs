@@ -48,7 +48,7 @@ impl TypeId {
         }
     }
 
-    /// The same for the lookup of an existing id, without the conversion to lower case.
+    /// The id of an existing menu type, for its lookup: cleaned like a new one, but not in lower case.
     pub fn clean(text: &str) -> String {
         let path = trim(text).trim_end_matches('/');
         let name = path.rsplit('/').next().unwrap_or_default();

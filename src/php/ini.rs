@@ -15,7 +15,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// Its name in PHP's settings.
+    /// The name of the format in PHP's settings.
     pub fn name(self) -> &'static str {
         match self {
             Format::Php => "php",

@@ -72,7 +72,7 @@ impl<'s> PhpValue<'s> {
         }
     }
 
-    /// Whether it is the string `text`, or the integer with the decimal digits `text`.
+    /// Whether the value is the string `text`, or the integer with the decimal digits `text`.
     pub fn is(self, text: &str) -> bool {
         match self {
             PhpValue::Text(own) => own == text.as_bytes(),

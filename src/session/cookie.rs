@@ -57,7 +57,7 @@ impl SessionId {
         &self.0
     }
 
-    /// Its start, for the log: with the whole id, a reader of the log could act as the user.
+    /// The start of the id, for the log: with the whole, a reader of the log could act as the user.
     pub fn shortened(&self) -> String {
         format!("{}…", self.0.get(..4).unwrap_or(&self.0))
     }

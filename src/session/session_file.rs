@@ -93,7 +93,7 @@ fn refused(place: &str, folder: &Path, fault: Fault) -> Error {
     match Errno::from_io_error(&error) {
         // A folder can only be opened for reading.
         Some(Errno::ISDIR) => return unusable(&place, &Fault::NotRegular),
-        // PHP on another server deleted it before each retry.
+        // PHP on another server deleted the file before each retry.
         Some(Errno::STALE | Errno::NAMETOOLONG) => return Error::not_logged_in(),
         // If the folder of the setting is missing, the setting is wrong. If the file, or a folder
         // below that one, is missing, the session has ended.

@@ -100,7 +100,7 @@ impl From<Error> for crate::error::Error {
 pub struct Aulario {
     /// The folder of its data: its own, or that of the aulario in `shared_comedor_from`.
     folder: PathBuf,
-    /// It shows the data of another aulario
+    /// Whether the aulario shows the data of another one
     pub is_shared: bool,
     /// The value of `shared_comedor_from`, if it is set. It is ignored if it names this aulario, or one
     /// that does not exist.

@@ -20,7 +20,7 @@ const RETRIES: usize = 3;
 /// The exclusive lock (`flock`) on the lock file of an aulario; released when dropped.
 #[derive(Debug)]
 pub struct WriteLock {
-    /// Keeps the lock as long as it is open
+    /// The lock file, which keeps the lock as long as it is open
     _file: File,
     id: FileId,
     path: PathBuf,

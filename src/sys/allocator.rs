@@ -28,9 +28,9 @@ fn dlmalloc() -> MutexGuard<'static, Dlmalloc<System>> {
 /// Where dlmalloc gets its memory.
 struct System;
 
-/// The memory that dlmalloc has
+/// The size of the memory that dlmalloc has
 static SIZE: AtomicUsize = AtomicUsize::new(0);
-/// Whether dlmalloc gets no more
+/// Whether dlmalloc gets no more memory
 static IS_CLOSED: AtomicBool = AtomicBool::new(false);
 
 // SAFETY: it returns new mappings, and unmaps what dlmalloc does not use any more.
@@ -72,7 +72,7 @@ unsafe impl dlmalloc::Allocator for System {
     }
 }
 
-/// More than a process needs to serve one request after the other
+/// A size of memory that is more than a process needs to serve one request after the other
 const USUAL_SIZE: usize = 16 * 1024 * 1024;
 
 /// The sizes of the blocks in [`release_pages`], in powers of two
@@ -168,7 +168,7 @@ const KEPT: usize = 64 * 1024;
 struct Cache {
     /// The last freed block of each class. It has the address of the one before
     last: [Cell<*mut *mut u8>; CLASSES],
-    /// The size of all
+    /// The size of all cached blocks
     size: Cell<usize>,
 }
 
@@ -201,7 +201,7 @@ fn give_back() {
     }
 }
 
-/// The same on a thread that is idle, and gives back what a load has left.
+/// Gives back what an idle thread has cached, and the pages that a load has left.
 pub fn rest() {
     give_back();
     if SIZE.load(Ordering::Relaxed) > USUAL_SIZE {

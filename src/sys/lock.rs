@@ -31,11 +31,11 @@ impl FileId {
 /// The outcome of a pause.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pause {
-    /// It is over: the next attempt may succeed
+    /// The pause is over: the next attempt may succeed
     Ended,
-    /// There was none: the attempts took longer than their timeout
+    /// There was no pause: the attempts took longer than their timeout
     TimedOut,
-    /// There was none: this thread may not wait
+    /// There was no pause: this thread may not wait
     Refused,
 }
 
@@ -43,7 +43,7 @@ pub enum Pause {
 pub struct Retries {
     pause: Duration,
     timeout: Duration,
-    /// Set by the first pause
+    /// The end of the timeout, which the first pause begins
     deadline: Option<Instant>,
 }
 
@@ -54,7 +54,7 @@ impl Retries {
 
     /// Pauses before the next attempt to use the file `id`.
     pub fn pause(&mut self, id: FileId) -> Pause {
-        // Not until the next pause: the attempt may wait for something else.
+        // The thread does not wait during the attempt, which may wait for something else.
         let Some(_waiting) = places::wait(id.0) else { return Pause::Refused };
         let now = Instant::now();
         if now >= *self.deadline.get_or_insert(now + self.timeout) {

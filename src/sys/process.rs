@@ -19,7 +19,7 @@ pub fn run_in_child(run: impl FnOnce() -> i32) -> io::Result<Pid> {
     }
 }
 
-/// In such a child: closes all files but the standard streams (close_range(2), Linux 5.9).
+/// Closes all files but the standard streams, in a child of [`run_in_child`] (close_range(2), Linux 5.9).
 pub fn close_others() -> io::Result<()> {
     // SAFETY: the values of the parent that own these files are not dropped in the child, which exits.
     check(unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, 0) } as _).map(drop)

@@ -49,7 +49,7 @@ impl Value {
         Value::parse_with(|_| None, usize::MAX, bytes)
     }
 
-    /// The same, without a copy of `known` keys. Fails at the first value, scalar, list or map, after
+    /// Parses one JSON document without a copy of `known` keys. Fails at the first value, scalar, list or map, after
     /// `count`.
     pub fn parse_with(
         known: KnownKey,
