@@ -1,8 +1,8 @@
 //! The settings: from the environment of the process, else from a file, each with a default.
 //!
 //! They are read for each request, or by a process that stays in memory at most once a second ([`InForce`]),
-//! before the request is parsed, and never from the variables of the request. An invalid setting is an error that names it; it is never replaced by a default. Whether
-//! a configured folder exists is not checked here.
+//! before the request is parsed, and never from the variables of the request. An invalid setting is an error
+//! that names it; it is never replaced by a default. Whether a configured folder exists is not checked here.
 
 mod in_force;
 mod sources;
@@ -73,8 +73,7 @@ settings! {
 /// The settings of this program, checked.
 #[derive(Debug)]
 pub struct Config {
-    /// Name of the service inside the application: a key of the session, the first half of
-    /// the permission `<service>:docente`, a part of the default data folder.
+    /// The name of the service.
     pub(crate) service: Id,
     /// The folder that contains `Centros/`.
     pub(crate) data_dir: PathBuf,

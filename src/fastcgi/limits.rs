@@ -13,8 +13,7 @@ pub struct Limits {
     pub waiting: usize,
     /// Handlers that wait for the same key
     pub waiting_for_one: usize,
-    /// Open connections. At the limit, one of them gives way to a new one: the one that has been idle
-    /// longest, else the one whose request has been arriving longest
+    /// Open connections. At the limit, one of them gives way to a new one
     pub connections: usize,
     /// File descriptors that a handler has open at the same time
     pub descriptors: usize,
