@@ -8,7 +8,7 @@
 use std::fs::{self, File, Permissions};
 use std::io::{self, Error, ErrorKind, stdin};
 use std::os::fd::AsFd;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -20,7 +20,7 @@ use rustix::net::{
     AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, connect, listen, socket_with,
 };
 
-use crate::sys::lock;
+use crate::sys::lock::{self, FileId};
 
 /// The mode of the socket's file: its owner and its group can connect.
 const MODE: u32 = 0o660;
@@ -40,8 +40,8 @@ const NO_FILE: &str = "the listening socket is not a Unix socket with a path: on
 #[derive(Debug)]
 pub struct Socket {
     pub(super) listener: UnixListener,
-    /// The file, if this process created it and must remove it: path, device and inode
-    file: Option<(PathBuf, u64, u64)>,
+    /// The file, if this process created it and must remove it
+    file: Option<(PathBuf, FileId)>,
 }
 
 impl Socket {
@@ -78,17 +78,15 @@ impl Socket {
         bind(&socket, &SocketAddrUnix::new(path)?)?;
         fs::set_permissions(path, Permissions::from_mode(MODE))?;
         listen(&socket, BACKLOG)?;
-        let file = fs::symlink_metadata(path)?;
-        let file = Some((path.to_owned(), file.dev(), file.ino()));
-        Ok(Socket { listener: socket.into(), file })
+        let id = FileId::of(&fs::symlink_metadata(path)?);
+        Ok(Socket { listener: socket.into(), file: Some((path.to_owned(), id)) })
     }
 
     /// Removes the socket's file, if [`bind`](Self::bind) created it. Then no new process can
     /// connect.
     pub(super) fn withdraw(&self) {
-        if let Some((path, device, inode)) = &self.file
-            && let Ok(file) = fs::symlink_metadata(path)
-            && (file.dev(), file.ino()) == (*device, *inode)
+        if let Some((path, id)) = &self.file
+            && fs::symlink_metadata(path).is_ok_and(|found| FileId::of(&found) == *id)
         {
             _ = fs::remove_file(path);
         }
