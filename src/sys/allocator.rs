@@ -407,24 +407,6 @@ mod tests {
     }
 
     #[test]
-    #[cfg_attr(miri, ignore)]
-    fn pages_of_freed_blocks_between_used_ones_are_given_back() {
-        let resident = || {
-            let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
-            statm.split(' ').nth(1).unwrap().parse::<usize>().unwrap() * PAGE / (1 << 20)
-        };
-        let blocks: Vec<_> = (0..64 * 1024).map(|number| Block::new(1000, number as u8)).collect();
-        let before = resident();
-        let mut used = Vec::new();
-        for (number, block) in blocks.into_iter().enumerate() {
-            if number % 1024 == 0 { used.push(block) } else { block.free() }
-        }
-        rest();
-        assert!(before - resident() >= 55, "{before} MiB, then {}", resident());
-        used.into_iter().for_each(Block::free);
-    }
-
-    #[test]
     fn cache_of_a_thread_is_bounded_and_given_back() {
         let kept = || cache().map(|cache| cache.size.get());
         with_cache(|| {
