@@ -50,8 +50,8 @@ impl Handler for Responder {
         logged(crate::refuse(config, &Variables::of_parameters(params.iter()), error))
     }
 
-    /// The findings of a check, for root only.
-    fn check(&self, peer: &UnixStream) -> Option<Vec<u8>> {
+    /// What the check finds in this process, for root only.
+    fn answer_privately(&self, peer: &UnixStream) -> Option<Vec<u8>> {
         (peer_uid(peer).ok()? == 0).then(|| check::findings(None))
     }
 

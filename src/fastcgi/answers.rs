@@ -11,12 +11,12 @@ use crate::sys::places::guarded;
 impl<H: Handler> Server<'_, H> {
     /// The records that answer a request; `None` if the handler panics for the refusal too.
     pub fn answer(&self, request: &FcgiRequest, peer: &UnixStream) -> Option<Vec<u8>> {
-        if request.is_check {
-            // With a place, a check waits for a file that PHP may be writing, as a request does.
+        if request.is_private {
+            // With a place it waits as a request does.
             let place = self.places.enter();
-            let findings = guarded(place.as_ref(), || self.handler.check(peer)).ok()?;
-            return Some(match findings {
-                Some(findings) => request.answer(&findings, &[]),
+            let answer = guarded(place.as_ref(), || self.handler.answer_privately(peer)).ok()?;
+            return Some(match answer {
+                Some(answer) => request.answer(&answer, &[]),
                 None => request.unknown_role(),
             });
         }

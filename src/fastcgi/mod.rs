@@ -62,8 +62,8 @@ pub trait Handler: Sync {
     /// parameters cannot be used.
     fn refuse(&self, params: &Params, why: Refusal) -> Output;
 
-    /// The answer in the role [`CHECK`](protocol::CHECK), if `peer` may have it.
-    fn check(&self, _peer: &UnixStream) -> Option<Vec<u8>> {
+    /// The answer in the role [`PRIVATE`](protocol::PRIVATE), if `peer` may have it.
+    fn answer_privately(&self, _peer: &UnixStream) -> Option<Vec<u8>> {
         None
     }
 

@@ -18,10 +18,10 @@ use super::{Limits, Refusal};
 /// FCGI_RESPONDER, the only role of web servers
 const RESPONDER: u16 = 1;
 
-/// A role of this program: the process says what it finds about itself. BEGIN_REQUEST is the whole request.
-/// Only a peer that [`Handler::check`](super::Handler::check) accepts gets an answer; for any other the role
-/// is unknown.
-pub const CHECK: u16 = 0xc0ed;
+/// A role of this program. BEGIN_REQUEST is the whole request, and the handler gives it its meaning: a peer to
+/// which [`Handler::answer_privately`](super::Handler::answer_privately) has no answer gets that to an unknown
+/// role.
+pub const PRIVATE: u16 = 0xc0ed;
 
 /// FCGI_KEEP_CONN
 const KEEP_CONNECTION: u8 = 1;
@@ -45,8 +45,8 @@ pub struct FcgiRequest {
     pub body: Vec<u8>,
     /// The body was received completely
     pub is_whole: bool,
-    /// In the role [`CHECK`], without parameters and body
-    pub is_check: bool,
+    /// In the role [`PRIVATE`], without parameters and body
+    pub is_private: bool,
 }
 
 impl FcgiRequest {
@@ -114,7 +114,7 @@ impl Incoming {
             Params::parse(self.params.bytes).ok_or(Refusal::ParamsMalformed)
         };
         let Stream { bytes: body, has_ended: is_whole } = self.body;
-        FcgiRequest { id: self.id, keep: self.keep, params, body, is_whole, is_check: false }
+        FcgiRequest { id: self.id, keep: self.keep, params, body, is_whole, is_private: false }
     }
 }
 
@@ -271,9 +271,9 @@ impl<'l> Protocol<'l> {
             }
             (RESPONDER, _) => self.stage = Stage::Receiving(begun),
             // Its other records are ignored, as those of an unknown role.
-            (CHECK, _) => {
+            (PRIVATE, _) => {
                 let request = begun.request(self.limits);
-                self.stage = Stage::Ready(FcgiRequest { is_check: true, ..request });
+                self.stage = Stage::Ready(FcgiRequest { is_private: true, ..request });
             }
             _ => {
                 self.stage = Stage::Idle;

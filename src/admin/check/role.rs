@@ -7,20 +7,20 @@ use std::time::{Duration, Instant};
 
 use super::report::MAX_DOCUMENT;
 use crate::admin::limited::limited;
-use crate::fastcgi::protocol::{CHECK, Status};
+use crate::fastcgi::protocol::{PRIVATE, Status};
 use crate::fastcgi::record::{self, kind};
 
 /// The maximum time for a process to accept a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Asks in the role [`CHECK`], which every responder answers. `None` if it does not know the role, or does not
+/// Asks in the role [`PRIVATE`], which every responder answers. `None` if it does not know the role, or does not
 /// grant it to this user.
 pub fn ask(path: &Path, end: Instant) -> io::Result<Option<Vec<u8>>> {
     let path = path.to_owned();
     // This waits if the queue of the socket is full.
     let connected_until = end.min(Instant::now() + CONNECT_TIMEOUT);
     let mut stream = limited(connected_until, || UnixStream::connect(path))?;
-    let [role1, role0] = CHECK.to_be_bytes();
+    let [role1, role0] = PRIVATE.to_be_bytes();
     let mut question = Vec::new();
     record::push(&mut question, kind::BEGIN_REQUEST, 1, &[role1, role0, 0, 0, 0, 0, 0, 0]);
     stream.write_all(&question)?;
