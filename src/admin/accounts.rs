@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::{fs, io};
 
-use crate::store::access::Credentials;
+use crate::sys::process::Credentials;
 
 const USERS: &str = "/etc/passwd";
 const GROUPS: &str = "/etc/group";

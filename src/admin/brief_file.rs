@@ -10,7 +10,7 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags, fchmod, openat, opena
 use rustix::process::set_parent_process_death_signal;
 
 use crate::admin::child::{Child, Running};
-use crate::store::access::Credentials;
+use crate::sys::process::Credentials;
 
 /// The time that a file exists at most.
 pub const LIFE: Duration = Duration::from_secs(60);

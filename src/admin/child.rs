@@ -21,9 +21,8 @@ use rustix::thread::{
     set_thread_res_gid, set_thread_res_uid,
 };
 
-use crate::store::access::Credentials;
 use crate::sys::log::printable;
-use crate::sys::process::{close_others, leave_keyring, run_in_child};
+use crate::sys::process::{Credentials, close_others, leave_keyring, run_in_child};
 use crate::sys::signals::keep_exit_statuses;
 
 /// The time for a killed child to end. It may not, if the server of a network file system does not answer.

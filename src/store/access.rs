@@ -3,39 +3,8 @@
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 
-use rustix::process::{getegid, geteuid, getgroups};
-
 use super::acl::Acl;
-
-/// The user and groups of a process (credentials(7)).
-#[derive(Clone, Debug)]
-pub struct Credentials {
-    pub uid: u32,
-    pub gid: u32,
-    /// Supplementary groups
-    pub groups: Vec<u32>,
-}
-
-impl Credentials {
-    /// The effective user of this process.
-    pub fn of_process() -> Credentials {
-        let groups = getgroups().unwrap_or_default();
-        Credentials {
-            uid: geteuid().as_raw(),
-            gid: getegid().as_raw(),
-            groups: groups.into_iter().map(|gid| gid.as_raw()).collect(),
-        }
-    }
-
-    pub fn is_root(&self) -> bool {
-        self.uid == 0
-    }
-
-    /// Whether the group `gid` is one of the user's.
-    pub fn is_member(&self, gid: u32) -> bool {
-        self.gid == gid || self.groups.contains(&gid)
-    }
-}
+use crate::sys::process::Credentials;
 
 /// The owner, group and mode of a file or folder.
 #[derive(Clone, Copy, Debug)]

@@ -26,13 +26,14 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Access, CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 
-use super::access::{self, Credentials, Ownership};
+use super::access::{self, Ownership};
 use super::attributes::Attributes;
 use super::data_file::{Snapshot, flush_parent, is_at, parent};
 use super::write_lock::WriteLock;
 use super::{Error, layout};
 use crate::sys::lease::Lease;
 use crate::sys::lock::FileId;
+use crate::sys::process::Credentials;
 
 /// Replaces the file at `path`, which was read as `snapshot`, with `content`; without a snapshot,
 /// creates it. The folder must exist. After `Ok` the change is on disk.

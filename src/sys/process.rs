@@ -5,9 +5,39 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::process::exit;
 
-use rustix::process::{Pid, getegid, geteuid, getgid, getuid};
+use rustix::process::{Pid, getegid, geteuid, getgid, getgroups, getuid};
 
 use super::check;
+
+/// The user and groups of a process (credentials(7)).
+#[derive(Clone, Debug)]
+pub struct Credentials {
+    pub uid: u32,
+    pub gid: u32,
+    /// Supplementary groups
+    pub groups: Vec<u32>,
+}
+
+impl Credentials {
+    /// The effective user of this process.
+    pub fn of_process() -> Credentials {
+        let groups = getgroups().unwrap_or_default();
+        Credentials {
+            uid: geteuid().as_raw(),
+            gid: getegid().as_raw(),
+            groups: groups.into_iter().map(|gid| gid.as_raw()).collect(),
+        }
+    }
+
+    pub fn is_root(&self) -> bool {
+        self.uid == 0
+    }
+
+    /// Whether the group `gid` is one of the user's.
+    pub fn is_member(&self, gid: u32) -> bool {
+        self.gid == gid || self.groups.contains(&gid)
+    }
+}
 
 /// Runs `run` in a child process (fork(2)), which exits with the status that it returns. The caller must be
 /// the only thread of the process.

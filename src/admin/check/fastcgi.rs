@@ -11,7 +11,7 @@ use rustix::process::geteuid;
 use super::report::{Level, Report};
 use super::role;
 use crate::admin::accounts::{group_name, user_name};
-use crate::store::access::Credentials;
+use crate::sys::process::Credentials;
 
 /// The socket of the unit `comedor.socket`.
 pub const SOCKET: &str = "/run/comedor/comedor.sock";

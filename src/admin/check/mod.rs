@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::config::{Config, Settings};
-use crate::store::access::Credentials;
+use crate::sys::process::Credentials;
 pub(crate) use report::counted;
 use report::{Level, Report};
 use user::{User, is_in_container};

@@ -12,8 +12,8 @@ use crate::admin::child::Child;
 use crate::admin::limited::limited;
 use crate::admin::site::{AppUrl, Site, unit_user};
 use crate::config::{Config, SETTINGS, Settings, TZ};
-use crate::store::access::Credentials;
 use crate::store::layout;
+use crate::sys::process::Credentials;
 
 /// The time to ask the site (one request may take 10 seconds more), and at least to compare with PHP
 const TIME_TO_ASK: Duration = Duration::from_secs(12);

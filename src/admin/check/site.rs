@@ -12,7 +12,7 @@ use crate::admin::settings::{Wanted, equals, wanted};
 use crate::admin::site::{self, Answer, AppUrl, Literals, Site};
 use crate::config::{Config, SESSION_LIFETIME, Settings, TZ};
 use crate::session::SavePath;
-use crate::store::access::Credentials;
+use crate::sys::process::Credentials;
 
 /// Returns whether comedor answers at `address`.
 pub fn check_answer(address: &AppUrl, is_enabled: bool, end: Instant, report: &mut Report) -> bool {

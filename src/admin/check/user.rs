@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use crate::admin::accounts::user_name;
-use crate::store::access::Credentials;
+use crate::sys::process::Credentials;
 
 /// The user of this process.
 #[derive(Debug)]

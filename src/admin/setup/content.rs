@@ -4,7 +4,8 @@ use crate::admin::accounts::{group_name, user_name};
 use crate::admin::site::plain;
 use crate::config::Config;
 use crate::session::{Address, RedisServer, SavePath};
-use crate::store::{access::Credentials, layout};
+use crate::store::layout;
+use crate::sys::process::Credentials;
 
 /// Starts what set-up writes.
 pub const MARK: &str = "# Written by `comedor setup`; to undo it: sudo comedor setup --undo\n";
@@ -100,7 +101,7 @@ mod tests {
 
     use super::{APACHE_CGI, APACHE_FASTCGI, apache, by_hand, condition, service};
     use crate::config::{Config, Settings};
-    use crate::store::access::Credentials;
+    use crate::sys::process::Credentials;
 
     #[test]
     fn the_host_of_the_address_is_matched_as_a_whole() {

@@ -19,8 +19,9 @@ use crate::admin::site::{self, AppUrl, KNOWN, Site, WebServer, plain, read_as};
 use crate::config::{ACCESS, Access, Config};
 use crate::model::Id;
 use crate::session::SavePath;
-use crate::store::{access::Credentials, layout};
+use crate::store::layout;
 use crate::sys::log::printable;
+use crate::sys::process::Credentials;
 
 /// As the package installs it
 const GUIDE: &str = "/usr/share/doc/comedor/docs/install.md";

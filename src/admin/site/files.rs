@@ -14,8 +14,8 @@ use super::plain;
 use super::url::SCRIPT;
 use crate::admin::accounts;
 use crate::admin::child::Child;
-use crate::store::access::Credentials;
 use crate::sys::log::printable;
+use crate::sys::process::Credentials;
 use crate::sys::shared_file;
 
 /// Where applications are

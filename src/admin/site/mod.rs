@@ -22,7 +22,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use crate::admin::command::property;
-use crate::store::access::Credentials;
+use crate::sys::process::Credentials;
 
 pub use files::{Literals, named, read_as, scripts};
 pub use pages::{answer_of_script, ask_php, refusing};

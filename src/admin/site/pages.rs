@@ -23,9 +23,8 @@ use super::url::{Answer, AppUrl};
 use super::{Site, random};
 use crate::admin::brief_file::{BriefFile, LIFE};
 use crate::admin::child::Running;
-use crate::store::access::Credentials;
 use crate::sys::log::printable;
-use crate::sys::process::peer_uid;
+use crate::sys::process::{Credentials, peer_uid};
 use crate::sys::shared_file;
 
 const PAGE: &str = include_str!("page.php");

@@ -8,8 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::admin::accounts;
 use crate::admin::command::property;
-use crate::store::access::Credentials;
-use crate::sys::process::peer;
+use crate::sys::process::{Credentials, peer};
 
 /// The process of PHP that answered.
 #[derive(Debug)]
