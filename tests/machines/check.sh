@@ -11,7 +11,13 @@ url=http://school.example/entreaulas/
 
 lay_out php=pool user=maestra data_at=/srv/disk/school code='// none'
 install_package
+# Another web server, which cannot start again, does not matter to set-up.
+sed -i s/80/81/ /etc/nginx/sites-available/default
+systemctl start nginx
+echo 'NoSuchDirective;' > /etc/nginx/conf.d/broken.conf
 set_up 0
+finds 'warning .*nginx.*NoSuchDirective'
+systemctl stop nginx
 check_is_clean
 # code LINE PATTERN: what is found with this line in the application's code
 code() {

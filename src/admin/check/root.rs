@@ -64,7 +64,7 @@ pub fn check(
         Err(error) => return report.add(Level::Error, "ADDRESS", error),
     }
     if is_enabled {
-        servers::check(answers, end, of_site);
+        servers::check(site.as_ref().map(|site| &site.server), answers, end, of_site);
     }
     let client =
         site.as_ref().and_then(|site| Some((site.server.unit().to_owned(), site.web_user().ok()?)));
