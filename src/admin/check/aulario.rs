@@ -54,7 +54,7 @@ impl Survey<'_> {
             let text = format!(
                 "{user} cannot write to {paths} here, so menus cannot be saved; the first is {first} ({error})"
             );
-            self.problem(Level::Error, folder, text, &guide::help(&error));
+            self.problem(Level::Error, folder, text, guide::help(&error));
         }
     }
 
@@ -74,7 +74,7 @@ impl Survey<'_> {
             Ok(_) => {
                 let text =
                     "is not a regular file, so menus cannot be saved; the next save creates it";
-                self.problem(Level::Error, path, text, &guide::DAMAGED.to_string());
+                self.problem(Level::Error, path, text, guide::DAMAGED);
             }
             Err(_) => {}
         }

@@ -131,7 +131,7 @@ impl Survey<'_> {
     pub fn check_write(&mut self, folder: &Path, effect: &str) {
         if let Err(error) = try_to_write(folder) {
             let text = format!("{} cannot write here ({error}), so {effect}", self.user.name);
-            self.problem(Level::Error, folder, text, &guide::help(&error));
+            self.problem(Level::Error, folder, text, guide::help(&error));
         }
     }
 
@@ -166,7 +166,7 @@ impl Survey<'_> {
         match result {
             Err(error) if error.kind() != ErrorKind::NotFound => {
                 let text = format!("{} cannot {what} ({error})", self.user.name);
-                self.problem(level, folder, text, &guide::help(&error));
+                self.problem(level, folder, text, guide::help(&error));
                 false
             }
             _ => true,
@@ -186,18 +186,16 @@ impl Survey<'_> {
     /// Reports a file that cannot be used.
     pub fn fault(&mut self, path: &Path, error: &store::Error) {
         let (reason, help) = match error {
-            store::Error::Unusable { why, .. } => {
-                (format!("is damaged ({why})"), guide::DAMAGED.to_string())
-            }
+            store::Error::Unusable { why, .. } => (format!("is damaged ({why})"), guide::DAMAGED),
             store::Error::Fault { source: Fault::Io(error), .. } => {
                 (format!("cannot be read ({error})"), guide::help(error))
             }
             store::Error::Fault { source, .. } => {
-                (format!("cannot be read ({source})"), guide::DAMAGED.to_string())
+                (format!("cannot be read ({source})"), guide::DAMAGED)
             }
-            other => (other.to_string(), String::new()),
+            other => (other.to_string(), ""),
         };
-        self.problem(Level::Error, path, format!("{reason}, so requests for it fail"), &help);
+        self.problem(Level::Error, path, format!("{reason}, so requests for it fail"), help);
     }
 
     /// Adds a finding about a file, with its owner and the heading that has the command.

@@ -35,10 +35,10 @@ impl Obstacle<'_> {
         let is_hidden = || fs::metadata(path).is_ok_and(|folder| folder.mode() & 0o777 == 0);
         let help = match guide::help(error) {
             // Its file system may not answer.
-            help if help.is_empty() => help,
+            "" => String::new(),
             // systemd.exec(5): ProtectHome= shows another folder instead.
             _ if is_hidden() => format!("; if systemd hides it, set ProtectHome=no ({SANDBOX})"),
-            help => owner_of(path) + &help,
+            help => owner_of(path) + help,
         };
         let text = format!("{} cannot reach {what} ({setting}): {error}{help}", user.name);
         report.add(Level::Error, path.display(), text);

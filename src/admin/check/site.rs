@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use super::guide::{self, Heading};
+use super::guide;
 use super::report::{Level, Report};
 use super::settings::{shown, without_password};
 use crate::admin::accounts::user_name;
@@ -25,11 +25,10 @@ pub fn check_answer(address: &AppUrl, is_enabled: bool, end: Instant, report: &m
             let (level, sentence, heading) = meaning(address, &answer);
             (level, format!("{sentence} ({answer})"), heading)
         }
-        Err(error) => (Level::Error, format!("nothing answers ({error})"), None),
+        Err(error) => (Level::Error, format!("nothing answers ({error})"), ""),
     };
-    let help = heading.map_or_else(String::new, |heading| heading.to_string());
     let text = match is_enabled {
-        true => format!("comedor does not answer, although it is enabled: {what}{help}"),
+        true => format!("comedor does not answer, although it is enabled: {what}{heading}"),
         false => format!("comedor is not enabled: {what}; to enable it: sudo comedor setup"),
     };
     report.add(level, address, text);
@@ -37,16 +36,16 @@ pub fn check_answer(address: &AppUrl, is_enabled: bool, end: Instant, report: &m
 }
 
 /// What an answer means that is not comedor's.
-fn meaning(address: &AppUrl, answer: &Answer) -> (Level, &'static str, Option<Heading>) {
+fn meaning(address: &AppUrl, answer: &Answer) -> (Level, &'static str, &'static str) {
     let (url, own) = (answer.url.split('?').next().unwrap_or_default(), address.to_string());
-    let error = |sentence, heading| (Level::Error, sentence, Some(heading));
+    let error = |sentence, heading| (Level::Error, sentence, heading);
     match answer.status.as_str() {
         _ if !url.ends_with(&own[own.find("://").unwrap_or(0)..]) => {
             error("the request is redirected elsewhere", guide::OLD_SCRIPT)
         }
         "401" => {
             let text = "the web server asks for a login of its own, so this is not known";
-            (Level::Warning, text, None)
+            (Level::Warning, text, "")
         }
         "403" => error("the web server denies access", guide::REFUSED),
         "404" => error("the web server does not find it", guide::REFUSED),
