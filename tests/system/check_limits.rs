@@ -84,5 +84,5 @@ fn check_ends_within_40_seconds_though_nothing_answers() {
     assert!(start.elapsed() < Duration::from_secs(40), "{:?}", start.elapsed());
     found(&findings, "error", "/api/comedor.php", "nothing answers (");
     found(&findings, "warning", "/api/comedor.php", "not compared with PHP: ");
-    found(&findings, "error", "comedor.sock", "no FastCGI process answers (timed out)");
+    found(&findings, "error", "comedor.sock", "no FastCGI process answers (no answer in time)");
 }

@@ -1,16 +1,19 @@
 //! The FastCGI socket: whether it is needed, who may connect, and what the process behind it finds.
 
 use std::fs::{self, Metadata};
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::process::geteuid;
 
-use super::report::{Level, Report};
-use super::role;
+use super::report::{Level, MAX_DOCUMENT, Report};
 use crate::admin::accounts::{group_name, user_name};
+use crate::admin::limited::limited;
+use crate::fastcgi::protocol::{PRIVATE, Status};
+use crate::fastcgi::record::{self, kind};
 use crate::sys::process::Credentials;
 
 /// The socket of the unit `comedor.socket`.
@@ -18,6 +21,9 @@ pub const SOCKET: &str = "/run/comedor/comedor.sock";
 
 /// The section of the guide on who can connect
 const GUIDE: &str = "docs/install-special.md#the-socket";
+
+/// The maximum time for a process to accept a connection.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A web server and its user.
 pub type Client = (String, Credentials);
@@ -71,7 +77,7 @@ fn connections(path: &Path, socket: &Metadata, client: Option<Client>, report: &
 
 /// Adds the findings of the process behind the socket.
 fn findings(path: &Path, end: Instant, report: &mut Report) {
-    let problem = match role::ask(path, end) {
+    let problem = match ask(path, end) {
         // Only the web server must be able to connect.
         Err(error) if error.kind() == ErrorKind::PermissionDenied && !geteuid().is_root() => return,
         Err(error) => {
@@ -93,4 +99,36 @@ fn findings(path: &Path, end: Instant, report: &mut Report) {
     };
     let text = format!("a FastCGI process of another version answers ({problem}): {restart}");
     report.add(Level::Error, path.display(), text);
+}
+
+/// Asks the process behind a socket in the role [`PRIVATE`] for its findings about itself. `None` if it does not
+/// know the role, or does not grant it to this user.
+fn ask(path: &Path, end: Instant) -> io::Result<Option<Vec<u8>>> {
+    let path = path.to_owned();
+    // This waits if the queue of the socket is full.
+    let connected_until = end.min(Instant::now() + CONNECT_TIMEOUT);
+    let mut stream = limited(connected_until, || UnixStream::connect(path))?;
+    let answer = limited(end, move || {
+        let [role1, role0] = PRIVATE.to_be_bytes();
+        let mut question = Vec::new();
+        record::push(&mut question, kind::BEGIN_REQUEST, 1, &[role1, role0, 0, 0, 0, 0, 0, 0]);
+        stream.write_all(&question)?;
+        // Without FCGI_KEEP_CONN, the process closes the connection after its answer.
+        let mut answer = Vec::new();
+        stream.take(2 * MAX_DOCUMENT as u64).read_to_end(&mut answer)?;
+        Ok(answer)
+    })?;
+    let (mut unread, mut findings) = (&answer[..], Vec::new());
+    let not_fastcgi = |_| io::Error::new(ErrorKind::InvalidData, "the answer is not FastCGI");
+    while let Some((record, rest)) = record::split_first(unread).map_err(not_fastcgi)? {
+        match (record.kind, record.content) {
+            (kind::STDOUT, content) => findings.extend_from_slice(content),
+            (kind::END_REQUEST, &[_, _, _, _, status, ..]) => {
+                return Ok((status == Status::RequestComplete as u8).then_some(findings));
+            }
+            _ => {}
+        }
+        unread = rest;
+    }
+    Err(ErrorKind::UnexpectedEof.into())
 }

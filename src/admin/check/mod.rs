@@ -13,7 +13,6 @@ mod guide;
 mod reach;
 mod redis;
 mod report;
-mod role;
 mod root;
 mod servers;
 mod session;
