@@ -1,6 +1,8 @@
 //! Users and groups by name and number, from `/etc/passwd` and `/etc/group` (passwd(5), group(5)).
 
 use std::collections::BTreeSet;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::{fs, io};
 
 use crate::sys::process::Credentials;
@@ -16,6 +18,12 @@ pub fn user_name(uid: u32) -> String {
 /// The name of the group, else the number.
 pub fn group_name(gid: u32) -> String {
     name_in(GROUPS, gid).unwrap_or_else(|| gid.to_string())
+}
+
+/// Whose `path` is, as text after a sentence: only that user, or root, can change its permissions.
+pub fn owner_of(path: &Path) -> String {
+    let Ok(file) = fs::symlink_metadata(path) else { return String::new() };
+    format!("; it belongs to {}, mode {:04o}", user_name(file.uid()), file.mode() & 0o7777)
 }
 
 /// The user `name`, with the groups that a login would have.

@@ -11,6 +11,7 @@ use rustix::io::Errno;
 use super::data::{Survey, name};
 use super::guide;
 use super::report::{Level, counted};
+use crate::admin::accounts::user_name;
 use crate::model::{Day, MenuTypes};
 use crate::php::json::Value;
 use crate::store::access::{self, Ownership};
@@ -49,7 +50,7 @@ impl Survey<'_> {
             self.add(Level::Hint, folder, text);
         }
         if let Some((first, error, count)) = self.closed.take() {
-            let (user, error) = (&self.user.name, io::Error::from(error));
+            let (user, error) = (user_name(self.user.uid), io::Error::from(error));
             let (paths, first) = (counted(count, "path"), first.display());
             let text = format!(
                 "{user} cannot write to {paths} here, so menus cannot be saved; the first is {first} ({error})"
@@ -123,7 +124,7 @@ impl Survey<'_> {
                 let folder = Ownership::from(&fs::metadata(path.parent()?).ok()?);
                 let old = snapshot.access();
                 let acl = snapshot.attributes().ok()?.acl(old.mode)?;
-                access::of_replacement(old, &acl, folder, &self.user.credentials)
+                access::of_replacement(old, &acl, folder, self.user)
             };
             // PHP would lose access to a file that cannot keep its owner.
             let kept = replacement().map(drop).ok_or(Errno::PERM);

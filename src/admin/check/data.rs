@@ -12,9 +12,10 @@ use rustix::io::Errno;
 use super::guide;
 use super::reach::{MAX_ENTRIES, entries, try_to_write};
 use super::report::{Level, Report, counted};
-use super::user::{User, owner_of};
+use crate::admin::accounts::{owner_of, user_name};
 use crate::model::Id;
 use crate::store::{self, Aulario, layout};
+use crate::sys::process::Credentials;
 use crate::sys::shared_file::{Fault, MAX_SIZE};
 
 /// The maximum size of a file that is read, in bytes: a parsed file needs up to 64 times as much. A day has a
@@ -22,7 +23,7 @@ use crate::sys::shared_file::{Fault, MAX_SIZE};
 const MAX_READ: u64 = 1024 * 1024;
 
 /// Reads the data folder until `end` and adds the findings to `report`.
-pub fn check(data_dir: &Path, user: &User, end: Instant, report: &mut Report) {
+pub fn check(data_dir: &Path, user: &Credentials, end: Instant, report: &mut Report) {
     let (days, aularios, is_over) = (0, 0, false);
     let mut survey = Survey { data_dir, user, report, closed: None, days, aularios, end, is_over };
     let centros = layout::centres(data_dir);
@@ -43,7 +44,7 @@ pub fn check(data_dir: &Path, user: &User, end: Instant, report: &mut Report) {
 
 pub struct Survey<'r> {
     data_dir: &'r Path,
-    pub user: &'r User,
+    pub user: &'r Credentials,
     report: &'r mut Report,
     /// What a save in the current aulario needs and the user may not use: the first path, why, and the number
     pub closed: Option<(PathBuf, Errno, usize)>,
@@ -130,7 +131,8 @@ impl Survey<'_> {
     /// Checks that the user can create files in `folder`. Otherwise it has this `effect`.
     pub fn check_write(&mut self, folder: &Path, effect: &str) {
         if let Err(error) = try_to_write(folder) {
-            let text = format!("{} cannot write here ({error}), so {effect}", self.user.name);
+            let text =
+                format!("{} cannot write here ({error}), so {effect}", user_name(self.user.uid));
             self.problem(Level::Error, folder, text, guide::help(&error));
         }
     }
@@ -165,7 +167,7 @@ impl Survey<'_> {
     fn did<T>(&mut self, result: io::Result<T>, level: Level, folder: &Path, what: &str) -> bool {
         match result {
             Err(error) if error.kind() != ErrorKind::NotFound => {
-                let text = format!("{} cannot {what} ({error})", self.user.name);
+                let text = format!("{} cannot {what} ({error})", user_name(self.user.uid));
                 self.problem(level, folder, text, guide::help(&error));
                 false
             }

@@ -7,23 +7,24 @@ use std::time::Instant;
 
 use rustix::fs::{Access, access};
 use rustix::io::Errno;
+use rustix::thread::{CapabilitySet, capabilities};
 
 use super::file_system::{self, Content};
 use super::guide;
 use super::reach::enter;
 use super::redis;
 use super::report::{Level, Report};
-use super::user::{User, is_capable};
 use crate::admin::accounts::user_name;
 use crate::config::{Config, DATA_DIR, SESSION_DIR, Settings};
 use crate::session::{SavePath, SessionFolder};
 use crate::store::layout;
+use crate::sys::process::Credentials;
 
 /// Checks the folder or the server of the sessions, which must answer before `end`.
 pub fn check_sessions(
     config: &Config,
     settings: &Settings,
-    user: &User,
+    user: &Credentials,
     end: Instant,
     report: &mut Report,
 ) {
@@ -39,7 +40,7 @@ pub fn check_sessions(
 }
 
 /// Checks the data folder, which must answer before `end`; returns whether its `Centros` can be entered.
-pub fn check_data(config: &Config, user: &User, end: Instant, report: &mut Report) -> bool {
+pub fn check_data(config: &Config, user: &Credentials, end: Instant, report: &mut Report) -> bool {
     let centros = layout::centres(&config.data_dir);
     match enter(&centros, end) {
         Err(obstacle) => {
@@ -65,9 +66,15 @@ fn check_mount(folder: &Path, content: Content, report: &mut Report) {
 }
 
 /// Reports a root that cannot save the files of other users, as in a container.
-fn check_capabilities(centros: &Path, user: &User, report: &mut Report) {
+fn check_capabilities(centros: &Path, user: &Credentials, report: &mut Report) {
     let owner = fs::metadata(centros).map_or(0, |folder| folder.uid());
-    if owner != 0 && user.credentials.is_root() && !is_capable() {
+    // It sets their owner, reaches them, sets their mode, and takes a lease (capabilities(7)).
+    let needed = CapabilitySet::CHOWN
+        | CapabilitySet::DAC_OVERRIDE
+        | CapabilitySet::FOWNER
+        | CapabilitySet::LEASE;
+    let lacks_some = || capabilities(None).is_ok_and(|own| !own.effective.contains(needed));
+    if owner != 0 && user.is_root() && lacks_some() {
         let needed = "capabilities CHOWN, DAC_OVERRIDE, FOWNER and LEASE (cap_add)";
         let text = format!(
             "root lacks some of the {needed}, so it cannot save files of {}",

@@ -18,17 +18,16 @@ mod servers;
 mod session;
 mod settings;
 mod site;
-mod user;
 
 use std::env::current_exe;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use crate::admin::accounts::user_name;
 use crate::config::{Config, Settings};
 use crate::sys::process::Credentials;
 pub(crate) use report::counted;
 use report::{Level, Report};
-use user::{User, is_in_container};
 
 /// The time of a whole check. A child that does not end in it has another second.
 const TIME: Duration = Duration::from_secs(36);
@@ -83,8 +82,8 @@ fn check(options: &Options, report: &mut Report) {
         Err(error) => return report.add(Level::Error, "standard input", error),
     };
     let Some((config, settings)) = load(report) else { return };
-    let user = User::of_process();
-    if user.credentials.is_root() && !is_in_container() {
+    let user = Credentials::of_process();
+    if user.is_root() && !is_in_container() {
         return root::check(options, session, &config, &settings, end, report);
     }
     let path = options.socket.as_deref().unwrap_or(Path::new(fastcgi::SOCKET));
@@ -93,9 +92,16 @@ fn check(options: &Options, report: &mut Report) {
     }
     look(session, report);
     if !is_in_container() {
-        let text = format!("checked as {}; root can check more: sudo comedor check", user.name);
+        let name = user_name(user.uid);
+        let text = format!("checked as {name}; root can check more: sudo comedor check");
         report.add(Level::Hint, "user", text);
     }
+}
+
+/// Whether this is a container of the released image, which contains only the program. The check runs as
+/// the user of the container there.
+fn is_in_container() -> bool {
+    !Path::new("/bin/sh").exists()
 }
 
 fn load(report: &mut Report) -> Option<(Config, Settings)> {
@@ -110,8 +116,8 @@ fn load(report: &mut Report) -> Option<(Config, Settings)> {
 fn look(session: Option<&str>, report: &mut Report) {
     let end = Instant::now() + TIME_TO_LOOK;
     let Some((config, settings)) = load(report) else { return };
-    let user = User::of_process();
-    report.add(Level::Ok, "user", &user.name);
+    let user = Credentials::of_process();
+    report.add(Level::Ok, "user", user_name(user.uid));
     // proc_pid_exe(5)
     if current_exe().is_ok_and(|path| path.to_string_lossy().ends_with(" (deleted)")) {
         let text = "the program of this process was replaced or removed: restart the process";

@@ -12,9 +12,10 @@ use rustix::thread::gettid;
 
 use super::guide;
 use super::report::{Level, Report};
-use super::user::{User, owner_of};
+use crate::admin::accounts::{owner_of, user_name};
 use crate::admin::limited::limited;
 use crate::store::layout;
+use crate::sys::process::Credentials;
 
 /// The section of the guide on what the service may reach
 const SANDBOX: &str = "docs/install-special.md#the-socket";
@@ -30,7 +31,7 @@ pub struct Obstacle<'p> {
 
 impl Obstacle<'_> {
     /// Reports that `what`, of `setting`, cannot be reached.
-    pub fn report(&self, what: &str, setting: &str, user: &User, report: &mut Report) {
+    pub fn report(&self, what: &str, setting: &str, user: &Credentials, report: &mut Report) {
         let Obstacle { path, error } = self;
         let is_hidden = || fs::metadata(path).is_ok_and(|folder| folder.mode() & 0o777 == 0);
         let help = match guide::help(error) {
@@ -40,7 +41,8 @@ impl Obstacle<'_> {
             _ if is_hidden() => format!("; if systemd hides it, set ProtectHome=no ({SANDBOX})"),
             help => owner_of(path) + help,
         };
-        let text = format!("{} cannot reach {what} ({setting}): {error}{help}", user.name);
+        let text =
+            format!("{} cannot reach {what} ({setting}): {error}{help}", user_name(user.uid));
         report.add(Level::Error, path.display(), text);
     }
 }

@@ -6,17 +6,17 @@ use std::time::Instant;
 
 use super::reach::enter;
 use super::report::{Level, Report};
-use super::user::User;
 use crate::config::{SESSION_DIR, Settings, Source};
 use crate::session::redis::probe;
 use crate::session::{Address, RedisServer};
 use crate::store::data_file::parent;
+use crate::sys::process::Credentials;
 
 pub fn check(
     server: &RedisServer,
     lifetime: u32,
     settings: &Settings,
-    user: &User,
+    user: &Credentials,
     end: Instant,
     report: &mut Report,
 ) {
