@@ -1,16 +1,17 @@
 //! Checks every centre and aulario in the data folder, as far as time and room allow.
 
 use std::borrow::Cow;
-use std::fs;
-use std::io::{self, ErrorKind};
+use std::fs::{self, OpenOptions};
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use rustix::fs::{Access, access};
 use rustix::io::Errno;
+use rustix::process::geteuid;
+use rustix::thread::gettid;
 
 use super::guide;
-use super::reach::{MAX_ENTRIES, entries, try_to_write};
 use super::report::{Level, Report, counted};
 use crate::admin::accounts::{owner_of, user_name};
 use crate::model::Id;
@@ -21,6 +22,9 @@ use crate::sys::shared_file::{Fault, MAX_SIZE};
 /// The maximum size of a file that is read, in bytes: a parsed file needs up to 64 times as much. A day has a
 /// few hundred bytes.
 const MAX_READ: u64 = 1024 * 1024;
+
+/// The entries of a folder that are looked at: a school has some hundred aularios.
+const MAX_ENTRIES: usize = 10_000;
 
 /// Reads the data folder until `end` and adds the findings to `report`.
 pub fn check(data_dir: &Path, user: &Credentials, end: Instant, report: &mut Report) {
@@ -141,11 +145,11 @@ impl Survey<'_> {
         self.list(folder).into_iter().filter(|path| path.is_dir()).collect()
     }
 
-    /// Whether the user can open what is in `folder`, if it exists. Each folder is tested before those in it, so
+    /// Whether the user can open what is in `folder`. Each folder is tested before those in it, so
     /// that the finding names the closed one.
     pub fn enters(&mut self, folder: &Path) -> bool {
         let entered = access(folder, Access::EXEC_OK).map_err(io::Error::from);
-        self.did(entered, Level::Error, folder, "enter this folder, so requests fail")
+        self.done(entered, Level::Error, folder, "enter this folder, so requests fail").is_some()
     }
 
     /// The entries of `folder`, sorted.
@@ -153,26 +157,33 @@ impl Survey<'_> {
         if !self.goes_on() || !self.enters(folder) {
             return Vec::new();
         }
-        let listed = fs::read_dir(folder);
-        self.did(listed, Level::Warning, folder, "list this folder, so it is not checked");
-        let entries = entries(folder);
-        if entries.len() > MAX_ENTRIES {
+        let what = "list this folder, so it is not checked";
+        let listed = self.done(fs::read_dir(folder), Level::Warning, folder, what);
+        let entries = listed.into_iter().flatten().flatten();
+        let mut paths: Vec<_> = entries.take(MAX_ENTRIES + 1).map(|entry| entry.path()).collect();
+        if paths.len() > MAX_ENTRIES {
             let text = format!("has more than {MAX_ENTRIES} entries; the others were not checked");
             self.add(Level::Warning, folder, text);
         }
-        entries
+        paths.sort();
+        paths
     }
 
-    /// Reports that the user cannot do `what` with `folder`. An absent folder is correct.
-    fn did<T>(&mut self, result: io::Result<T>, level: Level, folder: &Path, what: &str) -> bool {
-        match result {
-            Err(error) if error.kind() != ErrorKind::NotFound => {
-                let text = format!("{} cannot {what} ({error})", user_name(self.user.uid));
-                self.problem(level, folder, text, guide::help(&error));
-                false
-            }
-            _ => true,
+    /// The result, or reports that the user cannot do `what` with `folder`. An absent folder is correct.
+    fn done<T>(
+        &mut self,
+        result: io::Result<T>,
+        level: Level,
+        folder: &Path,
+        what: &str,
+    ) -> Option<T> {
+        if let Err(error) = &result
+            && error.kind() != ErrorKind::NotFound
+        {
+            let text = format!("{} cannot {what} ({error})", user_name(self.user.uid));
+            self.problem(level, folder, text, guide::help(error));
         }
+        result.ok()
     }
 
     /// Whether the file at `path` is small enough to be read, or too large for requests too.
@@ -212,4 +223,17 @@ impl Survey<'_> {
 
 pub fn name(path: &Path) -> Cow<'_, str> {
     path.file_name().unwrap_or_default().to_string_lossy()
+}
+
+/// Creates a file and removes it. It is named like a temporary file, with the number of this thread: a FastCGI
+/// process may run two checks. Root only asks: a link in the data may lead anywhere.
+fn try_to_write(folder: &Path) -> io::Result<()> {
+    if geteuid().is_root() {
+        return Ok(access(folder, Access::WRITE_OK)?);
+    }
+    let path = layout::temporary(&folder.join(format!("comedor.check.{}", gettid())));
+    let mut file = OpenOptions::new().write(true).create_new(true).open(&path)?;
+    let written = file.write_all(b"comedor check\n").and_then(|()| file.sync_all());
+    fs::remove_file(&path)?;
+    written
 }

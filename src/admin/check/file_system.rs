@@ -5,8 +5,10 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
+use rustix::fs::{Access, AtFlags, CWD, StatxFlags, access, statx};
+use rustix::io::Errno;
 
+use super::guide;
 use super::report::{Level, Report};
 
 /// What a folder is used for.
@@ -20,7 +22,7 @@ pub enum Content {
 const REMOTE: &[&str] =
     &["9p", "afs", "beegfs", "cifs", "fuse", "gfs2", "lustre", "ocfs2", "smb3", "virtiofs"];
 
-/// Reports the file system of `folder`.
+/// Names the file system of `folder`. Reports if it is read-only for this process.
 pub fn check(folder: &Path, content: Content, report: &mut Report) {
     let (level, text) = match mount_of(folder) {
         Ok((kind, source)) => finding(&kind, &source, content),
@@ -30,6 +32,10 @@ pub fn check(folder: &Path, content: Content, report: &mut Report) {
         }
     };
     report.add(level, folder.display(), text);
+    if access(folder, Access::WRITE_OK) == Err(Errno::ROFS) {
+        let text = format!("is read-only for this process, so requests fail{}", guide::DISK);
+        report.add(Level::Error, folder.display(), text);
+    }
 }
 
 /// The type and the source of the mount of `folder` (proc(5)), found by its id: mountinfo does not list

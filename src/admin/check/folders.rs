@@ -1,24 +1,28 @@
-//! Checks that the user can enter the folders of the settings and write to them.
+//! Checks that the user can enter the folders of the settings, and use the Redis server of the sessions.
 
 use std::fs;
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Instant;
 
 use rustix::fs::{Access, access};
-use rustix::io::Errno;
 use rustix::thread::{CapabilitySet, capabilities};
 
 use super::file_system::{self, Content};
 use super::guide;
-use super::reach::enter;
-use super::redis;
 use super::report::{Level, Report};
-use crate::admin::accounts::user_name;
-use crate::config::{Config, DATA_DIR, SESSION_DIR, Settings};
-use crate::session::{SavePath, SessionFolder};
+use crate::admin::accounts::{owner_of, user_name};
+use crate::admin::limited::limited;
+use crate::config::{Config, DATA_DIR, SESSION_DIR, Setting, Settings, Source};
+use crate::session::redis::probe;
+use crate::session::{Address, RedisServer, SavePath, SessionFolder};
+use crate::store::data_file::parent;
 use crate::store::layout;
 use crate::sys::process::Credentials;
+
+/// The section of the guide on what the service may reach
+const SANDBOX: &str = "docs/install-special.md#the-socket";
 
 /// Checks the folder or the server of the sessions, which must answer before `end`.
 pub fn check_sessions(
@@ -29,12 +33,22 @@ pub fn check_sessions(
     report: &mut Report,
 ) {
     match &config.session.save_path {
-        SavePath::Files(SessionFolder { folder, .. }) => match enter(folder, end) {
-            Err(obstacle) => obstacle.report("the session folder", SESSION_DIR.name, user, report),
-            Ok(()) => check_mount(folder, Content::Sessions, report),
-        },
+        SavePath::Files(SessionFolder { folder, .. }) => {
+            if enter(folder, "the session folder", &SESSION_DIR, user, end, report) {
+                file_system::check(folder, Content::Sessions, report);
+            }
+        }
         SavePath::Redis(server) => {
-            redis::check(server, config.session.lifetime, settings, user, end, report);
+            let is_reached = match &server.address {
+                Address::Unix(path) => {
+                    enter(parent(path), "the socket of Redis", &SESSION_DIR, user, end, report)
+                }
+                _ => true,
+            };
+            if is_reached {
+                check_redis(server, config.session.lifetime, report);
+            }
+            check_password(server, settings, report);
         }
     }
 }
@@ -42,26 +56,70 @@ pub fn check_sessions(
 /// Checks the data folder, which must answer before `end`; returns whether its `Centros` can be entered.
 pub fn check_data(config: &Config, user: &Credentials, end: Instant, report: &mut Report) -> bool {
     let centros = layout::centres(&config.data_dir);
-    match enter(&centros, end) {
-        Err(obstacle) => {
-            let what = "the data folder, which contains Centros";
-            obstacle.report(what, DATA_DIR.name, user, report);
-            false
-        }
-        Ok(()) => {
-            check_mount(&centros, Content::Data, report);
-            check_capabilities(&centros, user, report);
-            true
-        }
+    let what = "the data folder, which contains Centros";
+    let is_entered = enter(&centros, what, &DATA_DIR, user, end, report);
+    if is_entered {
+        file_system::check(&centros, Content::Data, report);
+        check_capabilities(&centros, user, report);
     }
+    is_entered
 }
 
-/// Names the file system of `folder`. Reports if it is read-only for this process.
-fn check_mount(folder: &Path, content: Content, report: &mut Report) {
-    file_system::check(folder, content, report);
-    if access(folder, Access::WRITE_OK) == Err(Errno::ROFS) {
-        let text = format!("is read-only for this process, so requests fail{}", guide::DISK);
-        report.add(Level::Error, folder.display(), text);
+/// Whether this user can enter `folder`, which is `what` of the `setting`, and every folder above it. They must
+/// answer before `end`.
+fn enter(
+    folder: &Path,
+    what: &str,
+    setting: &Setting,
+    user: &Credentials,
+    end: Instant,
+    report: &mut Report,
+) -> bool {
+    let mut parts: Vec<&Path> = folder.ancestors().collect();
+    parts.reverse();
+    for path in parts {
+        let folder = path.to_owned();
+        let check = move || -> io::Result<()> {
+            if !fs::metadata(&folder)?.is_dir() {
+                return Err(ErrorKind::NotADirectory.into());
+            }
+            Ok(access(&folder, Access::EXEC_OK)?)
+        };
+        let Err(error) = limited(end, check) else { continue };
+        let is_hidden = || fs::metadata(path).is_ok_and(|folder| folder.mode() & 0o777 == 0);
+        let help = match guide::help(&error) {
+            // Its file system may not answer.
+            "" => String::new(),
+            // systemd.exec(5): ProtectHome= shows another folder instead.
+            _ if is_hidden() => format!("; if systemd hides it, set ProtectHome=no ({SANDBOX})"),
+            help => owner_of(path) + help,
+        };
+        let (user, setting) = (user_name(user.uid), setting.name);
+        let text = format!("{user} cannot reach {what} ({setting}): {error}{help}");
+        report.add(Level::Error, path.display(), text);
+        return false;
+    }
+    true
+}
+
+/// Checks that the server answers and accepts the commands of a request.
+fn check_redis(server: &RedisServer, lifetime: u32, report: &mut Report) {
+    let Err(fault) = probe(server, lifetime) else {
+        let text = "Redis answers and accepts the commands of a request";
+        return report.add(Level::Ok, server, text);
+    };
+    let effect = "every request fails with INTERNAL_ERROR";
+    let text = format!("{fault}; until this is fixed (docs/redis.md#set-up), {effect}");
+    report.add(Level::Error, server, text);
+}
+
+/// Warns about a file of settings with a password that every user can read.
+fn check_password(server: &RedisServer, settings: &Settings, report: &mut Report) {
+    let Source::Line { path, .. } = settings.source(&SESSION_DIR) else { return };
+    if server.login.is_some() && fs::metadata(path).is_ok_and(|file| file.mode() & 0o004 != 0) {
+        let text = "every user of this machine can read the password of Redis in this file; give it mode 640 \
+                    and PHP's group (docs/redis.md#set-up)";
+        report.add(Level::Warning, path.display(), text);
     }
 }
 
@@ -76,10 +134,8 @@ fn check_capabilities(centros: &Path, user: &Credentials, report: &mut Report) {
     let lacks_some = || capabilities(None).is_ok_and(|own| !own.effective.contains(needed));
     if owner != 0 && user.is_root() && lacks_some() {
         let needed = "capabilities CHOWN, DAC_OVERRIDE, FOWNER and LEASE (cap_add)";
-        let text = format!(
-            "root lacks some of the {needed}, so it cannot save files of {}",
-            user_name(owner)
-        );
+        let owner = user_name(owner);
+        let text = format!("root lacks some of the {needed}, so it cannot save files of {owner}");
         report.add(Level::Error, centros.display(), text);
     }
 }

@@ -10,8 +10,6 @@ mod fastcgi;
 mod file_system;
 mod folders;
 mod guide;
-mod reach;
-mod redis;
 mod report;
 mod root;
 mod servers;
