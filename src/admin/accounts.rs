@@ -29,43 +29,42 @@ pub fn owner_of(path: &Path) -> String {
 /// The user `name`, with the groups that a login would have.
 pub fn find(name: &str) -> Option<Credentials> {
     let (_, uid, gid) = entries(USERS).into_iter().find(|(known, ..)| known == name)?;
-    let groups = entries(GROUPS).into_iter().filter(|(.., members)| lists(members, name));
-    let groups = groups.map(|(_, gid, _)| gid).collect();
+    let mut groups = entries(GROUPS);
+    groups.retain(|(.., members)| members.split(',').any(|member| member == name));
+    let groups = groups.into_iter().map(|(_, gid, _)| gid).collect();
     Some(Credentials { uid, gid: gid.parse().ok()?, groups })
 }
 
 /// The user and the groups of the process `id`.
 pub fn of_process(id: &str) -> Option<Credentials> {
-    let status = fs::read_to_string(format!("/proc/{id}/status")).ok()?;
-    let numbers = |field| {
+    let [uids, gids, groups] = ids_of_process(id)?;
+    Some(Credentials { uid: *uids.get(1)?, gid: *gids.get(1)?, groups })
+}
+
+/// The ids of the user of the process `id`, and of its group, each real, effective, saved and of the file system;
+/// and its other groups.
+fn ids_of_process(id: &str) -> Option<[Vec<u32>; 3]> {
+    // The name of a process may have another encoding.
+    let status = fs::read(format!("/proc/{id}/status")).ok()?;
+    let status = String::from_utf8_lossy(&status);
+    let ids = |field| {
         let words = status.lines().find_map(|line| line.strip_prefix(field))?.split_whitespace();
-        words.map(|word| word.parse().ok()).collect::<Option<Vec<u32>>>()
+        words.map(|word| word.parse().ok()).collect::<Option<_>>()
     };
-    // Real, effective, saved and file system id
-    let (uid, gid) = (*numbers("Uid:")?.get(1)?, *numbers("Gid:")?.get(1)?);
-    Some(Credentials { uid, gid, groups: numbers("Groups:")? })
+    Some([ids("Uid:")?, ids("Gid:")?, ids("Groups:")?])
 }
 
 /// A user that no account and no process has, so that no other process can look into one of this user. It has
 /// a group of that kind.
 pub fn unused() -> io::Result<Credentials> {
     let mut taken = BTreeSet::new();
-    for (_, id, gid) in entries(USERS) {
-        taken.extend([Some(id), gid.parse().ok()].into_iter().flatten());
+    for (_, id, next) in entries(USERS).into_iter().chain(entries(GROUPS)) {
+        // The group of a user, and the members of a group
+        taken.extend([id].into_iter().chain(next.parse().ok()));
     }
-    taken.extend(entries(GROUPS).into_iter().map(|(_, gid, _)| gid));
     for process in fs::read_dir("/proc")?.flatten() {
-        let status = fs::read_to_string(process.path().join("status")).unwrap_or_default();
-        let is_ids = |line: &&str| {
-            ["Uid:", "Gid:", "Groups:"].contains(&&line[..line.find('\t').unwrap_or(0)])
-        };
-        taken.extend(
-            status
-                .lines()
-                .filter(is_ids)
-                .flat_map(str::split_whitespace)
-                .filter_map(|id| id.parse::<u32>().ok()),
-        );
+        let ids = process.file_name().to_str().and_then(ids_of_process);
+        taken.extend(ids.into_iter().flatten().flatten());
     }
     let id = |map| {
         let map = fs::read_to_string(map)?;
@@ -89,10 +88,6 @@ fn unused_id(map: &str, taken: &BTreeSet<u32>) -> Option<u32> {
     });
     let is_free = |id: &u32| ![0, 65534, 65535].contains(id) && !taken.contains(id);
     ids.filter_map(|mut ids| ids.rfind(is_free)).max()
-}
-
-fn lists(members: &str, name: &str) -> bool {
-    members.split(',').any(|member| member == name)
 }
 
 fn name_in(file: &str, id: u32) -> Option<String> {
