@@ -24,48 +24,40 @@ const REMOTE: &[&str] =
 
 /// Names the file system of `folder`. Reports if it is read-only for this process.
 pub fn check(folder: &Path, content: Content, report: &mut Report) {
-    let (level, text) = match mount_of(folder) {
-        Ok((kind, source)) => finding(&kind, &source, content),
-        Err(error) => {
-            let text = format!("the file system is unknown: /proc/self/mountinfo: {error}");
-            (Level::Hint, text)
-        }
+    let (level, rest) = match &kind_of(folder) {
+        Ok(kind) => finding(kind, content),
+        Err(error) => (Level::Hint, format!("unknown: /proc/self/mountinfo: {error}")),
     };
-    report.add(level, folder.display(), text);
+    report.add(level, folder.display(), format!("the file system is {rest}"));
     if access(folder, Access::WRITE_OK) == Err(Errno::ROFS) {
         let text = format!("is read-only for this process, so requests fail{}", guide::DISK);
         report.add(Level::Error, folder.display(), text);
     }
 }
 
-/// The type and the source of the mount of `folder` (proc(5)), found by its id: mountinfo does not list
-/// the device of a Btrfs subvolume, and a mount can hide another one with the same path.
-fn mount_of(folder: &Path) -> io::Result<(String, String)> {
+/// The type of the mount of `folder` (proc(5)), found by its id: mountinfo does not list the device of a Btrfs
+/// subvolume, and a mount can hide another one with the same path.
+fn kind_of(folder: &Path) -> io::Result<String> {
     // 0 before Linux 5.8
     let id = statx(CWD, folder, AtFlags::empty(), StatxFlags::MNT_ID)?.stx_mnt_id;
     let mountinfo = fs::read("/proc/self/mountinfo")?;
     let mountinfo = String::from_utf8_lossy(&mountinfo);
     let line = mountinfo.lines().find(|line| line.starts_with(&format!("{id} ")));
     // The number of fields before the hyphen varies.
-    let mount = line.and_then(|line| line.split_once(" - ")).and_then(|(_, fields)| {
-        let mut fields = fields.split(' ').map(str::to_owned);
-        Some((fields.next()?, fields.next()?))
-    });
-    mount.ok_or_else(|| io::Error::other(format!("mount {id} is not listed")))
+    let kind = line.and_then(|line| line.split_once(" - ")?.1.split(' ').next());
+    kind.map(str::to_owned).ok_or_else(|| io::Error::other(format!("mount {id} is not listed")))
 }
 
-fn finding(kind: &str, source: &str, content: Content) -> (Level, String) {
+fn finding(kind: &str, content: Content) -> (Level, String) {
     let is_data = content == Content::Data;
-    let source = format!(" ({source})");
     let (level, rest) = match kind {
         "nfs" | "nfs4" => {
             (Level::Hint, ": if several servers mount it, see docs/network-storage.md#nfs")
         }
-        "ceph" | "fuse.ceph-fuse" => (Level::Ok, source.as_str()),
+        "ceph" | "fuse.ceph-fuse" => (Level::Ok, ""),
         "ext4" | "xfs" | "btrfs" if is_data => {
             (Level::Ok, ", which was tested with simulated power cuts")
         }
-        "ext4" | "xfs" | "btrfs" => (Level::Ok, ""),
         "tmpfs" | "ramfs" if is_data => {
             (Level::Warning, ", which is in memory: a restart deletes all data; use a disk")
         }
@@ -87,7 +79,7 @@ fn finding(kind: &str, source: &str, content: Content) -> (Level, String) {
         _ if is_data => (Level::Hint, ", which was not tested with power cuts"),
         _ => (Level::Ok, ""),
     };
-    (level, format!("the file system is {kind}{rest}"))
+    (level, format!("{kind}{rest}"))
 }
 
 #[cfg(test)]
@@ -102,13 +94,13 @@ mod tests {
             (&["tmpfs", "ramfs"], Warning, "a restart deletes all data", Ok),
             (&["overlay"], Warning, "together with the container", Ok),
             (&["vfat", "exfat", "ntfs3", "fuseblk"], Warning, "owners and permissions", Warning),
-            (&["ceph", "fuse.ceph-fuse"], Ok, "(server:/menus)", Ok),
+            (&["ceph", "fuse.ceph-fuse"], Ok, "ceph", Ok),
             (&["nfs", "nfs4"], Hint, "docs/network-storage.md#nfs", Hint),
             (&["cifs", "9p", "fuse.glusterfs"], Warning, "locks may not work", Warning),
             (&["zfs", "ext3", "f2fs"], Hint, "not tested with power cuts", Ok),
         ] {
             for kind in kinds {
-                let of = |content| finding(kind, "server:/menus", content);
+                let of = |content| finding(kind, content);
                 let ((level, found), of_sessions) = (of(Content::Data), of(Content::Sessions));
                 assert_eq!((level, of_sessions.0), (data, sessions), "{kind}");
                 assert!(found.contains(text), "{found}");
