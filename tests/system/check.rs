@@ -130,7 +130,7 @@ fn problems_in_the_data_are_found_with_file_and_position() {
         ("error", "aula2/Comedor-MenuTypes.json", "is damaged"),
         ("warning", "23/_datos.json", "is empty"),
         ("hint", "11/31", "is not the folder of a day"),
-        ("hint", "aula1", "1 menu of type basal, which was deleted"),
+        ("hint", "aula1", "1 menu of types that were deleted; the first is basal"),
     ] {
         found(&findings, level, about, text);
     }

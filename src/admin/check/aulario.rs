@@ -1,6 +1,5 @@
 //! Checks the menu types and the days of one aulario, and that the user can change them.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,9 +17,6 @@ use crate::store::access::{self, Ownership};
 use crate::store::{self, layout};
 use crate::sys::shared_file::Fault;
 
-/// The maximum number of deleted menu types that are counted.
-const MAX_TYPES: usize = 1000;
-
 impl Survey<'_> {
     /// The types and days of the aulario whose data is in `folder`.
     pub fn aulario(&mut self, folder: &Path) {
@@ -32,21 +28,20 @@ impl Survey<'_> {
         }
         self.lock(&folder.join(layout::LOCK));
         let known = self.document(&folder.join(layout::TYPES), MenuTypes::of_file);
-        let mut unknown: BTreeMap<String, usize> = BTreeMap::new();
+        let mut deleted: Option<(String, usize)> = None;
         for month in self.changeable_folders(&folder.join(layout::MONTHS)) {
             for day in self.changeable_folders(&month) {
                 let Some((day, types)) = self.day(&name(&month), &day).zip(known.as_ref()) else {
                     continue;
                 };
                 for id in day.ids().filter(|id| types.find(id) != Ok((*id).into())) {
-                    if unknown.len() < MAX_TYPES {
-                        *unknown.entry(id.to_owned()).or_default() += 1;
-                    }
+                    deleted.get_or_insert_with(|| (id.to_owned(), 0)).1 += 1;
                 }
             }
         }
-        for (id, menus) in unknown {
-            let text = format!("{} of type {id}, which was deleted", counted(menus, "menu"));
+        if let Some((first, menus)) = deleted {
+            let menus = counted(menus, "menu");
+            let text = format!("{menus} of types that were deleted; the first is {first}");
             self.add(Level::Hint, folder, text);
         }
         if let Some((first, error, count)) = self.closed.take() {
