@@ -79,10 +79,9 @@ fn check(options: &Options, report: &mut Report) {
         Ok(line) => line.as_deref(),
         Err(error) => return report.add(Level::Error, "standard input", error),
     };
-    let Some((config, settings)) = load(report) else { return };
     let user = Credentials::of_process();
     if user.is_root() && !is_in_container() {
-        return root::check(options, session, &config, &settings, end, report);
+        return root::check(options, session, end, report);
     }
     let path = options.socket.as_deref().unwrap_or(Path::new(fastcgi::SOCKET));
     if session.is_none() && (options.socket.is_some() || path.exists()) {

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::report::{Level, MAX_DOCUMENT, Report};
-use super::{Options, fastcgi, findings, servers, site};
+use super::{Options, fastcgi, findings, load, servers, site};
 use crate::admin::accounts;
 use crate::admin::child::Child;
 use crate::admin::limited::limited;
@@ -20,14 +20,8 @@ const TIME_TO_ASK: Duration = Duration::from_secs(12);
 const TIME_TO_COMPARE: Duration = Duration::from_secs(3);
 
 /// Checks what `options` say, or only `session`.
-pub fn check(
-    options: &Options,
-    session: Option<&str>,
-    config: &Config,
-    settings: &Settings,
-    end: Instant,
-    report: &mut Report,
-) {
+pub fn check(options: &Options, session: Option<&str>, end: Instant, report: &mut Report) {
+    let Some((config, settings)) = load(report) else { return };
     let socket = options.socket.as_deref();
     let path = socket.unwrap_or(Path::new(fastcgi::SOCKET));
     if session.is_none() && socket.is_some() && options.address.is_none() {
@@ -76,17 +70,14 @@ pub fn check(
     };
     if let Some(site) = &site {
         let until = end.min(asked_until.max(Instant::now() + TIME_TO_COMPARE));
-        site::compare(site, config, settings, until, of_site);
-        if let Some(user) = &user {
-            site::compare_users(site, user, config, of_site);
-        }
+        site::compare(site, user.as_ref(), &config, &settings, until, of_site);
     }
     match user {
         _ if by_fastcgi && session.is_none() => {
             fastcgi::check(path, client, end, report);
         }
         Some(user) => look_as(&user, session, end, report),
-        None if is_enabled || session.is_some() || is_configured(config, settings, end) => {
+        None if is_enabled || session.is_some() || is_configured(&config, &settings, end) => {
             look_as_root(session.map(str::to_owned), is_enabled, end, report);
         }
         None => {}

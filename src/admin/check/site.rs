@@ -78,33 +78,18 @@ pub fn ask_php(
     site::ask_php(address, &scripts, None, end).map_err(not_asked).ok()
 }
 
-/// Reports if requests do not run as PHP's user.
-pub fn compare_users(site: &Site, user: &Credentials, config: &Config, report: &mut Report) {
-    if user.uid == site.php.user.uid {
-        return;
-    }
-    let (user, php) = (user_name(user.uid), user_name(site.php.user.uid));
-    let (level, effect) = match config.session.save_path {
-        SavePath::Files(_) => (
-            Level::Error,
-            "so comedor cannot read PHP's sessions, and every request of a logged-in user fails",
-        ),
-        SavePath::Redis(_) => (Level::Warning, "so each needs access to the other's files"),
-    };
-    let text = format!(
-        "requests run as {user} and PHP's pages as {php}, {effect}; use FastCGI with User={php} (docs/install-special.md)"
-    );
-    report.add(level, &site.address, text);
-}
-
-/// Compares the settings with those of the script and of its PHP.
+/// Compares the settings with those of the script and of its PHP, and the user of the requests, if it is known.
 pub fn compare(
     site: &Site,
+    user: Option<&Credentials>,
     config: &Config,
     settings: &Settings,
     end: Instant,
     report: &mut Report,
 ) {
+    if let Some(user) = user.filter(|user| user.uid != site.php.user.uid) {
+        compare_users(site, user, config, report);
+    }
     let about = site.script.display();
     let literals = site.literals(end).unwrap_or_else(|error| {
         report.add(
@@ -147,4 +132,20 @@ pub fn compare(
             report.add(level, setting.name, format!("{what} is {value} ({about}), but {shown}"));
         }
     }
+}
+
+/// Reports if requests do not run as PHP's user.
+fn compare_users(site: &Site, user: &Credentials, config: &Config, report: &mut Report) {
+    let (user, php) = (user_name(user.uid), user_name(site.php.user.uid));
+    let (level, effect) = match config.session.save_path {
+        SavePath::Files(_) => (
+            Level::Error,
+            "so comedor cannot read PHP's sessions, and every request of a logged-in user fails",
+        ),
+        SavePath::Redis(_) => (Level::Warning, "so each needs access to the other's files"),
+    };
+    let text = format!(
+        "requests run as {user} and PHP's pages as {php}, {effect}; use FastCGI with User={php} (docs/install-special.md)"
+    );
+    report.add(level, &site.address, text);
 }
