@@ -101,24 +101,19 @@ impl Report {
         errors.map(|finding| finding.line(false)).collect()
     }
 
-    /// The findings, the worst first, with a warning about those that were dropped.
-    fn finished(mut self) -> Vec<Finding> {
+    /// The findings, the worst first, and a summary, or the JSON document; and the exit status: 0 no problem,
+    /// 1 warnings, 2 errors.
+    pub fn finish(mut self, as_json: bool) -> (String, u8) {
         for level in LEVELS {
-            let count = std::mem::take(&mut self.dropped[level as usize]);
+            let count = self.dropped[level as usize];
             if count > 0 {
                 let text = format!("not shown: {count} more of the level {}", level.shown().0);
                 let (level, about) = (Level::Warning, "findings".to_owned());
                 self.findings.push(Finding { level, about, text });
             }
         }
-        self.findings.sort_by_key(|finding| finding.level);
-        self.findings
-    }
-
-    /// The findings and a summary, or the JSON document, and the exit status: 0 no problem, 1 warnings,
-    /// 2 errors.
-    pub fn finish(self, as_json: bool) -> (String, u8) {
-        let findings = self.finished();
+        let mut findings = self.findings;
+        findings.sort_by_key(|finding| finding.level);
         let count = |level| findings.iter().filter(|finding| finding.level == level).count();
         let (errors, warnings) = (count(Level::Error), count(Level::Warning));
         let status = match (errors, warnings) {

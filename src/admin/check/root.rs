@@ -28,7 +28,8 @@ pub fn check(options: &Options, session: Option<&str>, end: Instant, report: &mu
         return fastcgi::check(path, None, end, report);
     }
     let asked_until = Instant::now() + TIME_TO_ASK;
-    let by_fastcgi = socket.is_some() || path.exists() || servers::has_socket(end);
+    let has_unit = || servers::state("comedor.socket", end).ends_with(" enabled");
+    let by_fastcgi = socket.is_some() || path.exists() || has_unit();
     let known = Site::known();
     let (mut is_enabled, mut answers) = (by_fastcgi || known.is_some(), false);
     // What is wrong with the site does not matter for a session.

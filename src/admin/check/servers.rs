@@ -22,7 +22,7 @@ const TIME: Duration = Duration::from_secs(5);
 /// one. Unless it does, also those that do not run and should.
 pub fn check(own: Option<&WebServer>, answers: bool, end: Instant, report: &mut Report) {
     for (unit, test) in SERVERS {
-        let state = state(&format!("{unit}.service"), end);
+        let state = state(unit, end);
         let runs = state.starts_with("active") || state.starts_with("reloading");
         if runs
             && let [program, arguments @ ..] = test
@@ -40,13 +40,8 @@ pub fn check(own: Option<&WebServer>, answers: bool, end: Instant, report: &mut 
     }
 }
 
-/// Whether `comedor.socket` is enabled.
-pub fn has_socket(end: Instant) -> bool {
-    state("comedor.socket", end).ends_with(" enabled")
-}
-
 /// The state of a unit, and whether it is enabled, as in "active enabled"; empty without systemd.
-fn state(unit: &str, end: Instant) -> String {
+pub fn state(unit: &str, end: Instant) -> String {
     let arguments = ["show", "--property=ActiveState,UnitFileState", "--value", unit];
     let said = run_within(TIME.min(left(end)), "systemctl", &arguments).unwrap_or_default();
     said.split_whitespace().collect::<Vec<_>>().join(" ")
