@@ -23,7 +23,7 @@ const DONE: &[u8] = b"done";
 
 /// A file. A child removes it when this value is dropped, or this process ends in any way: then their pipe closes.
 #[derive(Debug)]
-pub struct BriefFile(Option<Running>);
+pub struct BriefFile(Running);
 
 impl BriefFile {
     /// Creates the file with this content and mode. The folder of `path` is opened as `links` says, and then
@@ -59,14 +59,12 @@ impl BriefFile {
             unlinkat(&folder, name, AtFlags::empty())?;
             written
         })?;
-        Ok(BriefFile(Some(child.wait_for(DONE, Instant::now() + START)?)))
+        Ok(BriefFile(child.wait_for(DONE, Instant::now() + START)?))
     }
 }
 
 impl Drop for BriefFile {
     fn drop(&mut self) {
-        if let Some(child) = self.0.take() {
-            child.release();
-        }
+        self.0.release();
     }
 }

@@ -139,8 +139,7 @@ impl Running {
     /// Waits until it has said `word`, at most until `end`. If it ends without it, it has failed.
     pub fn wait_for(mut self, word: &[u8], end: Instant) -> io::Result<Running> {
         while !self.said.starts_with(word) {
-            self.pipe.as_ref().map_or(Ok(()), |pipe| wait(pipe, end))?;
-            if self.hear()? {
+            if self.hear_until(end)? {
                 self.finish()?;
                 return Err(ErrorKind::UnexpectedEof.into());
             }
@@ -151,7 +150,7 @@ impl Running {
     /// All that it has said, when it has ended, which it does now at the latest.
     pub fn finish(mut self) -> io::Result<Vec<u8>> {
         let in_time = loop {
-            match self.wait().and_then(|()| self.hear()) {
+            match self.hear_until(self.end) {
                 Ok(false) => {}
                 Ok(true) => break self.child.map_or(Ok(()), |child| has_ended(child, self.end)),
                 Err(error) => break Err(error),
@@ -172,15 +171,16 @@ impl Running {
     }
 
     /// Closes the pipe, and waits for a moment for the child, which can notice that.
-    pub fn release(mut self) {
+    pub fn release(&mut self) {
         self.pipe = None;
         if let Some(child) = self.child {
             _ = has_ended(child, Instant::now() + END);
         }
     }
 
-    fn wait(&self) -> io::Result<()> {
-        self.pipe.as_ref().map_or(Ok(()), |pipe| wait(pipe, self.end))
+    fn hear_until(&mut self, end: Instant) -> io::Result<bool> {
+        self.pipe.as_ref().map_or(Ok(()), |pipe| wait(pipe, end))?;
+        self.hear()
     }
 
     /// Kills it with its process group, and returns its exit status.
