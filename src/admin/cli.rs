@@ -58,8 +58,7 @@ pub enum Next {
 #[cold]
 pub fn run(arguments: impl Iterator<Item = &'static [u8]>) -> Next {
     let arguments: Vec<_> = arguments.skip(1).map(OsStr::from_bytes).collect();
-    let words: Vec<_> = arguments.iter().map(|word| word.to_string_lossy()).collect();
-    let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
+    let words: Vec<_> = arguments.iter().map(|word| word.to_str().unwrap_or("?")).collect();
     Next::Exit(match words.as_slice() {
         ["--help"] | ["check" | "setup", "--help"] => print(&help()),
         ["--version"] => print(concat!("comedor ", env!("CARGO_PKG_VERSION"), "\n")),
