@@ -22,7 +22,6 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::admin::accounts::user_name;
-use crate::config::{Config, Settings};
 use crate::sys::process::Credentials;
 pub(crate) use report::counted;
 use report::{Level, Report};
@@ -101,18 +100,10 @@ fn is_in_container() -> bool {
     !Path::new("/bin/sh").exists()
 }
 
-fn load(report: &mut Report) -> Option<(Config, Settings)> {
-    let settings = Settings::load();
-    let settings = settings.map_err(|error| settings::refused(&error, None, report)).ok()?;
-    let config = Config::from_settings(&settings);
-    let refused = |error| settings::refused(&error, Some(&settings), report);
-    Some((config.map_err(refused).ok()?, settings))
-}
-
 /// What this process sees: everything, or the session whose cookie is `session`.
 fn look(session: Option<&str>, report: &mut Report) {
     let end = Instant::now() + TIME_TO_LOOK;
-    let Some((config, settings)) = load(report) else { return };
+    let Some((config, settings)) = settings::load(report) else { return };
     let user = Credentials::of_process();
     report.add(Level::Ok, "user", user_name(user.uid));
     // proc_pid_exe(5)

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::report::{Level, MAX_DOCUMENT, Report};
-use super::{Options, fastcgi, findings, load, servers, site};
+use super::{Options, fastcgi, findings, servers, settings, site};
 use crate::admin::accounts;
 use crate::admin::child::Child;
 use crate::admin::limited::limited;
@@ -21,7 +21,7 @@ const TIME_TO_COMPARE: Duration = Duration::from_secs(3);
 
 /// Checks what `options` say, or only `session`.
 pub fn check(options: &Options, session: Option<&str>, end: Instant, report: &mut Report) {
-    let Some((config, settings)) = load(report) else { return };
+    let Some((config, settings)) = settings::load(report) else { return };
     let socket = options.socket.as_deref();
     let path = socket.unwrap_or(Path::new(fastcgi::SOCKET));
     if session.is_none() && socket.is_some() && options.address.is_none() {

@@ -7,20 +7,23 @@ use crate::session::SavePath;
 
 const ABOUT: &str = "settings";
 
-/// Reports why the settings cannot be used. `settings` are those that could be read.
-pub fn refused(error: &config::Error, settings: Option<&Settings>, report: &mut Report) {
-    let place = match (error, settings) {
-        (config::Error::Setting { setting, .. }, Some(settings)) => {
-            format!("{}: ", shown(settings, setting))
-        }
-        _ => String::new(),
+/// The settings, or reports why they cannot be used.
+pub fn load(report: &mut Report) -> Option<(Config, Settings)> {
+    let mut refused = |place: &str, error: config::Error| {
+        let effect = "until this is fixed, every request fails with INTERNAL_ERROR";
+        report.add(Level::Error, ABOUT, format!("{place}{error}; {effect}"));
     };
-    let text =
-        format!("{place}{error}; until this is fixed, every request fails with INTERNAL_ERROR");
-    report.add(Level::Error, ABOUT, text);
+    let settings = Settings::load().map_err(|error| refused("", error)).ok()?;
+    let config = Config::from_settings(&settings).map_err(|error| match error {
+        config::Error::Setting { setting, .. } => {
+            refused(&format!("{}: ", shown(&settings, setting)), error);
+        }
+        error => refused("", error),
+    });
+    Some((config.ok()?, settings))
 }
 
-/// Reports the settings that are set, and what differs from PHP.
+/// Reports the settings that are set, and the day that they make today.
 pub fn check(config: &Config, settings: &Settings, report: &mut Report) {
     for setting in SETTINGS.iter().filter(|setting| settings.get(setting).is_some()) {
         report.add(Level::Ok, ABOUT, shown(settings, setting));
