@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::geteuid;
 
+use super::guide::SERVICE;
 use super::report::{Level, MAX_DOCUMENT, Report};
 use crate::admin::accounts::{group_name, user_name};
 use crate::admin::limited::limited;
@@ -18,9 +19,6 @@ use crate::sys::process::Credentials;
 
 /// The socket of the unit `comedor.socket`.
 pub const SOCKET: &str = "/run/comedor/comedor.sock";
-
-/// The section of the guide on who can connect
-const GUIDE: &str = "docs/install-special.md#the-socket";
 
 /// The maximum time for a process to accept a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -50,7 +48,7 @@ fn connections(path: &Path, socket: &Metadata, client: Option<Client>, report: &
     let (owner, group) = (user_name(socket.uid()), group_name(socket.gid()));
     if socket.mode() & 0o002 != 0 {
         let text = format!(
-            "every user of this machine can connect and claim to be any client; give it mode 0660 ({GUIDE})"
+            "every user of this machine can connect and claim to be any client; give it mode 0660 ({SERVICE})"
         );
         return report.add(Level::Error, path.display(), text);
     }
@@ -69,7 +67,7 @@ fn connections(path: &Path, socket: &Metadata, client: Option<Client>, report: &
         let user = user_name(user.uid);
         let text = format!(
             "{server} runs as {user} without the group {group} and cannot connect, so every request fails \
-             ({GUIDE})"
+             ({SERVICE})"
         );
         report.add(Level::Error, path.display(), text);
     }

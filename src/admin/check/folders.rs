@@ -10,7 +10,7 @@ use rustix::fs::{Access, access};
 use rustix::thread::{CapabilitySet, capabilities};
 
 use super::file_system::{self, Content};
-use super::guide;
+use super::guide::{self, SERVICE};
 use super::report::{Level, Report};
 use crate::admin::accounts::{owner_of, user_name};
 use crate::admin::limited::limited;
@@ -20,9 +20,6 @@ use crate::session::{Address, RedisServer, SavePath, SessionFolder};
 use crate::store::data_file::parent;
 use crate::store::layout;
 use crate::sys::process::Credentials;
-
-/// The section of the guide on what the service may reach
-const SANDBOX: &str = "docs/install-special.md#the-socket";
 
 /// Checks the folder or the server of the sessions, which must answer before `end`.
 pub fn check_sessions(
@@ -91,7 +88,7 @@ fn enter(
             // Its file system may not answer.
             "" => String::new(),
             // systemd.exec(5): ProtectHome= shows another folder instead.
-            _ if is_hidden() => format!("; if systemd hides it, set ProtectHome=no ({SANDBOX})"),
+            _ if is_hidden() => format!("; if systemd hides it, set ProtectHome=no ({SERVICE})"),
             help => owner_of(path) + help,
         };
         let (user, setting) = (user_name(user.uid), setting.name);
