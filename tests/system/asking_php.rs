@@ -99,11 +99,6 @@ fn a_refusal_names_its_cause() {
         $socket = stream_socket_client("unix://\0" . substr(basename($_SERVER['SCRIPT_NAME']), 0, 40));
         fwrite($socket, "key={$_SERVER['HTTP_X_COMEDOR']}\nnonce=00000000000000000000000000000000\n\n");
         echo 'x';"#;
-        let elsewhere = r#"<?php
-        if (!str_starts_with($_SERVER['HTTP_HOST'], 'login.')) {
-            header("Location: http://login.example:{$_SERVER['SERVER_PORT']}/");
-        }"#;
-        let status = |status: u16| format!("<?php http_response_code({status}); echo 'x';");
         for (script, router, options, cause) in [
             (
                 SCRIPT, FILES, "disable_functions=session_name",
@@ -113,15 +108,6 @@ fn a_refusal_names_its_cause() {
             ("<?php sleep(60);", FILES, "a=b", "by 127.0.0.1: no answer in time"),
             (SCRIPT, claims, "a=b", "another page answers"),
             (SCRIPT, "<?php echo '<h1>Maintenance</h1>';", "a=b", "another page answers"),
-            (SCRIPT, elsewhere, "a=b", "redirected to another host"),
-            (SCRIPT, &status(404), "a=b", "there is no script"),
-            (SCRIPT, &status(503), "a=b", "cannot reach PHP"),
-            (
-                SCRIPT,
-                "<?php unset($_SERVER['HTTP_X_COMEDOR']); exit;",
-                "a=b",
-                "the page did not run",
-            ),
         ] {
             let server = Server::start(script, router, options);
             let start = Instant::now();
@@ -130,11 +116,7 @@ fn a_refusal_names_its_cause() {
             assert!(start.elapsed() < Duration::from_secs(20), "{cause}");
             assert_eq!(server.files(), [""; 0], "{cause}");
         }
-        let mut server = Server::start(SCRIPT, FILES, "a=b");
-        server.process.kill().unwrap();
-        server.process.wait().unwrap();
-        let refusal = server.ask().map(|site| site.script).unwrap_err();
-        assert!(refusal.contains("by 127.0.0.1: no answer: Failed to connect"), "{refusal}");
+        let server = Server::start(SCRIPT, FILES, "a=b");
         fs::remove_file(server.script()).unwrap();
         fs::remove_dir(server.folder.path().join("api")).unwrap();
         let refusal = server.ask().map(|site| site.script).unwrap_err();
