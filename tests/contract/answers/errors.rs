@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// `tests/api` compares the limits of single values with those of the document.
+/// `tests/servers/openapi` compares the limits of single values with those of the document.
 #[test]
 fn missing_fields_are_reported_before_invalid_ones_and_those_before_an_unknown_type() {
     let school = School::new();
