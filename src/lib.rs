@@ -12,6 +12,7 @@ pub mod config;
 pub mod error;
 pub mod fastcgi;
 #[cfg(any(test, fuzzing))]
+#[path = "../fuzz/invariants.rs"]
 pub mod invariants;
 mod model;
 mod php;
