@@ -96,9 +96,12 @@ for name in apache2 caddy nginx php-fpm$php_version; do
     as www-data bash -c "exec -a '$name: master process' sleep 1000" &
 done
 survives comedor check
-page_is '"<?php while (true) { echo str_repeat(\"x\", 65536); }"'
-survives comedor check
-page_is_not
+for page in '"<?php while (true) { echo str_repeat(\"x\", 65536); }"' '"<?php sleep(1000);"'; do
+    page_is "$page"
+    survives comedor check
+    page_is_not
+    grep 'not compared with PHP: ' /tmp/output
+done
 
 # A script that changes while it is read.
 as www-data bash -c 'cd /var/www/html/entreaulas/api && cp comedor.php copy && while :; do
