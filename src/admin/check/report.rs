@@ -95,10 +95,10 @@ impl Report {
         })
     }
 
-    /// The lines of the errors.
+    /// The lines of the errors, without their level.
     pub fn errors(&self) -> Vec<String> {
         let errors = self.findings.iter().filter(|finding| finding.level == Level::Error);
-        errors.map(|finding| finding.line(false)).collect()
+        errors.map(|Finding { about, text, .. }| format!("{about}: {text}\n")).collect()
     }
 
     /// The findings, the worst first, and a summary, or the JSON document; and the exit status: 0 no problem,
