@@ -4,7 +4,7 @@
 use std::fs::{self, File};
 use std::io::{self, Error, ErrorKind, Read, Write, pipe};
 use std::mem::{forget, take};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -179,7 +179,7 @@ impl Running {
     }
 
     fn hear_until(&mut self, end: Instant) -> io::Result<bool> {
-        self.pipe.as_ref().map_or(Ok(()), |pipe| wait(pipe, end))?;
+        self.pipe.as_ref().map_or(Ok(()), |pipe| ready([pipe.as_fd()], end).map(drop))?;
         self.hear()
     }
 
@@ -202,18 +202,24 @@ impl Drop for Running {
 
 /// Waits until a child that was not waited for has ended.
 fn has_ended(child: Pid, end: Instant) -> io::Result<()> {
-    wait(&pidfd_open(child, PidfdFlags::empty())?, end)
+    ready([pidfd_open(child, PidfdFlags::empty())?.as_fd()], end).map(drop)
 }
 
-/// Waits until `source` is readable, which a process is after it has ended.
-fn wait(source: &impl AsFd, end: Instant) -> io::Result<()> {
+/// Waits until one of the files is readable, which a process is after it has ended. Returns which are.
+pub fn ready<'f>(
+    files: impl IntoIterator<Item = BorrowedFd<'f>>,
+    end: Instant,
+) -> io::Result<Vec<bool>> {
+    let files = files.into_iter().map(|file| PollFd::from_borrowed_fd(file, PollFlags::IN));
+    let mut files: Vec<_> = files.collect();
     loop {
         let rest = end.saturating_duration_since(Instant::now());
         let rest = Timespec::try_from(rest).map_err(Error::other)?;
-        match poll(&mut [PollFd::new(source, PollFlags::IN)], Some(&rest)) {
+        match poll(&mut files, Some(&rest)) {
             Ok(0) => return Err(Error::new(ErrorKind::TimedOut, "no answer in time")),
+            Ok(_) => return Ok(files.iter().map(|file| !file.revents().is_empty()).collect()),
             Err(Errno::INTR) => {}
-            ready => return Ok(ready.map(drop)?),
+            Err(error) => return Err(error.into()),
         }
     }
 }
