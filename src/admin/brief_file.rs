@@ -1,13 +1,14 @@
 //! Files that exist for a moment, created with the rights of another user: a page beside the script, a session.
 
-use std::fs::File;
+use std::fs::{self, File, Permissions};
 use std::io::{self, Error, ErrorKind, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags, fchmod, openat, openat2, unlinkat};
-use rustix::process::set_parent_process_death_signal;
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
+use rustix::process::{fchdir, set_parent_process_death_signal};
 
 use crate::admin::child::{Child, Running};
 use crate::sys::process::Credentials;
@@ -26,14 +27,14 @@ const DONE: &[u8] = b"done";
 pub struct BriefFile(Running);
 
 impl BriefFile {
-    /// Creates the file with this content and mode. The folder of `path` is opened as `links` says, and then
-    /// looked at by `prepare`.
+    /// Creates the file with this content and mode. The folder of `path` is opened as `links` says. `prepare`
+    /// looks at it, as the current folder of the child.
     pub fn create(
         path: PathBuf,
         user: Credentials,
         (text, mode): (&str, u32),
         links: ResolveFlags,
-        prepare: impl FnOnce(&File) -> io::Result<()>,
+        prepare: impl FnOnce() -> io::Result<()>,
     ) -> io::Result<BriefFile> {
         let (folder, name) = path.parent().zip(path.file_name()).ok_or(ErrorKind::NotFound)?;
         let user = Some(&user).filter(|user| !user.is_root());
@@ -42,21 +43,19 @@ impl BriefFile {
             set_parent_process_death_signal(None)?;
             // A folder of sessions may be closed for reading.
             let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-            let folder = File::from(openat2(CWD, folder, flags, Mode::empty(), links)?);
-            prepare(&folder)?;
-            let flags =
-                OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            let mut file = File::from(openat(&folder, name, flags, Mode::from(0o600))?);
+            fchdir(openat2(CWD, folder, flags, Mode::empty(), links)?)?;
+            prepare()?;
+            let mut file = File::options().write(true).create_new(true).mode(0o600).open(name)?;
             let mut write_and_wait = || {
                 file.write_all(text.as_bytes())?;
-                fchmod(&file, Mode::from(mode))?;
+                file.set_permissions(Permissions::from_mode(mode))?;
                 out.write_all(DONE)?;
                 // Without other events, this waits until the other end is closed.
                 let life = Timespec::try_from(LIFE).map_err(Error::other)?;
                 Ok(poll(&mut [PollFd::new(out, PollFlags::empty())], Some(&life)).map(drop)?)
             };
             let written = write_and_wait();
-            unlinkat(&folder, name, AtFlags::empty())?;
+            fs::remove_file(name)?;
             written
         })?;
         Ok(BriefFile(child.wait_for(DONE, Instant::now() + START)?))

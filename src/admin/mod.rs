@@ -7,6 +7,7 @@ pub mod check;
 pub mod child;
 pub mod cli;
 pub mod command;
+mod guide;
 mod limited;
 pub mod settings;
 pub mod setup;

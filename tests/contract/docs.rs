@@ -89,7 +89,9 @@ fn commands_and_names_in_spanish_documents_are_those_of_the_program_and_of_engli
         .into_iter()
         .partition(|(path, _)| path.starts_with("docs/es") || path.ends_with("README.es.md"));
     let mut english: String = english.into_iter().map(|(_, text)| text).collect();
-    for folder in ["src/admin/check", "src/session", "src/admin/setup", "src/admin/site"] {
+    for folder in
+        ["src/admin", "src/admin/check", "src/session", "src/admin/setup", "src/admin/site"]
+    {
         let files = files_in(&Path::new(REPOSITORY).join(folder));
         files.iter().filter(|file| file.is_file()).for_each(|file| english += &text_of(file));
     }

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
 use comedor::admin::accounts;
-use comedor::admin::site::{self, AppUrl, Site};
+use comedor::admin::site::{self, AppUrl, Literals, Site};
 
 use crate::child::alone;
 use crate::support::free_port;
@@ -106,8 +106,8 @@ fn a_refusal_names_its_cause() {
             ),
             (endless, FILES, "output_buffering=0", "more than 1048576 bytes"),
             ("<?php sleep(60);", FILES, "a=b", "by 127.0.0.1: no answer in time"),
-            (SCRIPT, claims, "a=b", "another page answers"),
-            (SCRIPT, "<?php echo '<h1>Maintenance</h1>';", "a=b", "another page answers"),
+            (SCRIPT, claims, "a=b", "another program answers"),
+            (SCRIPT, "<?php echo '<h1>Maintenance</h1>';", "a=b", "another program answers"),
         ] {
             let server = Server::start(script, router, options);
             let start = Instant::now();
@@ -162,15 +162,15 @@ fn a_script_in_a_closed_folder_is_found_and_read() {
         assert!(scripts.contains(&server.script()), "{scripts:?}");
         assert!(is_complete);
         let site = server.ask().unwrap();
-        let literals = site.literals(later()).unwrap();
-        assert!(literals.services.iter().eq(["x"]));
-        assert!(literals.data_dirs.iter().eq(["/DATA/x"]));
+        let literals = Literals::read(&site, later()).unwrap();
+        assert!(literals.service.as_deref() == Some("x"));
+        assert!(literals.data_dir.as_deref() == Some("/DATA/x"));
         assert_eq!(literals.database, None);
         for (file, text) in
             [("api/late.php", "<?php $x = new \\PDO('');"), ("db.php", "<?php MySQLi_connect();")]
         {
             fs::write(folder.join(file), text).unwrap();
-            let database = site.literals(later()).unwrap().database.unwrap();
+            let database = Literals::read(&site, later()).unwrap().database.unwrap();
             assert!(database.contains(file), "{database}");
         }
     });

@@ -44,7 +44,7 @@ fn each_answer_of_the_web_server_has_its_sentence() {
     let redirect = format!("302 Found\r\nLocation: http://127.0.0.1:{elsewhere}/login.php");
     let comedor = "200 OK\r\n\r\n{\"success\":false,\"error\":\"Not logged in: the request has no valid session.\"}";
     for (answer, level, text) in [
-        ("401 x", "warning", "the web server asks for a login of its own, so this is not known"),
+        ("401 x", "warning", "the web server asks for a login of its own (HTTP 401"),
         ("403 x", "error", "the web server denies access (HTTP 403"),
         ("404 x", "error", "does not find it (HTTP 404 "),
         (

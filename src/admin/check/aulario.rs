@@ -8,9 +8,9 @@ use rustix::fs::{Access, access as may_access};
 use rustix::io::Errno;
 
 use super::data::{Survey, name};
-use super::guide;
 use super::report::{Level, counted};
 use crate::admin::accounts::user_name;
+use crate::admin::guide;
 use crate::model::{Day, MenuTypes};
 use crate::php::json::Value;
 use crate::store::access::{self, Ownership};

@@ -11,9 +11,9 @@ use rustix::io::Errno;
 use rustix::process::geteuid;
 use rustix::thread::gettid;
 
-use super::guide;
 use super::report::{Level, Report, counted};
 use crate::admin::accounts::{owner_of, user_name};
+use crate::admin::guide;
 use crate::model::Id;
 use crate::store::{self, Aulario, layout};
 use crate::sys::process::Credentials;

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use rustix::process::geteuid;
 
-use super::guide::SERVICE;
 use super::report::{Level, MAX_DOCUMENT, Report};
 use crate::admin::accounts::{group_name, user_name};
+use crate::admin::guide::SERVICE;
 use crate::admin::limited::limited;
 use crate::fastcgi::protocol::{PRIVATE, Status};
 use crate::fastcgi::record::{self, kind};

@@ -8,8 +8,8 @@ use std::path::Path;
 use rustix::fs::{Access, AtFlags, CWD, StatxFlags, access, statx};
 use rustix::io::Errno;
 
-use super::guide;
 use super::report::{Level, Report};
+use crate::admin::guide;
 
 /// What a folder is used for.
 #[derive(Clone, Copy, Debug, PartialEq)]

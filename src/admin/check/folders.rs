@@ -10,9 +10,9 @@ use rustix::fs::{Access, access};
 use rustix::thread::{CapabilitySet, capabilities};
 
 use super::file_system::{self, Content};
-use super::guide::{self, SERVICE};
 use super::report::{Level, Report};
 use crate::admin::accounts::{owner_of, user_name};
+use crate::admin::guide::{self, SERVICE};
 use crate::admin::limited::limited;
 use crate::config::{Config, DATA_DIR, SESSION_DIR, Setting, Settings, Source};
 use crate::session::redis::probe;

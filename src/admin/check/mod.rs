@@ -9,7 +9,6 @@ mod data;
 mod fastcgi;
 mod file_system;
 mod folders;
-mod guide;
 mod report;
 mod root;
 mod servers;

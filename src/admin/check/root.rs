@@ -9,8 +9,9 @@ use super::report::{Level, MAX_DOCUMENT, Report};
 use super::{Options, fastcgi, findings, servers, settings, site};
 use crate::admin::accounts;
 use crate::admin::child::Child;
+use crate::admin::command::property;
 use crate::admin::limited::limited;
-use crate::admin::site::{AppUrl, Site, unit_user};
+use crate::admin::site::{AppUrl, Site};
 use crate::config::{Config, SETTINGS, Settings, TZ};
 use crate::store::layout;
 use crate::sys::process::Credentials;
@@ -59,14 +60,15 @@ pub fn check(options: &Options, session: Option<&str>, end: Instant, report: &mu
         Err(error) => return report.add(Level::Error, "ADDRESS", error),
     }
     if is_enabled {
-        servers::check(site.as_ref().map(|site| &site.server), answers, end, of_site);
+        let own = site.as_ref().map(|site| site.server.unwrap_or_default());
+        servers::check(own, answers, end, of_site);
     }
     let client =
-        site.as_ref().and_then(|site| Some((site.server.unit().to_owned(), site.web_user().ok()?)));
+        site.as_ref().and_then(|site| Some((site.server?.to_owned(), site.web_user().ok()?)));
     // By CGI, requests run as the web server's user.
     let user = match by_fastcgi {
         true if socket.is_some() => None,
-        true => unit_user().and_then(|name| accounts::find(&name)),
+        true => property("comedor.service", "User").ok().and_then(|name| accounts::find(&name)),
         false => client.iter().find(|_| answers).map(|(_, user)| user.clone()),
     };
     if let Some(site) = &site {

@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 
 use super::report::{Level, Report};
 use crate::admin::command::run_within;
-use crate::admin::site::WebServer;
 
 /// The units of web servers, and the command that tests their configuration. That of Caddy has other effects.
 const SERVERS: [(&str, &[&str]); 4] = [
@@ -20,7 +19,7 @@ const TIME: Duration = Duration::from_secs(5);
 
 /// Reports each running web server whose configuration is broken, with a warning if comedor `answers` by another
 /// one. Unless it does, also those that do not run and should.
-pub fn check(own: Option<&WebServer>, answers: bool, end: Instant, report: &mut Report) {
+pub fn check(own: Option<&str>, answers: bool, end: Instant, report: &mut Report) {
     for (unit, test) in SERVERS {
         let state = state(unit, end);
         let runs = state.starts_with("active") || state.starts_with("reloading");
@@ -29,7 +28,7 @@ pub fn check(own: Option<&WebServer>, answers: bool, end: Instant, report: &mut 
             && let Err(error) = run_within(TIME.min(left(end)), program, arguments)
         {
             let text = format!("its configuration is broken, so it cannot start again: {error}");
-            let is_another = answers && own.is_some_and(|own| own.unit() != unit);
+            let is_another = answers && own.is_some_and(|own| own != unit);
             report.add(if is_another { Level::Warning } else { Level::Error }, unit, text);
         }
         if !runs && !answers && state.ends_with(" enabled") {

@@ -1,15 +1,13 @@
 //! Requests the script as anybody can, and compares user and settings of comedor with those of PHP's pages.
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use super::guide;
 use super::report::{Level, Report};
 use super::settings::{shown, without_password};
 use crate::admin::accounts::user_name;
 use crate::admin::settings::{Wanted, equals, wanted};
-use crate::admin::site::{self, Answer, AppUrl, Literals, Site};
+use crate::admin::site::{self, AppUrl, Literals, Site};
 use crate::config::{Config, SESSION_LIFETIME, Settings, TZ};
 use crate::session::SavePath;
 use crate::sys::process::Credentials;
@@ -22,7 +20,8 @@ pub fn check_answer(address: &AppUrl, is_enabled: bool, end: Instant, report: &m
             return true;
         }
         Ok(answer) => {
-            let (level, sentence, heading) = meaning(address, &answer);
+            let (sentence, heading) = answer.meaning(address);
+            let level = if heading.is_empty() { Level::Warning } else { Level::Error };
             (level, format!("{sentence} ({answer})"), heading)
         }
         Err(error) => (Level::Error, format!("nothing answers ({error})"), ""),
@@ -33,28 +32,6 @@ pub fn check_answer(address: &AppUrl, is_enabled: bool, end: Instant, report: &m
     };
     report.add(level, address, text);
     false
-}
-
-/// What an answer means that is not comedor's.
-fn meaning(address: &AppUrl, answer: &Answer) -> (Level, &'static str, &'static str) {
-    let (url, own) = (answer.url.split('?').next().unwrap_or_default(), address.to_string());
-    let error = |sentence, heading| (Level::Error, sentence, heading);
-    match answer.status.as_str() {
-        _ if !url.ends_with(&own[own.find("://").unwrap_or(0)..]) => {
-            error("the request is redirected elsewhere", guide::OLD_SCRIPT)
-        }
-        "401" => {
-            let text = "the web server asks for a login of its own, so this is not known";
-            (Level::Warning, text, "")
-        }
-        "403" => error("the web server denies access", guide::REFUSED),
-        "404" => error("the web server does not find it", guide::REFUSED),
-        "502" | "503" | "504" => error("the web server cannot reach it", guide::NO_CONNECTION),
-        status if status.starts_with('5') => {
-            error("the web server cannot run it", guide::NOT_STARTED)
-        }
-        _ => error("another program answers", guide::OLD_SCRIPT),
-    }
 }
 
 /// Asks PHP. Warns if that is not possible.
@@ -91,7 +68,7 @@ pub fn compare(
         compare_users(site, user, config, report);
     }
     let about = site.script.display();
-    let literals = site.literals(end).unwrap_or_else(|error| {
+    let literals = Literals::read(site, end).unwrap_or_else(|error| {
         report.add(
             Level::Warning,
             &about,
@@ -118,11 +95,8 @@ pub fn compare(
                     cannot find their sessions";
         report.add(Level::Error, sessions.folder.display(), text);
     }
-    let one = |known: &BTreeSet<String>| known.iter().next().filter(|_| known.len() == 1).cloned();
-    let (service, data_dir) = (one(&literals.services), one(&literals.data_dirs));
-    for Wanted { setting, what, value } in
-        wanted(&site.php, service.as_deref(), data_dir.as_deref())
-    {
+    let (service, data_dir) = (literals.service.as_deref(), literals.data_dir.as_deref());
+    for Wanted { setting, what, value } in wanted(&site.php, service, data_dir) {
         if !equals(config, setting, &value, end) {
             let level = match *setting {
                 TZ | SESSION_LIFETIME => Level::Warning,

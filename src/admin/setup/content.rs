@@ -30,14 +30,13 @@ pub fn example(text: &str, path: &str) -> String {
 pub fn by_hand(unit: &str, path: &str) -> (String, &'static str) {
     match unit {
         "caddy" => (example(CADDY, path), "at the top of the site in /etc/caddy/Caddyfile"),
-        "lighttpd" => {
+        _ => {
             // The service runs already.
             let is_kept = |line: &&str| !line.contains("bin-path") && !line.contains("max-procs");
             let text = LIGHTTPD.lines().filter(is_kept).flat_map(|line| [line, "\n"]);
             let text = text.collect::<String>().replace("/run/lighttpd/", "/run/comedor/");
             (example(&text, path), "to /etc/lighttpd/conf-enabled/90-comedor.conf")
         }
-        _ => (example(APACHE_FASTCGI, path), "to the virtual host of the site"),
     }
 }
 

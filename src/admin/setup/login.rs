@@ -134,7 +134,7 @@ impl<'p> Logins<'p> {
         let path = path.ok_or("a session has no path")?;
         let content = content(self.config, at, login);
         let (user, links) = (self.site.php.user.clone(), ResolveFlags::empty());
-        let session = BriefFile::create(path, user, (&content, 0o600), links, |_| Ok(()));
+        let session = BriefFile::create(path, user, (&content, 0o600), links, || Ok(()));
         let folder = self.sessions.folder.display();
         let _session = session.map_err(|error| format!("a session in {folder}: {error}"))?;
         ask(&format!("{}={id}", self.config.session.name))

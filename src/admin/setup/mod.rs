@@ -193,7 +193,8 @@ fn apply(plan: &Plan) -> Result<u8, String> {
         }
     }
     let other = address.at_another_host()?;
-    let is_others = |answer: Answer| answer.is_comedors() && answer.url.starts_with(&other.origin);
+    let is_others =
+        |answer: Answer| answer.is_comedors() && answer.url.starts_with(&other.origin());
     if plan.is_limited && other.read_types("x", "").is_ok_and(is_others) {
         return Err(format!("comedor also answers {other}, so perhaps other schools"));
     }

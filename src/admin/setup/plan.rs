@@ -1,6 +1,5 @@
 //! What set-up is going to do, decided before anything is changed.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -15,7 +14,7 @@ use crate::admin::accounts::user_name;
 use crate::admin::check::counted;
 use crate::admin::command::run;
 use crate::admin::settings::{Wanted, wanted};
-use crate::admin::site::{self, AppUrl, KNOWN, Site, WebServer, plain, read_as};
+use crate::admin::site::{self, AppUrl, KNOWN, Literals, Site, plain, read_as};
 use crate::config::{ACCESS, Access, Config};
 use crate::model::Id;
 use crate::session::SavePath;
@@ -59,7 +58,7 @@ impl Plan {
     /// The error says why set-up changes nothing. `is_alone`: there is no other script for sure.
     pub fn new(site: Site, options: &Options, is_alone: bool) -> Result<Plan, String> {
         let guide = |why: String| format!("{:?}: {why}; follow {GUIDE}", site.script);
-        let Site { php, address, server, .. } = &site;
+        let Site { php, address, .. } = &site;
         if php.user.is_root() || php.is_elsewhere {
             return Err(guide("PHP runs as root, or in a chroot or container".to_owned()));
         }
@@ -74,15 +73,18 @@ impl Plan {
         if fs::exists(BESIDE).is_ok_and(|exists| exists) {
             return Err(format!("{BESIDE} takes precedence over {SETTINGS}: move it there"));
         }
-        let literals =
-            site.literals(Instant::now() + READ).map_err(|error| guide(error.to_string()))?;
+        let literals = Literals::read(&site, Instant::now() + READ)
+            .map_err(|error| guide(error.to_string()))?;
         if let Some(word) = literals.database {
             let why = "comedor works on files, and would show old menus";
             return Err(guide(format!("the script contains {word}: a database; {why}")));
         }
-        let service =
-            choose(&literals.services, &options.service, "Service, as in '<service>:docente'")?;
-        let data = choose(&literals.data_dirs, &options.data, "Folder that contains Centros/")?;
+        let choose = |option: &Option<String>, known, what| {
+            option.clone().or(known).map_or_else(|| asked(what), Ok)
+        };
+        let what = "Service, as in '<service>:docente'";
+        let service = choose(&options.service, literals.service, what)?;
+        let data = choose(&options.data, literals.data_dir, "Folder that contains Centros/")?;
         let old = files::read_settings()?;
         let mut settings = SettingsFile::parse(&old)?;
         for line in wanted(php, Some(&service), Some(&data)) {
@@ -119,10 +121,9 @@ impl Plan {
             settings.add(Wanted { setting: &ACCESS, what, value })?;
             config = settings.config()?;
         }
-        let (web_user, path) = (site.web_user()?, &address.path());
-        let is_limited = *server == WebServer::Apache && !is_alone;
-        let can_be_cgi =
-            *server == WebServer::Apache && php.user.uid == web_user.uid && !is_limited;
+        let (server, web_user, path) = (site.unit()?, site.web_user()?, &address.path());
+        let is_limited = server == "apache2" && !is_alone;
+        let can_be_cgi = server == "apache2" && php.user.uid == web_user.uid && !is_limited;
         if options.runs == Some(Runs::Cgi) && !can_be_cgi {
             let why = "CGI needs Apache, the user of PHP's pages, and no other script";
             return Err(format!("{why}: use --fastcgi"));
@@ -148,11 +149,11 @@ impl Plan {
         let mut by_hand = None;
         match server {
             // A configuration that is broken already could not be put back.
-            WebServer::Apache => {
+            "apache2" => {
                 run("apache2ctl", &["configtest"])?;
-                parts.push(apache(is_cgi, path, is_limited.then(|| address.name())));
+                parts.push(apache(is_cgi, path, is_limited.then_some(&*address.name)));
             }
-            WebServer::Nginx => {
+            "nginx" => {
                 run("nginx", &["-t"])?;
                 let [upstream, location] = [content::UPSTREAM, content::NGINX]
                     .map(|text| format!("{MARK}{}", content::example(text, path)).into_bytes());
@@ -160,9 +161,7 @@ impl Plan {
                 parts.push((NGINX, location, vec!["nginx -t", "systemctl reload nginx"]));
                 by_hand = Some((format!("include {NGINX};"), "to the server { … } of the site"));
             }
-            WebServer::Other(_) | WebServer::Unknown(_) => {
-                by_hand = Some(content::by_hand(server.unit(), path));
-            }
+            _ => by_hand = Some(content::by_hand(server, path)),
         }
         let refusing = site::refusing(&site)?;
         Ok(Plan {
@@ -184,9 +183,10 @@ impl Plan {
         let (script, name) = (script.display().to_string(), printable(php.says("php")));
         let centres = self.aularios.chunk_by(|(centre, _), (next, _)| centre == next).count();
         let mut text = format!(
-            "Script      {}, at {address} ({server:?}, by {})\nPHP         {name} as {}\n\
+            "Script      {}, at {address} ({}, by {})\nPHP         {name} as {}\n\
              Data        {}: {}, {}\nTried       {}\n",
             printable(&script),
+            server.unwrap_or_default(),
             address.host,
             user_name(php.user.uid),
             self.config.data_dir.display(),
@@ -242,20 +242,11 @@ fn apache(is_cgi: bool, path: &str, host: Option<&str>) -> Part {
     (APACHE, content::apache(example, path, &modules, host).into_bytes(), steps)
 }
 
-/// The only one that the script names, else what the administrator says.
-fn choose(known: &BTreeSet<String>, option: &Option<String>, what: &str) -> Result<String, String> {
-    match (option, known.len()) {
-        (Some(text), _) => Ok(text.clone()),
-        (None, 1) => Ok(known.iter().next().cloned().unwrap_or_default()),
-        _ => asked(&format!("{what} (the script has {known:?})")),
-    }
-}
-
 /// The aularios, as PHP's user sees them.
 fn aularios(config: &Config, user: &Credentials) -> io::Result<Vec<(Id, Id)>> {
     let centres = layout::centres(&config.data_dir);
     let named = |error| io::Error::other(format!("{}: {error}", centres.display()));
-    let said = read_as(user, || {
+    let said = read_as(user, Instant::now() + READ, || {
         let folders = fs::read_dir(&centres).map_err(named)?.flatten().take(MAX_COUNT);
         let aularios =
             folders.filter_map(|centre| fs::read_dir(layout::aularios(&centre.path())).ok());

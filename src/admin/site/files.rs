@@ -4,14 +4,12 @@ use std::collections::{BTreeSet, VecDeque};
 use std::fs;
 use std::io::{self, Write};
 use std::iter;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use super::php::Php;
-use super::plain;
 use super::url::SCRIPT;
+use super::{Site, plain};
 use crate::admin::accounts;
 use crate::admin::child::Child;
 use crate::sys::log::printable;
@@ -30,11 +28,8 @@ const MAX_SCRIPTS: usize = 10;
 /// The files that are searched for a database: a script includes a few.
 const MAX_INCLUDED: usize = 100;
 
-/// The time for what is read of an application.
-const TIME: Duration = Duration::from_secs(10);
-
 /// What [`walk`] says if there is more.
-const MORE: &str = "more\n";
+const MORE: &str = "more";
 
 /// What a child says at most.
 const MAX_SIZE: usize = 1024 * 1024;
@@ -45,14 +40,17 @@ pub fn scripts(end: Instant) -> (Vec<PathBuf>, bool) {
     let (mut found, mut is_complete) = (Vec::new(), true);
     let Ok(nobody) = accounts::unused() else { return (found, false) };
     let roots = ROOTS.iter().filter_map(|root| fs::canonicalize(root).ok());
-    let mut closed: VecDeque<_> = roots.map(|root| (root, nobody.clone())).collect();
+    let mut closed: VecDeque<_> = roots.map(|root| (root, nobody.uid, nobody.gid)).collect();
     for _ in 0..MAX_CHILDREN {
-        let Some((folder, user)) = closed.pop_front() else { break };
-        let said = read_within(end, &user, || Ok(walk(&folder)));
+        let Some((folder, uid, gid)) = closed.pop_front() else { break };
+        let uid = if uid == 0 { nobody.uid } else { uid };
+        let said = read_as(&Credentials { uid, gid, groups: vec![] }, end, || Ok(walk(&folder)));
         for line in said.as_deref().unwrap_or(MORE).lines() {
-            match line.split_once(' ') {
-                Some(("script", path)) => found.push(path.into()),
-                Some(("closed", line)) => closed.extend(owner(line, &nobody)),
+            let mut words = line.splitn(3, ' ');
+            let mut id = || words.next()?.parse::<u32>().ok();
+            match (id(), id(), words.next()) {
+                (Some(0), Some(0), Some(script)) => found.push(script.into()),
+                (Some(uid), Some(gid), Some(path)) => closed.push_back((path.into(), uid, gid)),
                 _ => is_complete = false,
             }
         }
@@ -62,33 +60,31 @@ pub fn scripts(end: Instant) -> (Vec<PathBuf>, bool) {
     (found, is_complete)
 }
 
-/// The script that the administrator names.
+/// The script that the administrator names, which may be a link: the page is placed beside it.
 pub fn named(path: &Path) -> Result<PathBuf, String> {
-    let real = std::path::absolute(path).ok().and_then(|path| {
-        // The page is placed beside the name that the web server uses, which may be a link.
-        Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?))
-    });
+    let folder = path.parent().and_then(|folder| folder.canonicalize().ok());
+    let script = folder.map(|folder| folder.join(path.file_name().unwrap_or_default()));
     let is_script = |path: &PathBuf| path.ends_with(&SCRIPT[1..]) && path.is_file();
-    real.filter(is_script).ok_or_else(|| format!("{path:?} is not an existing …{SCRIPT}"))
+    script.filter(is_script).ok_or_else(|| format!("{path:?} is not an existing …{SCRIPT}"))
 }
 
-/// A line for each script below `folder`, one with owner and group for each folder that is closed to this user,
-/// and one if there are more. Links are not followed.
+/// Lines `UID GID PATH`: for each folder below `folder` that is closed to this user, with its owner and group, and
+/// for each script, with zeros. Folders that are links are not entered.
 fn walk(folder: &Path) -> String {
     let (mut lines, mut count) = (String::new(), 0);
     let mut folders = VecDeque::from([(folder.to_owned(), 0)]);
     while let Some((folder, depth)) = folders.pop_front() {
+        // The folder may be closed for listing only.
+        let script = folder.join(&SCRIPT[1..]);
+        if script.is_file() {
+            lines += &format!("0 0 {}\n", script.display());
+        }
         let Ok(entries) = fs::read_dir(&folder) else {
-            if let Ok(closed) = fs::symlink_metadata(&folder)
-                && depth > 0
-            {
-                let (uid, gid) = (closed.uid(), closed.gid());
-                lines += &format!("closed {uid} {gid} {}\n", folder.display());
-            }
-            // A folder may be closed for listing only.
-            let script = folder.join(&SCRIPT[1..]);
-            if script.is_file() {
-                lines += &format!("script {}\n", script.display());
+            let closed = fs::symlink_metadata(&folder);
+            let (uid, gid) = closed.map_or((0, 0), |closed| (closed.uid(), closed.gid()));
+            // What only root may enter, PHP may not.
+            if depth > 0 && (uid, gid) != (0, 0) {
+                lines += &format!("{uid} {gid} {}\n", folder.display());
             }
             continue;
         };
@@ -97,37 +93,21 @@ fn walk(folder: &Path) -> String {
             if count > MAX_ENTRIES {
                 return lines + MORE;
             }
-            let (path, kind) = (entry.path(), entry.file_type());
-            // It could imitate another line.
-            if path.as_os_str().as_bytes().contains(&b'\n') {
-                continue;
-            }
-            if kind.is_ok_and(|kind| kind.is_dir()) {
-                folders.extend((depth < MAX_DEPTH).then_some((path, depth + 1)));
-            } else if path.ends_with(&SCRIPT[1..]) {
-                lines += &format!("script {}\n", path.display());
-            }
+            let path = entry.path();
+            // With a line break, it could imitate another line.
+            let is_entered = depth < MAX_DEPTH
+                && entry.file_type().is_ok_and(|kind| kind.is_dir())
+                && !path.as_os_str().as_encoded_bytes().contains(&b'\n');
+            folders.extend(is_entered.then_some((path, depth + 1)));
         }
     }
     lines
 }
 
-/// A closed folder, and a user that is its owner or has its group. What only root may enter, PHP may not.
-fn owner(line: &str, nobody: &Credentials) -> Option<(PathBuf, Credentials)> {
-    let mut words = line.splitn(3, ' ');
-    let (uid, gid): (u32, u32) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
-    let user = Credentials { uid: if uid == 0 { nobody.uid } else { uid }, gid, groups: vec![] };
-    Some((words.next()?.into(), user)).filter(|_| (uid, gid) != (0, 0))
-}
-
-/// What a child with the rights of `user`, not root, says.
-pub fn read_as(user: &Credentials, say: impl FnOnce() -> io::Result<String>) -> io::Result<String> {
-    read_within(Instant::now() + TIME, user, say)
-}
-
-fn read_within(
-    end: Instant,
+/// What a child with the rights of `user`, not root, says until `end`.
+pub fn read_as(
     user: &Credentials,
+    end: Instant,
     say: impl FnOnce() -> io::Result<String>,
 ) -> io::Result<String> {
     let time = end.saturating_duration_since(Instant::now());
@@ -139,20 +119,20 @@ fn read_within(
 /// What the text of the script says. Nothing of it is evaluated: what is unclear, the administrator is asked.
 #[derive(Debug, Default, PartialEq)]
 pub struct Literals {
-    /// `<service>` of strings `'<service>:docente'`
-    pub services: BTreeSet<String>,
-    /// The text before `/Centros` in strings that start with a slash
-    pub data_dirs: BTreeSet<String>,
+    /// `<service>` of strings `'<service>:docente'`, if it is the same in all
+    pub service: Option<String>,
+    /// The text before `/Centros` in strings that start with a slash, if it is the same in all
+    pub data_dir: Option<String>,
     /// A word of a database, and the file with it: the menus are not in files
     pub database: Option<String>,
 }
 
 impl Literals {
-    /// Reads the script and what it includes with the rights of PHP's user. PHP names what a request
+    /// Reads the script and what it includes, until `end`, with the rights of PHP's user. PHP names what a request
     /// without a login includes, the script's text what others do.
-    pub(super) fn read(script: &Path, php: &Php, end: Instant) -> io::Result<Literals> {
+    pub fn read(Site { script, php, .. }: &Site, end: Instant) -> io::Result<Literals> {
         let read = |path: &Path| {
-            read_within(end, &php.user, || {
+            read_as(&php.user, end, || {
                 let (bytes, _) = shared_file::read_followed(path).map_err(io::Error::other)?;
                 Ok(String::from_utf8_lossy(&bytes).into_owned())
             })
@@ -160,28 +140,27 @@ impl Literals {
         let (text, folder) = (read(script)?, script.parent().unwrap_or(script));
         let named = strings_before(&text, ".php").flat_map(|name| {
             let below = format!("{}.php", name.trim_start_matches('/'));
-            [format!("{name}.php").into(), folder.join(&below), folder.join("..").join(below)]
+            [folder.join(format!("{name}.php")), folder.join(&below), folder.join("..").join(below)]
         });
-        let files: BTreeSet<PathBuf> =
-            php.all("file").map(PathBuf::from).chain(named).take(MAX_INCLUDED).collect();
-        let others = files.iter().filter_map(|path| Some((&**path, read(path).ok()?)));
-        let database = iter::once((script, text.clone())).chain(others).find_map(|(path, text)| {
-            let path = path.display().to_string();
-            Some(format!("{} in {}", database(&text)?, printable(&path)))
+        let included = php.all("file").map(PathBuf::from).chain(named).take(MAX_INCLUDED);
+        let database = iter::once(script.to_owned()).chain(included).find_map(|path| {
+            let word = database(&read(&path).ok()?)?;
+            Some(format!("{word} in {}", printable(&path.display().to_string())))
         });
         Ok(Literals { database, ..Literals::of(&text) })
     }
 
     fn of(text: &str) -> Literals {
-        let is_plain = |text: &&str| !text.is_empty() && plain(text).is_ok();
         let services = strings_before(text, ":docente").filter(|name| !name.contains('/'));
         let data_dirs = strings_before(text, "/Centros").filter(|path| path.starts_with('/'));
-        Literals {
-            services: services.filter(is_plain).map(str::to_owned).collect(),
-            data_dirs: data_dirs.filter(is_plain).map(str::to_owned).collect(),
-            database: None,
-        }
+        Literals { service: only(services), data_dir: only(data_dirs), database: None }
     }
+}
+
+/// The text that is the only plain one.
+fn only<'t>(texts: impl Iterator<Item = &'t str>) -> Option<String> {
+    let texts: BTreeSet<_> = texts.filter(|text| !text.is_empty() && plain(text).is_ok()).collect();
+    texts.first().filter(|_| texts.len() == 1).map(|text| (*text).to_owned())
 }
 
 /// The text in quotes before each `end`.
@@ -208,17 +187,19 @@ mod tests {
 
     #[test]
     fn literals_are_the_service_and_the_data_folder() {
-        for (text, services, data_dirs) in [
-            ("in_array('comedor:docente', $x)", vec!["comedor"], vec![]),
-            ("\"a:docente\" . 'b:docente'", vec!["a", "b"], vec![]),
-            ("\"/DATA/x/Centros/$c\" . '/DATA/x/Centros'", vec![], vec!["/DATA/x"]),
-            ("DATA . '/Centros/' . \"$d/Centros\" . 'x/Centros'", vec![], vec![]),
-            ("':docente' . \"$s:docente\" . '/x:docente' . 'it\n:docente'", vec![], vec![]),
-            ("docente: /Centros", vec![], vec![]),
+        for (text, service, data_dir) in [
+            ("in_array('comedor:docente', $x)", Some("comedor"), None),
+            ("\"a:docente\" . 'a:docente'", Some("a"), None),
+            ("\"a:docente\" . 'b:docente'", None, None),
+            ("\"/DATA/x/Centros/$c\" . '/DATA/x/Centros'", None, Some("/DATA/x")),
+            ("'/DATA/x/Centros' . '/DATA/y/Centros'", None, None),
+            ("DATA . '/Centros/' . \"$d/Centros\" . 'x/Centros'", None, None),
+            ("':docente' . \"$s:docente\" . '/x:docente' . 'it\n:docente'", None, None),
+            ("docente: /Centros", None, None),
         ] {
             let literals = Literals::of(text);
-            assert!(literals.services.iter().eq(&services), "{text}");
-            assert!(literals.data_dirs.iter().eq(&data_dirs), "{text}");
+            assert_eq!(literals.service.as_deref(), service, "{text}");
+            assert_eq!(literals.data_dir.as_deref(), data_dir, "{text}");
         }
     }
 
@@ -234,17 +215,6 @@ mod tests {
             "catch (PDOException $e)", "json_decode(file_get_contents($x))", "session_start();", "",
         ] {
             assert_eq!(database(text), None, "{text}");
-        }
-    }
-
-    #[test]
-    fn what_only_root_may_enter_is_not_looked_at() {
-        let nobody = Credentials { uid: 70, gid: 71, groups: vec![] };
-        let known = |line| owner(line, &nobody).map(|(path, user)| (path, user.uid, user.gid));
-        assert_eq!(known("1000 33 /home/a b"), Some(("/home/a b".into(), 1000, 33)));
-        assert_eq!(known("0 33 /home/a"), Some(("/home/a".into(), 70, 33)));
-        for line in ["0 0 /root", "1000", "x 1 /", "1 4294967296 /"] {
-            assert_eq!(known(line), None, "{line}");
         }
     }
 }

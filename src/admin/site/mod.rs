@@ -15,24 +15,24 @@ mod pages;
 mod php;
 mod url;
 
-use std::fs::File;
-use std::io::{self, Read};
-use std::os::unix::fs::MetadataExt;
+use std::fs;
+use std::iter;
 use std::path::PathBuf;
-use std::time::Instant;
 
+use crate::admin::accounts;
 use crate::admin::command::property;
 use crate::sys::process::Credentials;
 
 pub use files::{Literals, named, read_as, scripts};
 pub use pages::{answer_of_script, ask_php, refusing};
-pub use php::{Php, WebServer};
+pub use php::Php;
 pub use url::{Answer, AppUrl};
 
 /// What set-up remembers for the check: the address, and the script.
 pub const KNOWN: &str = "/etc/comedor/site";
 
-const MAX_KNOWN: u64 = 10_000;
+/// The web servers that set-up knows, by their units of systemd
+const SERVERS: [&str; 4] = ["apache2", "nginx", "caddy", "lighttpd"];
 
 /// The program whose answer is asked for, with what set-up and the check know about its PHP
 #[derive(Debug)]
@@ -42,29 +42,46 @@ pub struct Site {
     /// The script that comedor replaces
     pub script: PathBuf,
     pub php: Php,
-    pub server: WebServer,
+    /// The unit of the web server, if it is a known one
+    pub server: Option<&'static str>,
 }
 
 impl Site {
+    /// What answers at `address`. The web server is known from PHP, or `named` by the administrator.
+    fn new(address: AppUrl, script: PathBuf, php: Php, named: Option<&str>) -> Site {
+        let software = if php.is_module() { "apache2" } else { php.says("server") };
+        let named = named.unwrap_or(software).to_lowercase();
+        let server = SERVERS.into_iter().find(|unit| named.starts_with(&unit[..5]));
+        Site { address, script, php, server }
+    }
+
+    /// The unit of the web server.
+    pub fn unit(&self) -> Result<&'static str, String> {
+        let name = self.php.says("server");
+        self.server.ok_or_else(|| {
+            format!("the web server calls itself {name:?}: name one of {SERVERS:?} by --server")
+        })
+    }
+
     /// The user of the web server's processes that ask PHP.
     pub fn web_user(&self) -> Result<Credentials, String> {
         // A module is in the web server, which may have a user for each site.
-        if self.php.is_module() { Ok(self.php.user.clone()) } else { self.server.user() }
-    }
-
-    /// What the script's text says, read until `end` with the rights of PHP's user.
-    pub fn literals(&self, end: Instant) -> io::Result<Literals> {
-        Literals::read(&self.script, &self.php, end)
-    }
-
-    /// The address and the script of [`KNOWN`], if root has written them.
-    pub fn known() -> Option<(AppUrl, PathBuf)> {
-        let file = File::open(KNOWN).ok()?;
-        let seen = file.metadata().ok()?;
-        if seen.uid() != 0 || seen.mode() & 0o022 != 0 || !seen.is_file() {
-            return None;
+        if self.php.is_module() {
+            return Ok(self.php.user.clone());
         }
-        let text = io::read_to_string(file.take(MAX_KNOWN)).ok()?;
+        let unit = self.unit()?;
+        let first = property(unit, "MainPID")?;
+        let children = fs::read_to_string(format!("/proc/{first}/task/{first}/children"));
+        let children = children.unwrap_or_default();
+        // The first one is often root.
+        let processes = iter::once(first.as_str()).chain(children.split_whitespace());
+        let mut users = processes.filter_map(accounts::of_process).filter(|user| !user.is_root());
+        users.next().ok_or_else(|| format!("{unit} does not run as a service"))
+    }
+
+    /// The address and the script of [`KNOWN`].
+    pub fn known() -> Option<(AppUrl, PathBuf)> {
+        let text = fs::read_to_string(KNOWN).ok()?;
         let mut lines = text.lines().filter(|line| !line.starts_with('#'));
         Some((AppUrl::parse(lines.next()?).ok()?, lines.next()?.into()))
     }
@@ -75,11 +92,6 @@ impl Site {
     }
 }
 
-/// The user of the unit `comedor.service`.
-pub fn unit_user() -> Option<String> {
-    property("comedor.service", "User").ok().filter(|user| !user.is_empty())
-}
-
 /// The text, if it needs no quotes in any configuration, and has only characters of a URL.
 pub fn plain(text: &str) -> Result<&str, String> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._/-".contains(&byte);
@@ -87,10 +99,9 @@ pub fn plain(text: &str) -> Result<&str, String> {
     text.bytes().all(is_plain).then_some(text).ok_or_else(refused)
 }
 
-/// 128 bits as 32 digits.
+/// A random number of 32 hexadecimal digits.
 pub fn random() -> Result<String, String> {
-    let mut random = [0; 16];
-    let read = File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut random));
-    read.map(|()| format!("{:032x}", u128::from_ne_bytes(random)))
-        .map_err(|error| format!("/dev/urandom: {error}"))
+    const UUID: &str = "/proc/sys/kernel/random/uuid";
+    let uuid = fs::read_to_string(UUID).map_err(|error| format!("{UUID}: {error}"))?;
+    Ok(uuid.trim().replace('-', ""))
 }

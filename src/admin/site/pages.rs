@@ -4,9 +4,9 @@
 //! address; and the nonce of the page, so it can read that page, and cannot claim the script of another site.
 //! Its user comes from the kernel. All else is data of a party that root does not trust.
 
-use std::ffi::CStr;
 use std::fs::{self, File};
 use std::io::{self, Error, ErrorKind, Read};
+use std::os::fd::AsFd;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
@@ -14,18 +14,15 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use std::{iter, slice};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{AtFlags, Dir, Mode, OFlags, ResolveFlags, openat, unlinkat};
-use rustix::io::Errno;
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat};
 
-use super::php::{Php, WebServer};
-use super::url::{Answer, AppUrl};
+use super::php::Php;
+use super::url::{Answer, AppUrl, TIME};
 use super::{Site, random};
 use crate::admin::brief_file::{BriefFile, LIFE};
-use crate::admin::child::Running;
+use crate::admin::child::{Running, ready};
 use crate::sys::log::printable;
 use crate::sys::process::{Credentials, peer_uid};
-use crate::sys::shared_file;
 
 const PAGE: &str = include_str!("page.php");
 /// How names of pages start, before 32 hexadecimal digits
@@ -48,22 +45,20 @@ pub fn ask_php(
 ) -> Result<Site, String> {
     let pages = Pages::place(scripts, end)?;
     let mut problems = pages.problems.clone();
-    for address in address.on_each_quick_host(end) {
+    for address in address.on_each_host(end) {
         let problem = match pages.request(&address, "", "") {
             Ok((answer, Some((script, php)))) => {
                 let url = answer.url.replace(&pages.name, "comedor.php");
-                let found = AppUrl::parse(&url)?.by(address.host);
+                let mut found = AppUrl::parse(&url)?;
                 if !url.contains(&found.to_string()) {
                     return Err(format!("the web server runs the script at {:?}", answer.url));
                 }
-                let php = php?;
-                let software = if php.is_module() { "apache2" } else { php.says("server") };
-                let server = WebServer::find(server.unwrap_or(software));
-                return Ok(Site { address: found, script: script.to_owned(), php, server });
+                found.host = address.host;
+                return Ok(Site::new(found, script.to_owned(), php?, server));
             }
             Ok((answer, None)) => match cannot_call(&answer.body, &pages.key) {
                 Some(problem) => return Err(problem),
-                None => answer.explained(),
+                None => format!("{} ({answer})", answer.meaning(&address).0),
             },
             Err(error) => error.to_string(),
         };
@@ -84,19 +79,19 @@ pub fn answer_of_script(site: &Site, query: &str, cookie: &str) -> Result<Answer
 /// The addresses of this machine at which the web server refuses a page beside the script to everybody without
 /// a login of the web server. Without the key, the page is empty.
 pub fn refusing(site: &Site) -> Result<Vec<AppUrl>, String> {
-    let end = Instant::now() + LIFE;
+    let end = Instant::now() + TIME;
     let pages = Pages::place(slice::from_ref(&site.script), end)?;
     let mut refusing = Vec::new();
-    for address in site.address.on_each_host() {
-        match address.request(&pages.name, &[], "") {
-            Ok(answer) if ["401", "403"].contains(&&*answer.status) => refusing.push(address),
-            Err(error) if error.kind() == ErrorKind::TimedOut || Instant::now() > end => {
-                return Err(format!("{address} (by {}): {error}", address.host));
-            }
-            _ => {}
+    for address in site.address.on_each_host(end) {
+        let answer = address.request(&pages.name, &[], "");
+        if answer.is_ok_and(|answer| ["401", "403"].contains(&&*answer.status)) {
+            refusing.push(address);
         }
     }
-    Ok(refusing)
+    // What was not asked could become open.
+    let is_complete = Instant::now() < end;
+    let refused = || format!("{}: not every address of this machine answers in time", site.address);
+    is_complete.then_some(refusing).ok_or_else(refused)
 }
 
 /// A page beside each script, and the socket by which PHP tells what it has there
@@ -116,26 +111,20 @@ type Heard<'p> = (&'p Path, Result<Php, String>);
 #[derive(Debug)]
 struct Page {
     script: PathBuf,
-    nonce: String,
+    /// The first lines of who has the key and has read the page
+    greeting: String,
     _file: BriefFile,
 }
 
 impl Pages {
     fn place(scripts: &[PathBuf], end: Instant) -> Result<Pages, String> {
         let (key, socket) = (random()?, format!("{NAME}{}", random()?));
-        let listener = SocketAddr::from_abstract_name(&socket).and_then(|address| {
-            let listener = UnixListener::bind_addr(&address)?;
-            listener.set_nonblocking(true)?;
-            Ok(listener)
-        });
-        let listener = listener.map_err(|error| error.to_string())?;
+        let listener = SocketAddr::from_abstract_name(&socket)
+            .and_then(|address| UnixListener::bind_addr(&address))
+            .map_err(|error| error.to_string())?;
         let (mut pages, mut problems) = (Vec::new(), Vec::new());
         for script in scripts {
-            if Instant::now() > end {
-                problems.push("there was no time to ask PHP".to_owned());
-                break;
-            }
-            match Page::place(script, &socket) {
+            match Page::place(script, &socket, &key, end) {
                 Ok(page) => pages.push(page),
                 Err(error) => problems.push(format!(
                     "cannot place a page beside {}: {error}",
@@ -156,11 +145,11 @@ impl Pages {
         query: &str,
         cookie: &str,
     ) -> io::Result<(Answer, Option<Heard<'_>>)> {
-        let fields = [format!("X-Comedor: {}", self.key), format!("Cookie: {cookie}")];
+        let fields = [("X-Comedor", &*self.key), ("Cookie", cookie)];
         let mut curl = address.start(&format!("{}?{query}", self.name), &fields, "")?;
         // The page waits until it is heard.
         let heard = self.listen(&mut curl)?;
-        Ok((Answer::of(curl, address)?, heard))
+        Ok((Answer::of(curl)?, heard))
     }
 
     /// Waits for a PHP that knows the key and a nonce, until the web server has answered completely: a script
@@ -168,47 +157,36 @@ impl Pages {
     fn listen(&self, curl: &mut Running) -> io::Result<Option<Heard<'_>>> {
         let (mut callers, mut end) = (Vec::<Caller>::new(), curl.end());
         loop {
-            let mut files = vec![PollFd::new(&self.listener, PollFlags::IN)];
-            files.extend(callers.iter().map(|caller| PollFd::new(&caller.stream, PollFlags::IN)));
-            files.extend(curl.pipe().map(|pipe| PollFd::new(pipe, PollFlags::IN)));
-            let rest = Timespec::try_from(end.saturating_duration_since(Instant::now()));
-            match poll(&mut files, Some(&rest.map_err(Error::other)?)) {
-                Ok(0) if curl.pipe().is_none() => return Ok(None),
-                Ok(0) => return Err(Error::new(ErrorKind::TimedOut, "no answer in time")),
-                Err(Errno::INTR) => continue,
+            let streams = callers.iter().map(|caller| caller.stream.as_fd());
+            let files = iter::once(self.listener.as_fd()).chain(streams);
+            let ready = match ready(files.chain(curl.pipe().map(AsFd::as_fd)), end) {
+                Err(_) if curl.pipe().is_none() => return Ok(None),
                 ready => ready?,
             };
-            let ready: Vec<_> = files.iter().map(|file| !file.revents().is_empty()).collect();
             let curl_is_ready = ready.get(callers.len() + 1) == Some(&true);
             for at in (0..callers.len()).rev().filter(|at| ready[at + 1]) {
-                let is_heard = callers[at].hear(&self.key);
-                if let Ok(false) = is_heard {
-                    continue;
-                }
-                let caller = callers.remove(at);
-                let page = self.pages.iter().find(|page| caller.knows(&page.nonce));
-                if let Some(page) = page.filter(|_| is_heard.is_ok()) {
-                    return Ok(Some((&page.script, Php::of(caller.stream, &caller.said))));
+                if callers[at].has_said_all() {
+                    let Caller { stream, said, .. } = callers.remove(at);
+                    let is_its = |page: &&Page| said.starts_with(page.greeting.as_bytes());
+                    if let Some(page) = self.pages.iter().find(is_its) {
+                        return Ok(Some((&page.script, Php::of(stream, &said))));
+                    }
                 }
             }
             if ready[0] {
-                self.accept(&mut callers);
+                let (stream, _) = self.listener.accept()?;
+                let uid = peer_uid(&stream)?;
+                // Other users can make many connections, and say nothing: their oldest are closed.
+                let mut same =
+                    callers.iter().enumerate().rev().filter(|(_, caller)| caller.uid == uid);
+                if let Some((oldest, _)) = same.nth(MAX_CALLERS - 1) {
+                    callers.remove(oldest);
+                }
+                callers.push(Caller { stream, uid, said: Vec::new() });
             }
             if curl_is_ready && curl.hear()? {
                 end = end.min(Instant::now() + GRACE);
             }
-        }
-    }
-
-    /// Takes the connections that wait. Other users can make many, and say nothing: their oldest are closed.
-    fn accept(&self, callers: &mut Vec<Caller>) {
-        for (stream, _) in iter::from_fn(|| self.listener.accept().ok()).take(MAX_CALLERS) {
-            let Ok(uid) = peer_uid(&stream) else { continue };
-            let is_same = |caller: &Caller| caller.uid == uid;
-            if callers.iter().filter(|caller| is_same(caller)).count() == MAX_CALLERS {
-                callers.remove(callers.iter().position(is_same).unwrap_or_default());
-            }
-            callers.push(Caller { stream, uid, said: Vec::new() });
         }
     }
 }
@@ -222,67 +200,55 @@ struct Caller {
 
 impl Caller {
     /// Reads a part of what it says. Returns whether that was all: it ends with an empty line, or PHP has failed.
-    fn hear(&mut self, key: &str) -> io::Result<bool> {
+    fn has_said_all(&mut self) -> bool {
         let mut buffer = [0; 4096];
-        let length = self.stream.read(&mut buffer)?;
+        let length = self.stream.read(&mut buffer).unwrap_or(0);
         self.said.extend_from_slice(&buffer[..length]);
-        let first = format!("key={key}\n");
-        let known = first.len().min(self.said.len());
-        if self.said[..known] != first.as_bytes()[..known] || self.said.len() > MAX_SAID {
-            return Err(ErrorKind::InvalidData.into());
-        }
-        Ok(length == 0 || self.said.ends_with(b"\n\n"))
-    }
-
-    /// Whether it has read the page with this nonce.
-    fn knows(&self, nonce: &str) -> bool {
-        let line = format!("nonce={nonce}");
-        self.said.split(|&byte| byte == b'\n').any(|said| said == line.as_bytes())
+        length == 0 || self.said.ends_with(b"\n\n") || self.said.len() > MAX_SAID
     }
 }
 
 impl Page {
     /// Writes it as the owner of the script's folder, without the rights of root.
-    fn place(script: &Path, socket: &str) -> Result<Page, String> {
-        let (nonce, script) = (random()?, script.to_owned());
+    fn place(script: &Path, socket: &str, key: &str, end: Instant) -> io::Result<Page> {
+        if Instant::now() > end {
+            return Err(ErrorKind::TimedOut.into());
+        }
+        let (nonce, script) = (random().map_err(Error::other)?, script.to_owned());
         let text = PAGE.replace("{socket}", socket).replace("{nonce}", &nonce);
-        let place = || {
-            let folder = script.parent().ok_or(ErrorKind::NotFound)?;
-            let found = fs::symlink_metadata(folder)?;
-            let owner = Credentials { uid: found.uid(), gid: found.gid(), groups: vec![] };
-            let path = folder.join(format!("{socket}.php"));
-            let prepare = |folder: &File| {
-                let seen = folder.metadata()?;
-                if (seen.dev(), seen.ino()) != (found.dev(), found.ino()) {
-                    return Err(Error::other("the folder was replaced"));
-                }
-                // A hindrance to this is one to the page too.
-                _ = remove_left_over(folder);
-                Ok(())
-            };
-            BriefFile::create(path, owner, (&text, 0o644), ResolveFlags::NO_SYMLINKS, prepare)
+        let folder = script.parent().ok_or(ErrorKind::NotFound)?;
+        let found = fs::symlink_metadata(folder)?;
+        let owner = Credentials { uid: found.uid(), gid: found.gid(), groups: vec![] };
+        let prepare = || {
+            let seen = fs::metadata(".")?;
+            if (seen.dev(), seen.ino()) != (found.dev(), found.ino()) {
+                return Err(Error::other("the folder was replaced"));
+            }
+            // A hindrance to this is one to the page too.
+            _ = remove_left_over();
+            Ok(())
         };
-        let file = place().map_err(|error: io::Error| error.to_string())?;
-        Ok(Page { script, nonce, _file: file })
+        let path = folder.join(format!("{socket}.php"));
+        let links = ResolveFlags::NO_SYMLINKS;
+        let _file = BriefFile::create(path, owner, (&text, 0o644), links, prepare)?;
+        Ok(Page { script, greeting: format!("key={key}\nnonce={nonce}\n"), _file })
     }
 }
 
-/// Removes pages that a power failure has left; they may be empty then.
-fn remove_left_over(folder: &File) -> io::Result<()> {
-    let open = |name: &CStr, flags| {
-        let flags = flags | OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        openat(folder, name, flags, Mode::empty()).map(File::from)
-    };
+/// Removes pages that a power failure has left in the current folder; they may be empty then.
+fn remove_left_over() -> io::Result<()> {
     let start = PAGE.split('$').next().unwrap_or_default().as_bytes();
-    for entry in Dir::new(open(c".", OFlags::DIRECTORY)?)?.take(MAX_ENTRIES) {
-        let entry = entry?;
-        let name = entry.file_name().to_bytes();
-        if name.len() == 44 && name.starts_with(NAME.as_bytes()) && name.ends_with(b".php") {
-            let file = open(entry.file_name(), OFlags::empty())?;
-            let (text, metadata) = shared_file::read(&file).map_err(Error::other)?;
+    for entry in fs::read_dir(".")?.take(MAX_ENTRIES) {
+        let name = entry?.file_name();
+        let bytes = name.as_encoded_bytes();
+        if bytes.len() == 44 && bytes.starts_with(NAME.as_bytes()) && bytes.ends_with(b".php") {
+            let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+            let file = File::from(openat(CWD, &name, flags, Mode::empty())?);
+            let (metadata, mut text) = (file.metadata()?, Vec::new());
+            file.take(start.len() as u64).read_to_end(&mut text)?;
             let is_old = metadata.modified()?.elapsed().is_ok_and(|age| age > LIFE);
-            if is_old && (text.is_empty() || text.starts_with(start)) {
-                unlinkat(folder, entry.file_name(), AtFlags::empty())?;
+            if is_old && metadata.is_file() && start.starts_with(&text) {
+                fs::remove_file(&name)?;
             }
         }
     }

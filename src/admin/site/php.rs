@@ -1,4 +1,4 @@
-//! The PHP that runs the script, and the web server.
+//! The PHP that runs the script.
 
 use std::fs;
 use std::io::Write;
@@ -7,15 +7,14 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 use crate::admin::accounts;
-use crate::admin::command::property;
 use crate::sys::process::{Credentials, peer};
 
 /// The process of PHP that answered.
 #[derive(Debug)]
 pub struct Php {
     pub user: Credentials,
-    /// What it says: PHP's settings in the script
-    said: Vec<(String, String)>,
+    /// What it says: PHP's settings in the script, in lines `name=value`
+    said: String,
     /// Whether `/` is another folder for it
     pub is_elsewhere: bool,
     /// Its mounts, as in `/proc/self/mountinfo`
@@ -27,9 +26,7 @@ impl Php {
     /// it could not tell.
     pub(super) fn of(mut stream: UnixStream, said: &[u8]) -> Result<Php, String> {
         let peer = peer(&stream).map_err(|error| error.to_string())?;
-        let text = String::from_utf8_lossy(said);
-        let pairs = text.lines().filter_map(|line| line.split_once('='));
-        let said: Vec<_> = pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        let said = String::from_utf8_lossy(said).into_owned();
         let user = accounts::of_process(&peer.pid.to_string());
         // After connecting, it may have executed a program with the rights of another group (setgid).
         let user = user.filter(|user| (user.uid, user.gid) == (peer.uid, peer.gid));
@@ -40,7 +37,7 @@ impl Php {
             fs::read_to_string(format!("/proc/{}/mountinfo", peer.pid)).unwrap_or_default();
         // It has waited for this.
         _ = stream.write_all(b"\n");
-        match text.ends_with("\n\n") || is_elsewhere {
+        match said.ends_with("\n\n") || is_elsewhere {
             true => Ok(Php { user, said, is_elsewhere, mounts }),
             false => Err("PHP fails while it tells its settings: has its disable_functions \
                           session_module_name, session_save_path, session_name or ini_get?"
@@ -61,7 +58,7 @@ impl Php {
     }
 
     pub(super) fn all(&self, name: &str) -> impl Iterator<Item = &str> {
-        self.said.iter().filter(move |(known, _)| known == name).map(|(_, value)| &**value)
+        self.said.lines().filter_map(move |line| line.strip_prefix(name)?.strip_prefix('='))
     }
 
     /// Whether it is a module of Apache.
@@ -83,61 +80,6 @@ fn mounted(mountinfo: &str, path: &Path) -> Option<(String, PathBuf)> {
 
 fn id(path: &Path) -> Option<(u64, u64)> {
     fs::metadata(path).map(|folder| (folder.dev(), folder.ino())).ok()
-}
-
-/// The web server that runs PHP.
-#[derive(Clone, Debug, PartialEq)]
-pub enum WebServer {
-    /// In Debian's layout
-    Apache,
-    Nginx,
-    /// The unit of another one
-    Other(&'static str),
-    /// What it calls itself
-    Unknown(String),
-}
-
-impl WebServer {
-    const UNITS: [&str; 4] = ["apache2", "nginx", "caddy", "lighttpd"];
-
-    /// From what PHP says, or the administrator. It only chooses among those that are known.
-    pub fn find(named: &str) -> WebServer {
-        let lower = named.to_lowercase();
-        match WebServer::UNITS.into_iter().find(|unit| lower.starts_with(&unit[..5])) {
-            Some("apache2") if Path::new("/etc/apache2/conf-available").is_dir() => {
-                WebServer::Apache
-            }
-            Some("nginx") => WebServer::Nginx,
-            Some(unit) => WebServer::Other(unit),
-            None => WebServer::Unknown(named.to_owned()),
-        }
-    }
-
-    /// The unit of systemd
-    pub fn unit(&self) -> &str {
-        match self {
-            WebServer::Apache => "apache2",
-            WebServer::Nginx => "nginx",
-            WebServer::Other(unit) => unit,
-            WebServer::Unknown(name) => name,
-        }
-    }
-
-    /// The user of the processes that answer: the first one is often root.
-    pub fn user(&self) -> Result<Credentials, String> {
-        if let WebServer::Unknown(name) = self {
-            let units = WebServer::UNITS;
-            return Err(format!(
-                "the web server calls itself {name:?}: name one of {units:?} by --server"
-            ));
-        }
-        let first = property(self.unit(), "MainPID")?;
-        let children = fs::read_to_string(format!("/proc/{first}/task/{first}/children"));
-        let children = children.unwrap_or_default();
-        let processes = std::iter::once(first.as_str()).chain(children.split_whitespace());
-        let mut users = processes.filter_map(accounts::of_process).filter(|user| !user.is_root());
-        users.next().ok_or_else(|| format!("{} does not run as a service", self.unit()))
-    }
 }
 
 #[cfg(test)]

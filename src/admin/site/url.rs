@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::fs;
-use std::io::{self, ErrorKind};
-use std::mem::replace;
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::{Duration, Instant};
 
@@ -12,6 +11,7 @@ use super::random;
 use crate::admin::accounts;
 use crate::admin::child::{Child, Running};
 use crate::admin::command::exec;
+use crate::admin::guide;
 use crate::error::Error;
 use crate::sys::log::printable;
 
@@ -19,19 +19,20 @@ use crate::sys::log::printable;
 pub const SCRIPT: &str = "/api/comedor.php";
 
 /// The limits of a request. curl has a time limit too, but not while it writes.
-const TIME: Duration = Duration::from_secs(10);
+pub const TIME: Duration = Duration::from_secs(10);
 const MAX_ANSWER: usize = 1024 * 1024;
 
-/// After an answer that takes as long, no other is waited for.
-const SLOW: Duration = Duration::from_secs(2);
 /// Addresses of this machine that are tried.
 const MAX_HOSTS: usize = 64;
 
 /// The URL of an application.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AppUrl {
-    /// `https://school.example:8443`, as a browser sends it in the field `Origin`
-    pub origin: String,
+    scheme: &'static str,
+    /// The host without the port
+    pub name: String,
+    /// `:8443`, or nothing
+    port: String,
     /// Of the application: `/entreaulas`
     path: String,
     /// The address of this machine where the requests go
@@ -41,23 +42,45 @@ pub struct AppUrl {
 impl AppUrl {
     /// From the address of the application, of a page in it, or of the script.
     pub fn parse(text: &str) -> Result<AppUrl, String> {
-        let refused =
-            || format!("{text:?} is not an address like https://school.example/entreaulas/");
-        let (origin, path) = split(text.trim()).ok_or_else(refused)?;
+        AppUrl::of(text.trim()).ok_or_else(|| {
+            format!(
+                "{text:?} is not an address like https://school.example/entreaulas/, or its path has other characters than [A-Za-z0-9._/~-]"
+            )
+        })
+    }
+
+    fn of(url: &str) -> Option<AppUrl> {
+        let has = |text: &str, more: &str| {
+            text.chars().all(|c| c.is_ascii_alphanumeric() || more.contains(c))
+        };
+        let (scheme, rest) = url.split_once("://")?;
+        let scheme =
+            ["http", "https"].into_iter().find(|known| known.eq_ignore_ascii_case(scheme))?;
+        let rest = rest.split(['?', '#']).next()?;
+        let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+        let is_port = |port: &str| port.parse::<u16>().is_ok();
+        let name =
+            host.rsplit_once(':').filter(|(_, port)| is_port(port)).map_or(host, |(name, _)| name);
+        let is_host = match name.strip_prefix('[').and_then(|name| name.strip_suffix(']')) {
+            Some(v6) => v6.parse::<Ipv6Addr>().is_ok(),
+            None => !name.is_empty() && has(name, ".-_"),
+        };
         let path = path.strip_suffix(SCRIPT).unwrap_or(path);
         let page = path.find(".php").and_then(|at| path[..at].rfind('/')).unwrap_or(path.len());
         let path = path[..page].trim_end_matches('/');
-        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._/~-".contains(&byte);
-        let is_folder = |name: &str| !["", ".", ".."].contains(&name);
-        if !path.bytes().all(is_plain) || !path.split('/').skip(1).all(is_folder) {
-            return Err(format!("{text:?}: a path with other characters than [A-Za-z0-9._/~-]"));
-        }
-        Ok(AppUrl { origin, path: path.to_owned(), host: Ipv4Addr::LOCALHOST.into() })
+        let is_folder = |name: &str| !["", ".", ".."].contains(&name) && has(name, "._~-");
+        (is_host && path.split('/').skip(1).all(is_folder)).then(|| AppUrl {
+            scheme,
+            name: name.to_ascii_lowercase(),
+            port: host[name.len()..].to_owned(),
+            path: path.to_owned(),
+            host: Ipv4Addr::LOCALHOST.into(),
+        })
     }
 
-    /// The host without the port
-    pub fn name(&self) -> &str {
-        name(&self.origin)
+    /// As a browser sends it in the field `Origin`: `https://school.example:8443`
+    pub fn origin(&self) -> String {
+        format!("{}://{}{}", self.scheme, self.name, self.port)
     }
 
     /// The path of the script
@@ -67,51 +90,39 @@ impl AppUrl {
 
     /// The same script at a host that no school has.
     pub fn at_another_host(&self) -> Result<AppUrl, String> {
-        let (scheme, _) = self.origin.split_once("://").unwrap_or_default();
-        let port = &self.origin[without_port(&self.origin).len()..];
-        Ok(AppUrl { origin: format!("{scheme}://{}.invalid{port}", random()?), ..self.clone() })
+        Ok(AppUrl { name: format!("{}.invalid", random()?), ..self.clone() })
     }
 
-    /// The same at each address of this machine: a site may have one of them only.
-    pub(super) fn on_each_host(&self) -> impl Iterator<Item = AppUrl> {
+    /// The same at each address of this machine, since a site may have one of them only; as long as it is not
+    /// `end`, and less time has passed than a request may take: the others would be slow too.
+    pub(super) fn on_each_host(&self, end: Instant) -> impl Iterator<Item = AppUrl> {
+        let end = end.min(Instant::now() + TIME);
         let read = |path| fs::read_to_string(path).unwrap_or_default();
-        let hosts = hosts(&read("/proc/net/fib_trie"), &read("/proc/net/if_inet6"));
-        hosts.into_iter().map(|host| self.clone().by(host))
-    }
-
-    /// The same until `end`, or until one has taken long: the others would too.
-    pub(super) fn on_each_quick_host(&self, end: Instant) -> impl Iterator<Item = AppUrl> {
-        let mut start = Instant::now();
-        self.on_each_host().take_while(move |_| {
-            replace(&mut start, Instant::now()).elapsed() < SLOW && Instant::now() < end
-        })
-    }
-
-    /// The same at this address of this machine.
-    pub(super) fn by(self, host: IpAddr) -> AppUrl {
-        AppUrl { host, ..self }
+        let hosts = hosts(&read("/proc/net/fib_trie"), &read("/proc/net/if_inet6")).into_iter();
+        let hosts = hosts.take_while(move |_| Instant::now() < end);
+        hosts.map(|host| AppUrl { host, ..self.clone() })
     }
 
     /// Reads the menu types; without a login if the cookie is empty.
     pub fn read_types(&self, aulario: &str, cookie: &str) -> Result<Answer, String> {
         // A cache has no answer to this.
         let page = format!("comedor.php?action=get_menu_types&aulario={aulario}&now={}", random()?);
-        self.request(&page, &[format!("Cookie: {cookie}")], "").map_err(|error| error.to_string())
+        self.request(&page, &[("Cookie", cookie)], "").map_err(|error| error.to_string())
     }
 
     /// What the script answers to a save that lacks a body, and so cannot store anything, from a page at this
     /// address.
     pub fn save_nothing(&self, aulario: &str, cookie: &str) -> Result<Answer, String> {
         let page = format!("comedor.php?action=save_menu&aulario={aulario}");
-        let fields = [format!("Cookie: {cookie}"), format!("Origin: {}", self.origin)];
+        let fields = [("Cookie", cookie), ("Origin", &self.origin())];
         self.request(&page, &fields, "data = \"\"\n").map_err(|error| error.to_string())
     }
 
     /// What answers a request without a login: at the first address of this machine where comedor does, else
     /// at the first where anything does. What was not tried at `end` is not tried.
     pub fn who_answers(&self, end: Instant) -> Result<Answer, String> {
-        let mut first = Err("this machine has no address".to_owned());
-        for address in self.on_each_quick_host(end) {
+        let mut first = Err("there was no time to ask".to_owned());
+        for address in self.on_each_host(end) {
             match address.read_types("x", "") {
                 Ok(answer) if answer.is_comedors() => return Ok(answer),
                 answer if first.is_err() => first = answer,
@@ -125,10 +136,10 @@ impl AppUrl {
     pub(super) fn request(
         &self,
         page: &str,
-        fields: &[String],
+        fields: &[(&str, &str)],
         options: &str,
     ) -> io::Result<Answer> {
-        Answer::of(self.start(page, fields, options)?, self)
+        Answer::of(self.start(page, fields, options)?)
     }
 
     /// Starts a request of a page beside the script, by curl, as a user of whom no other process can be: curl
@@ -137,82 +148,47 @@ impl AppUrl {
     pub(super) fn start(
         &self,
         page: &str,
-        fields: &[String],
+        fields: &[(&str, &str)],
         options: &str,
     ) -> io::Result<Running> {
-        let AppUrl { origin, path, host } = self;
-        let host = if host.is_ipv6() { format!("[{host}]") } else { host.to_string() };
+        let host = match self.host {
+            IpAddr::V4(v4) => v4.to_string(),
+            IpAddr::V6(v6) => format!("[{v6}]"),
+        };
+        let (origin, path) = (self.origin(), &self.path);
         let mut text = format!(
             "silent\nshow-error\ninsecure\ngloboff\nnoproxy = \"*\"\nproto = \"=http,https\"\n\
              connect-timeout = 3\nlocation\nmax-redirs = 5\nconnect-to = \"::{host}:\"\n\
              url = \"{origin}{path}/api/{page}\"\nwrite-out = \"\\n%{{http_code}} %{{url_effective}}\"\n{options}"
         );
-        for field in fields {
-            if field.chars().any(|c| c.is_control() || ['"', '\\'].contains(&c)) {
-                return Err(io::Error::other(format!("{field:?} cannot be sent")));
+        for (name, value) in fields {
+            if value.contains(|c: char| c.is_control() || ['"', '\\'].contains(&c)) {
+                return Err(io::Error::other(format!("{value:?} cannot be sent")));
             }
-            text += &format!("header = \"{field}\"\n");
+            text += &format!("header = \"{name}: {value}\"\n");
         }
         let user = accounts::unused()?;
         let child = Child { user: Some(&user), time: TIME, size: MAX_ANSWER };
-        let curl = child.start(|out| exec("curl", &["--disable", "--config", "-"], &text, out));
-        curl.map_err(|error| io::Error::other(format!("curl: {error}")))
+        child.start(|out| exec("curl", &["--disable", "--config", "-"], &text, out))
     }
 }
 
 /// The addresses of a machine, from the files `fib_trie` and `if_inet6` of /proc/net.
 fn hosts(fib_trie: &str, if_inet6: &str) -> Vec<IpAddr> {
-    let mut hosts: Vec<IpAddr> = vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
-    let mut last = "";
-    for line in fib_trie.lines() {
-        match line.trim_start().strip_prefix("|-- ") {
-            Some(address) => last = address,
-            None if line.contains("/32 host LOCAL") => hosts.extend(last.parse::<IpAddr>()),
-            None => {}
-        }
-    }
+    let first = [IpAddr::from(Ipv4Addr::LOCALHOST), Ipv6Addr::LOCALHOST.into()];
+    let v4 = fib_trie.split("|-- ").filter(|leaf| leaf.contains("/32 host LOCAL"));
+    let v4 = v4.filter_map(|leaf| leaf.lines().next()?.parse().ok());
     let of_line = |line: &str| u128::from_str_radix(line.split(' ').next()?, 16).ok();
     let v6 = if_inet6.lines().filter_map(of_line).map(Ipv6Addr::from);
-    hosts.extend(v6.filter(|host| !host.is_unicast_link_local()).map(IpAddr::from));
-    let mut known = BTreeSet::new();
-    hosts.retain(|host| known.insert(*host));
-    hosts.truncate(MAX_HOSTS);
-    hosts
-}
-
-/// The origin, and the path without what comes after it.
-fn split(url: &str) -> Option<(String, &str)> {
-    let (scheme, rest) = url.split_once("://")?;
-    let rest = rest.split(['?', '#']).next()?;
-    let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-    let origin = format!("{scheme}://{host}").to_ascii_lowercase();
-    let name = without_port(host);
-    let port = host[name.len()..].strip_prefix(':').unwrap_or("80");
-    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b".-_".contains(&byte);
-    let v6 = name.strip_prefix('[').and_then(|name| name.strip_suffix(']'));
-    let is_host = match v6 {
-        Some(v6) => v6.parse::<Ipv6Addr>().is_ok(),
-        None => !name.is_empty() && name.bytes().all(is_name),
-    };
-    let is_known = origin.starts_with("http://") || origin.starts_with("https://");
-    (is_known && is_host && port.parse::<u16>().is_ok()).then_some((origin, path))
-}
-
-/// A host or an origin without its port.
-fn without_port(host: &str) -> &str {
-    let is_port = |port: &str| !port.contains([']', '/']);
-    host.rsplit_once(':').filter(|(_, port)| is_port(port)).map_or(host, |(name, _)| name)
-}
-
-/// The host of an origin
-fn name(origin: &str) -> &str {
-    without_port(origin).split_once("://").map_or("", |(_, name)| name)
+    let v6 = v6.filter(|host| !host.is_unicast_link_local()).map(IpAddr::from);
+    let others: BTreeSet<_> = v4.chain(v6).filter(|host| !first.contains(host)).collect();
+    first.into_iter().chain(others).take(MAX_HOSTS).collect()
 }
 
 /// The URL of the script
 impl fmt::Display for AppUrl {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        write!(f, "{}{}", self.origin, self.path())
+        write!(f, "{}{}", self.origin(), self.path())
     }
 }
 
@@ -223,27 +199,19 @@ pub struct Answer {
     pub body: String,
     /// After the redirections
     pub url: String,
-    /// Whether that is at another host
-    is_elsewhere: bool,
 }
 
 impl Answer {
-    /// Waits for the answer to a request at `url`.
-    pub(super) fn of(curl: Running, url: &AppUrl) -> io::Result<Answer> {
-        let said = curl.finish().map_err(|error| match error.kind() {
-            ErrorKind::Other => io::Error::other(of_curl(&error.to_string())),
-            _ => error,
-        })?;
-        Answer::parse(&String::from_utf8_lossy(&said), url)
+    /// Waits for the answer.
+    pub(super) fn of(curl: Running) -> io::Result<Answer> {
+        Answer::parse(&String::from_utf8_lossy(&curl.finish()?))
             .ok_or_else(|| io::Error::other("curl says no status"))
     }
 
-    fn parse(said: &str, asked: &AppUrl) -> Option<Answer> {
+    fn parse(said: &str) -> Option<Answer> {
         let (body, last) = said.rsplit_once('\n')?;
         let (status, url) = last.split_once(' ')?;
-        let is_elsewhere = split(url).is_none_or(|(origin, _)| name(&origin) != asked.name());
-        let (status, body, url) = (status.to_owned(), body.to_owned(), url.to_owned());
-        Some(Answer { status, body, url, is_elsewhere })
+        Some(Answer { status: status.into(), body: body.into(), url: url.into() })
     }
 
     /// Whether it is comedor's answer to a request without a login.
@@ -252,21 +220,28 @@ impl Answer {
         sentences.iter().any(|known| self.body.contains(&**known))
     }
 
-    /// Why a page has not answered that was requested, as a sentence.
-    pub(super) fn explained(&self) -> String {
-        let body = self.body.trim_start();
-        let reason = match &*self.status {
-            _ if self.is_elsewhere => "the request is redirected to another host",
-            _ if body.starts_with("<?php") => "the web server does not run PHP there",
-            "401" => "the web server asks for a password of its own",
-            "403" => "the web server refuses the request",
-            "404" => "there is no script: it is not below this address, or not among those found",
-            "502" | "503" | "504" => "the web server cannot reach PHP, or is in maintenance",
-            status if status.starts_with('5') => "the web server or PHP fails",
-            "200" if body.is_empty() => "the page did not run: a proxy drops the field X-Comedor?",
-            _ => "another page answers: of a maintenance mode, a front controller or a cache",
-        };
-        format!("{reason} ({self})")
+    /// Why neither the script of `asked` nor a page beside it has answered, as a sentence, and the heading of the
+    /// guide about that. A login of the web server is no mistake.
+    pub fn meaning(&self, asked: &AppUrl) -> (&'static str, &'static str) {
+        let own = format!("://{}{}{}/api/comedor", asked.name, asked.port, asked.path);
+        let url = self.url.split('?').next().unwrap_or_default();
+        match &*self.status {
+            _ if !url.contains(&own) => ("the request is redirected elsewhere", guide::OLD_SCRIPT),
+            _ if self.body.trim_start().starts_with("<?php") => {
+                ("the web server does not run PHP there", guide::OLD_SCRIPT)
+            }
+            "401" => ("the web server asks for a login of its own", ""),
+            "403" => ("the web server denies access", guide::REFUSED),
+            "404" => ("the web server does not find it", guide::REFUSED),
+            "502" | "503" | "504" => ("the web server cannot reach it", guide::NO_CONNECTION),
+            status if status.starts_with('5') => {
+                ("the web server cannot run it", guide::NOT_STARTED)
+            }
+            "200" if self.body.trim().is_empty() => {
+                ("the answer is empty: a proxy may drop header fields", guide::OLD_SCRIPT)
+            }
+            _ => ("another program answers", guide::OLD_SCRIPT),
+        }
     }
 }
 
@@ -276,13 +251,6 @@ impl fmt::Display for Answer {
         let line = line.chars().take(80).collect::<String>();
         write!(f, "HTTP {} {}: {}", self.status, printable(&self.url), printable(&line))
     }
-}
-
-/// The cause among what curl and the server said, as curl names it.
-fn of_curl(said: &str) -> String {
-    let line = said.split("; ").find_map(|line| line.strip_prefix("curl: ("));
-    let cause = line.and_then(|line| line.split_once(") ")).map(|(_, cause)| cause);
-    format!("no answer: {}", cause.unwrap_or(said))
 }
 
 #[cfg(test)]
@@ -347,21 +315,35 @@ mod tests {
     #[test]
     fn an_answer_tells_why_the_page_has_not_answered() {
         let asked = AppUrl::parse("http://school.example/x").unwrap();
-        for (said, reason) in [
-            ("\n401 http://school.example/x", "the web server asks for a password of its own"),
-            ("\n404 https://school.example:444/x?y", "there is no script"),
-            ("login\n200 http://other.example/x", "the request is redirected to another host"),
-            ("<?php\n// x\n200 http://school.example/x", "the web server does not run PHP there"),
-            ("\n200 http://school.example/x", "the page did not run"),
-            ("<h1>\n418 http://school.example/x", "another page answers"),
+        let own = "://school.example/x/api/comedor-1.php?y";
+        for (body, status, url, reason) in [
+            ("", 401, own, "the web server asks for a login of its own"),
+            ("", 404, own, "the web server does not find it"),
+            (
+                "",
+                404,
+                "://school.example:444/x/api/comedor.php",
+                "the request is redirected elsewhere",
+            ),
+            (
+                "login", 200, "://other.example/x/api/comedor.php",
+                "the request is redirected elsewhere",
+            ),
+            (
+                "login",
+                200,
+                "://a/?://school.example/x/api/comedor.php",
+                "the request is redirected",
+            ),
+            ("<?php\n// x", 200, own, "the web server does not run PHP there"),
+            ("\n", 200, own, "the answer is empty"),
+            ("<h1>", 418, own, "another program answers"),
         ] {
-            let answer = Answer::parse(said, &asked).unwrap().explained();
-            assert!(answer.starts_with(reason), "{answer}");
+            let answer = Answer::parse(&format!("{body}\n{status} https{url}")).unwrap();
+            assert!(answer.meaning(&asked).0.starts_with(reason), "{answer}");
         }
-        let answer = Answer::parse("a\n\u{1b}[2Jmore\n200 http://a\u{202e}", &asked).unwrap();
+        let answer = Answer::parse("a\n\u{1b}[2Jmore\n200 http://a\u{202e}").unwrap();
         assert_eq!(answer.to_string(), "HTTP 200 http://a\\u{202e}: \\u{1b}[2Jmore");
-        assert!(Answer::parse("", &asked).is_none());
-        let said = "x; curl: (7) Failed to connect to a; 000 http://a";
-        assert_eq!(of_curl(said), "no answer: Failed to connect to a");
+        assert!(Answer::parse("").is_none());
     }
 }

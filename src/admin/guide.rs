@@ -40,8 +40,8 @@ mod tests {
 
     #[test]
     fn the_guides_of_both_languages_have_every_heading() {
-        let english = include_str!("../../../docs/troubleshooting.md");
-        let spanish = include_str!("../../../docs/es/instalar.md");
+        let english = include_str!("../../docs/troubleshooting.md");
+        let spanish = include_str!("../../docs/es/instalar.md");
         for (heading, counterpart) in [
             (OLD_SCRIPT, "### Sigue respondiendo el script de PHP"),
             (REFUSED, "| 403 o 404, HTML |"),
