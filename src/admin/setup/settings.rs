@@ -1,5 +1,6 @@
 //! Set-up's lines in the settings file: a marked block at its end. Everything else in it is the administrator's.
 
+use std::mem::swap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -12,6 +13,8 @@ pub const FILE: &str = "/etc/comedor/comedor.conf";
 /// The first and the last line of the block
 const BEGIN: &str = "# Written by `comedor setup`, which replaces these lines; to remove them: sudo comedor setup --undo";
 const END: &str = "# End of the lines of `comedor setup`";
+
+const DAMAGED: &str = "/etc/comedor/comedor.conf: the marks of set-up's lines are damaged; remove these lines, and the marks, by hand";
 
 /// The time for a file system to say whether two folders are the same
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -28,33 +31,28 @@ pub struct SettingsFile {
 impl SettingsFile {
     /// The file without set-up's lines.
     pub fn parse(text: &[u8]) -> Result<SettingsFile, String> {
-        let (mut outside, mut is_inside) = (Vec::new(), false);
+        let (mut outside, [mut next, mut other]) = (Vec::new(), [BEGIN, END]);
         for line in text.split_inclusive(|&byte| byte == b'\n') {
-            let (is_begin, is_end) =
-                (line.trim_ascii() == BEGIN.as_bytes(), line.trim_ascii() == END.as_bytes());
-            if (is_begin && is_inside) || (is_end && !is_inside) {
-                return Err(damaged());
+            match line.trim_ascii() {
+                mark if mark == next.as_bytes() => swap(&mut next, &mut other),
+                mark if mark == other.as_bytes() => return Err(DAMAGED.to_owned()),
+                _ if next == BEGIN => outside.extend(line),
+                _ => {}
             }
-            if !(is_inside || is_begin) {
-                outside.extend(line);
-            }
-            is_inside = is_begin || (is_inside && !is_end);
         }
-        if is_inside { Err(damaged()) } else { Ok(SettingsFile { outside, lines: Vec::new() }) }
+        let is_whole = next == BEGIN;
+        is_whole.then_some(SettingsFile { outside, lines: Vec::new() }).ok_or(DAMAGED.to_owned())
     }
 
     /// The file with set-up's lines.
     pub fn content(&self) -> Vec<u8> {
         let mut content = self.outside.clone();
-        if self.lines.is_empty() {
-            return content;
-        }
-        if !matches!(content.last(), None | Some(b'\n')) {
-            content.push(b'\n');
-        }
-        let lines = self.lines.iter().map(|(line, _)| line.as_str());
-        for line in [BEGIN].into_iter().chain(lines).chain([END]) {
-            content.extend(line.bytes().chain([b'\n']));
+        if !self.lines.is_empty() {
+            if !matches!(content.last(), None | Some(b'\n')) {
+                content.push(b'\n');
+            }
+            let lines: String = self.lines.iter().map(|(line, _)| format!("{line}\n")).collect();
+            content.extend(format!("{BEGIN}\n{lines}{END}\n").bytes());
         }
         content
     }
@@ -99,12 +97,6 @@ impl SettingsFile {
         self.lines.push((format!("{name}={value}"), what));
         Ok(())
     }
-}
-
-fn damaged() -> String {
-    format!(
-        "{FILE}: the marks of set-up's lines are damaged; remove these lines, and the marks, by hand"
-    )
 }
 
 fn read(text: &[u8]) -> Result<Settings, String> {
