@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use crate::admin::check;
-use crate::admin::setup::{self, Runs};
+use crate::admin::setup;
 use crate::config::SETTINGS;
 use crate::sys::log::log;
 
@@ -63,7 +63,7 @@ pub fn run(arguments: impl Iterator<Item = &'static [u8]>) -> Next {
         ["--help"] | ["check" | "setup", "--help"] => print(&help()),
         ["--version"] => print(concat!("comedor ", env!("CARGO_PKG_VERSION"), "\n")),
         ["check", options @ ..] => check(options),
-        ["setup", "--undo"] => setup::undo(),
+        ["setup", "--undo"] => setup::run(&setup::Options { undo: true, ..Default::default() }),
         ["setup", options @ ..] => set_up(options),
         ["fastcgi", _] => return Next::Serve(PathBuf::from(arguments[1])),
         ["fastcgi", ..] => misused("`fastcgi` needs one argument: SOCKET"),
@@ -103,8 +103,8 @@ fn set_up(words: &[&str]) -> u8 {
         match word {
             "--dry-run" => options.dry_run = true,
             "--yes" => options.yes = true,
-            "--cgi" => options.runs = Some(Runs::Cgi),
-            "--fastcgi" => options.runs = Some(Runs::FastCgi),
+            "--cgi" => options.cgi = true,
+            "--fastcgi" => options.fastcgi = true,
             "--script" | "--server" | "--service" | "--data" => {
                 let Some(&value) = words.next() else {
                     return misused(&format!("`{word}` needs an argument"));

@@ -20,24 +20,22 @@ const LIGHTTPD: &str = include_str!("../../../examples/lighttpd-fastcgi.conf.exa
 /// A shipped example for this path, without its comments.
 pub fn example(text: &str, path: &str) -> String {
     let is_kept = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with('#');
-    let lines = text.lines().filter(is_kept).flat_map(|line| [line, "\n"]);
-    let lines = lines.collect::<String>().replace("/api/comedor.php", path);
-    // In an expression of lighttpd
-    lines.replace("/api/comedor\\.php", &path.replace('.', "\\."))
+    let lines: String = text.split_inclusive('\n').filter(is_kept).collect();
+    // In an expression of lighttpd, too
+    lines.replace("/api/comedor.php", path).replace("/api/comedor\\.php", &path.replace('.', "\\."))
 }
 
-/// What an administrator adds to the configuration of another server, and where.
-pub fn by_hand(unit: &str, path: &str) -> (String, &'static str) {
-    match unit {
-        "caddy" => (example(CADDY, path), "at the top of the site in /etc/caddy/Caddyfile"),
-        _ => {
-            // The service runs already.
-            let is_kept = |line: &&str| !line.contains("bin-path") && !line.contains("max-procs");
-            let text = LIGHTTPD.lines().filter(is_kept).flat_map(|line| [line, "\n"]);
-            let text = text.collect::<String>().replace("/run/lighttpd/", "/run/comedor/");
-            (example(&text, path), "to /etc/lighttpd/conf-enabled/90-comedor.conf")
-        }
-    }
+/// What an administrator adds to the configuration of Caddy, and where.
+pub fn caddy(path: &str) -> (String, &'static str) {
+    (example(CADDY, path), "at the top of the site in /etc/caddy/Caddyfile")
+}
+
+/// The same for lighttpd, which does not start the program: the service runs already.
+pub fn lighttpd(path: &str) -> (String, &'static str) {
+    let text = example(LIGHTTPD, path).replace("/run/lighttpd/", "/run/comedor/");
+    let is_kept = |line: &&str| !line.contains("bin-path") && !line.contains("max-procs");
+    let lines = text.split_inclusive('\n').filter(is_kept).collect();
+    (lines, "to /etc/lighttpd/conf-enabled/90-comedor.conf")
 }
 
 /// For Apache: the example, these modules, loaded as `a2enmod` does, and the limit to a host.
@@ -98,7 +96,7 @@ mod tests {
     use std::os::unix::fs::symlink;
     use std::path::Path;
 
-    use super::{APACHE_CGI, APACHE_FASTCGI, apache, by_hand, condition, service};
+    use super::{APACHE_CGI, APACHE_FASTCGI, apache, caddy, condition, lighttpd, service};
     use crate::config::{Config, Settings};
     use crate::sys::process::Credentials;
 
@@ -168,11 +166,11 @@ mod tests {
 
     #[test]
     fn the_lines_for_other_servers_have_the_path_and_no_program_to_start() {
-        let (lines, _) = by_hand("lighttpd", "/a.b/api/comedor.php");
+        let (lines, _) = lighttpd("/a.b/api/comedor.php");
         assert!(lines.contains(r#""^/a\.b/api/comedor\.php(/|$)""#), "{lines}");
         assert!(lines.contains(r#"( "/a.b/api/comedor.php" => (("#), "{lines}");
         assert!(lines.contains("/run/comedor/comedor.sock") && !lines.contains("bin-"), "{lines}");
-        let (lines, _) = by_hand("caddy", "/a/api/comedor.php");
+        let (lines, _) = caddy("/a/api/comedor.php");
         assert!(lines.contains("path /a/api/comedor.php /a/api/comedor.php/*\n"), "{lines}");
     }
 }

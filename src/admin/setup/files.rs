@@ -1,19 +1,14 @@
 //! The files of set-up, which no package ships. Undoing needs nothing but these, and no space on the disk.
 
-use std::fs::{self, File, Permissions};
+use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::Path;
 use std::time::{Duration, Instant};
-
-use rustix::fs::OFlags;
 
 use super::say;
 use super::settings::{FILE as SETTINGS, SettingsFile};
 use crate::admin::command::{property, run};
-use crate::admin::site::{AppUrl, KNOWN};
-use crate::store::attributes::Attributes;
-use crate::sys::shared_file;
+use crate::admin::site::{AppUrl, KNOWN, Site};
 
 /// Debian's `serve-cgi-bin.conf` opens /cgi-bin/ of every site if a module for CGI was loaded before it.
 pub const APACHE: &str = "/etc/apache2/conf-available/zz-comedor-setup.conf";
@@ -25,7 +20,7 @@ pub const SOCKET: &str = "/etc/systemd/system/comedor.socket.d/comedor-setup.con
 /// What `a2enconf` creates: a note that an administrator did it, and a link
 const NOTE: &str = "/var/lib/apache2/conf/enabled_by_admin/zz-comedor-setup";
 const LINK: &str = "/etc/apache2/conf-enabled/zz-comedor-setup.conf";
-/// The same three of version 0.3.0
+/// The same three of version 0.3.0, which may answer at other hosts
 const OLD: [&str; 3] = [
     "/etc/apache2/conf-available/comedor-setup.conf",
     "/var/lib/apache2/conf/enabled_by_admin/comedor-setup",
@@ -42,14 +37,15 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Files that are in force together, and what ends their effect after they were removed
 type Group = (&'static [&'static str], fn() -> Result<(), String>);
 
-const SERVERS: [Group; 2] = [
-    (&[APACHE, OLD[0], NOTE, OLD[1], LINK, OLD[2]], || reload("apache2")),
+const GROUPS: [Group; 4] = [
+    (&[APACHE, NOTE, LINK], || reload("apache2")),
+    (&OLD, || reload("apache2")),
     (&[NGINX, UPSTREAM], || reload("nginx")),
+    (&[SERVICE, SOCKET], || {
+        let units = ["disable", "--quiet", "--now", "comedor.socket", "comedor.service"];
+        run("systemctl", &units).map(drop)
+    }),
 ];
-const UNITS: Group = (&[SERVICE, SOCKET], || {
-    let units = ["disable", "--quiet", "--now", "comedor.socket", "comedor.service"];
-    run("systemctl", &units).map(drop)
-});
 
 fn exists(path: &str) -> bool {
     fs::symlink_metadata(path).is_ok()
@@ -61,13 +57,13 @@ fn is_there((files, _): &Group) -> bool {
 
 /// Whether anything of set-up is there.
 pub fn exist() -> bool {
-    exists(KNOWN) || SERVERS.iter().chain([&UNITS]).any(is_there)
+    exists(KNOWN) || GROUPS.iter().any(is_there)
 }
 
 /// Removes what an earlier set-up has enabled, and not this one, which wrote the `planned` files.
 pub fn take_over(planned: &[&str]) -> Result<(), String> {
     let is_left = |group: &&Group| !planned.contains(&group.0[0]);
-    SERVERS.iter().chain([&UNITS]).filter(is_left).try_for_each(take_back)?;
+    GROUPS.iter().filter(is_left).try_for_each(take_back)?;
     remove(OLD_SETTINGS)
 }
 
@@ -80,10 +76,9 @@ pub fn is_included() -> bool {
 
 /// The settings file; empty if there is none.
 pub fn read_settings() -> Result<Vec<u8>, String> {
-    let read = |file: File| shared_file::read(&file).map(|(bytes, _)| bytes);
-    match shared_file::open_and(OFlags::RDONLY, Path::new(SETTINGS), read) {
-        Err(fault) if fault.is_absent() => Ok(Vec::new()),
-        read => read.map_err(|fault| format!("{SETTINGS}: {fault}")),
+    match fs::read(SETTINGS) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+        read => read.map_err(|error| format!("{SETTINGS}: {error}")),
     }
 }
 
@@ -94,40 +89,32 @@ pub fn write(path: &str, content: &[u8]) -> Result<(), String> {
         return remove(path);
     }
     let new = format!("{path}{NEW}");
+    _ = fs::remove_file(&new);
+    if exists(path) {
+        run("cp", &["--attributes-only", "--preserve=all", path, &new])?;
+    }
     let write = || {
         Path::new(path).parent().map_or(Ok(()), fs::create_dir_all)?;
-        _ = fs::remove_file(&new);
-        let mut file = File::options().write(true).create_new(true).mode(0o600).open(&new)?;
+        let mut file = File::options().write(true).create(true).truncate(true).open(&new)?;
         file.write_all(content)?;
-        match File::open(path) {
-            Ok(old) => {
-                let (metadata, attributes) = (old.metadata()?, Attributes::of(&old)?);
-                fchown(&file, Some(metadata.uid()), Some(metadata.gid()))?;
-                attributes.set(&file)?;
-                file.set_permissions(metadata.permissions())?;
-            }
-            Err(_) => file.set_permissions(Permissions::from_mode(0o644))?,
-        }
         file.sync_all()?;
         fs::rename(&new, path)
     };
     write().map_err(|error: io::Error| format!("{path}: {error}"))?;
     say(&format!("… wrote {path}"));
-    // From here on, this says what undoing has to do.
-    let replaced = if path == APACHE { OLD.as_slice() } else { &[] };
-    replaced.iter().try_for_each(|old| remove(old))
+    Ok(())
 }
 
 /// Puts everything back, as far as it is there, also after a set-up or an undo that was killed. Returns whether
 /// nothing remains: while lines that an administrator has added lead to the service, it stays.
-pub fn undo(known: Option<&AppUrl>) -> Result<bool, String> {
-    let is_by_hand = !SERVERS.iter().any(is_there) && is_there(&UNITS);
-    let remaining = known.filter(|_| is_by_hand).and_then(leads_to_service);
-    let mut done: Vec<_> = SERVERS.iter().map(take_back).collect();
-    if let Some(sentence) = &remaining {
-        say(sentence);
-    } else {
-        done.extend([take_back(&UNITS), restore_settings(), remove(OLD_SETTINGS), remove(KNOWN)]);
+pub fn undo() -> Result<bool, String> {
+    let [servers @ .., units] = &GROUPS;
+    let is_by_hand = !servers.iter().any(is_there) && is_there(units);
+    let remains =
+        is_by_hand && Site::known().is_some_and(|(address, _)| leads_to_service(&address));
+    let mut done: Vec<_> = servers.iter().map(take_back).collect();
+    if !remains {
+        done.extend([take_back(units), restore_settings(), remove(OLD_SETTINGS), remove(KNOWN)]);
     }
     for path in [APACHE, NGINX, UPSTREAM, SERVICE, SOCKET, SETTINGS, KNOWN] {
         _ = fs::remove_file(format!("{path}{NEW}"));
@@ -136,21 +123,20 @@ pub fn undo(known: Option<&AppUrl>) -> Result<bool, String> {
         _ = Path::new(file).parent().map(fs::remove_dir);
     }
     let failed: Vec<String> = done.into_iter().filter_map(Result::err).collect();
-    if failed.is_empty() { Ok(remaining.is_none()) } else { Err(failed.join("\n")) }
+    if failed.is_empty() { Ok(!remains) } else { Err(failed.join("\n")) }
 }
 
-/// Whether the web server would have no answer without the service, as a sentence.
-fn leads_to_service(address: &AppUrl) -> Option<String> {
+/// Whether the web server may have no answer without the service, and says so.
+fn leads_to_service(address: &AppUrl) -> bool {
     let why = match address.who_answers(Instant::now() + PATIENCE) {
-        Ok(answer) if answer.is_comedors() || answer.status == "502" => format!(
-            "{address} still leads to comedor ({answer}): remove the lines that were added to the web server's configuration, and reload it"
-        ),
-        Ok(_) => return None,
-        Err(error) => format!(
-            "the web server does not answer, so its configuration may still lead to comedor ({error}): start it, or delete {KNOWN} if it is gone"
-        ),
+        Ok(answer) if answer.is_comedors() || answer.status == "502" => answer.to_string(),
+        Ok(_) => return false,
+        Err(error) => error,
     };
-    Some(format!("The service of comedor stays. {why}; then run: sudo comedor setup --undo"))
+    say(&format!(
+        "The service of comedor stays, since {address} may lead to it ({why}). Remove the lines that were added to the web server's configuration, and reload it, or delete {KNOWN} if it is gone; then run: sudo comedor setup --undo"
+    ));
+    true
 }
 
 /// Removes the files of the group. Until its effect has ended, one remains, without content: it says what remains

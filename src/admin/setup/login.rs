@@ -14,6 +14,9 @@ use crate::session::{self, Format, SavePath, SessionFolder, SessionId};
 /// The files of an aulario may be damaged: as many are tried.
 const AULARIOS: usize = 5;
 
+/// The centre and the id of an aulario
+pub type Aulario = (Id, Id);
+
 /// The permissions of a login, `*` for the service, and whether it has a list of aularios
 type Login = (&'static [&'static str], bool);
 
@@ -22,21 +25,11 @@ const WITHOUT_ACCESS: Login = (&["*:docente"], true);
 const WITHOUT_LIST: Login = (&["*:docente", "*:access"], false);
 const ADMINISTRATOR: Login = (&["*:docente", "*:access", "sysadmin:access"], true);
 
-/// The logins of set-up
-#[derive(Debug)]
-pub struct Logins<'p> {
-    site: &'p Site,
-    config: &'p Config,
-    /// The centre and the id of each aulario
-    aularios: &'p [(Id, Id)],
-    sessions: &'p SessionFolder,
-}
-
 /// What PHP's script answers to logins.
 #[derive(Debug)]
 pub struct Judgement {
-    /// Aularios whose menu types it lists, and these
-    listed: Vec<((Id, Id), Vec<Value>)>,
+    /// The aularios that are tried, and the menu types that the script lists there
+    tried: Vec<(Aulario, Option<Vec<Value>>)>,
     /// Whether it needs neither `<service>:access` nor `aulas`
     pub admits_all: bool,
     /// What was found, as a sentence
@@ -44,72 +37,61 @@ pub struct Judgement {
 }
 
 impl Judgement {
-    /// It cannot tell, for this reason.
-    pub fn unknown(sentence: String) -> Judgement {
-        Judgement { listed: Vec::new(), admits_all: false, sentence }
-    }
-}
-
-impl<'p> Logins<'p> {
-    /// `None` if set-up cannot write sessions.
-    pub fn new(site: &'p Site, config: &'p Config, aularios: &'p [(Id, Id)]) -> Option<Self> {
-        let SavePath::Files(sessions) = &config.session.save_path else { return None };
-        let aularios = &aularios[..aularios.len().min(AULARIOS)];
-        Some(Logins { site, config, aularios, sessions })
-    }
-
     /// Tries logins on PHP's script.
-    pub fn judge(&self) -> Result<Judgement, String> {
-        let ask = |at: &(Id, Id), login| {
-            let query = format!("action=get_menu_types&aulario={}", at.1.as_str());
-            self.with_session(at, login, |cookie| answer_of_script(self.site, &query, cookie))
+    pub fn new(site: &Site, config: &Config, aularios: &[Aulario]) -> Result<Judgement, String> {
+        let unknown =
+            |tried, why: &str| Ok(Judgement { tried, admits_all: false, sentence: why.to_owned() });
+        let SavePath::Files(sessions) = &config.session.save_path else {
+            return unknown(vec![], "no login, since the sessions are in Redis");
         };
-        let (mut listed, mut refused) = (Vec::new(), String::new());
-        for at in self.aularios {
+        let ask = |at: &Aulario, login| {
+            let query = format!("action=get_menu_types&aulario={}", at.1.as_str());
+            let ask = |cookie: &str| answer_of_script(site, &query, cookie);
+            with_session(site, config, sessions, at, login, ask)
+        };
+        let (mut tried, mut refused) = (Vec::new(), String::new());
+        for at in aularios.iter().take(AULARIOS) {
             let answer = ask(at, TEACHER)?;
-            match menu_types(&answer) {
-                Some(types) => listed.push((at.clone(), types)),
-                None => refused = answer.to_string(),
-            }
+            tried.push((at.clone(), menu_types(&answer)));
+            refused = answer.to_string();
         }
-        let Some((at, _)) = listed.first() else {
-            let sentence = format!(
-                "the script refuses a login, or fails, so answers cannot be compared with its own ({refused})"
-            );
-            return Ok(Judgement::unknown(sentence));
+        let Some((at, _)) = tried.iter().find(|(_, types)| types.is_some()) else {
+            let why =
+                "the script refuses a login, or fails, so answers cannot be compared with its own";
+            return unknown(tried, &format!("{why} ({refused})"));
         };
         let admits = |login| Ok::<_, String>(menu_types(&ask(at, login)?).is_some());
         let (by_right, by_list) = (admits(WITHOUT_ACCESS)?, admits(WITHOUT_LIST)?);
         let verb = |admits| if admits { "admits" } else { "refuses" };
         let (right, list) = (verb(by_right), verb(by_list));
-        let service = self.config.service.as_str();
+        let service = config.service.as_str();
         let sentence = format!(
             "the script {right} a login without {service}:access, and {list} one without aulas"
         );
-        Ok(Judgement { listed, admits_all: by_right && by_list, sentence })
+        Ok(Judgement { tried, admits_all: by_right && by_list, sentence })
     }
 
-    /// Tries logins on comedor, through the web server. Returns what was found, as sentences.
-    pub fn try_comedor(&self, of_script: &Judgement) -> Result<Vec<String>, String> {
+    /// Tries the same logins on comedor, through the web server. Returns what was found, as sentences.
+    pub fn compare(&self, site: &Site, config: &Config) -> Result<Vec<String>, String> {
+        let SavePath::Files(sessions) = &config.session.save_path else { return Ok(vec![]) };
         let (mut found, mut readable, mut problem) = (Vec::new(), None, String::new());
-        for at in self.aularios {
+        for (at, of_php) in &self.tried {
             let aulario = at.1.as_str();
-            let answer = self.with_session(at, TEACHER, |cookie| {
-                self.site.address.read_types(aulario, cookie)
-            })?;
+            let ask = |cookie: &str| site.address.read_types(aulario, cookie);
+            let answer = with_session(site, config, sessions, at, TEACHER, ask)?;
             let Some(types) = menu_types(&answer) else {
                 problem = format!("a login cannot read the aulario {aulario}: {answer}");
                 continue;
             };
             readable = Some(at);
-            if let Some((_, of_php)) = of_script.listed.iter().find(|(known, _)| known == at) {
+            if let Some(of_php) = of_php {
                 found.extend(differences(of_php, &types)?);
                 found.push(format!("a login reads the menu types of {aulario}, the same as PHP's"));
             }
         }
         let at = readable.ok_or(problem)?;
-        let save = |cookie: &str| self.site.address.save_nothing(at.1.as_str(), cookie);
-        let answer = self.with_session(at, ADMINISTRATOR, save)?;
+        let save = |cookie: &str| site.address.save_nothing(at.1.as_str(), cookie);
+        let answer = with_session(site, config, sessions, at, ADMINISTRATOR, save)?;
         if answer.body.contains(&*Error::another_site().sentence) {
             return Err(format!(
                 "every save from a browser would be refused as one from another site: a proxy does not pass the header Host as the browser sent it, with its port (ProxyPreserveHost On; proxy_set_header Host $http_host) ({answer})"
@@ -121,44 +103,43 @@ impl<'p> Logins<'p> {
         });
         Ok(found)
     }
+}
 
-    /// Calls `ask` with the cookie of a session, which exists for that time.
-    fn with_session(
-        &self,
-        at: &(Id, Id),
-        login: Login,
-        ask: impl FnOnce(&str) -> Result<Answer, String>,
-    ) -> Result<Answer, String> {
-        let id = random()?;
-        let path = SessionId::new(id.clone()).and_then(|id| session::path(self.sessions, &id));
-        let path = path.ok_or("a session has no path")?;
-        let content = content(self.config, at, login);
-        let (user, links) = (self.site.php.user.clone(), ResolveFlags::empty());
-        let session = BriefFile::create(path, user, (&content, 0o600), links, || Ok(()));
-        let folder = self.sessions.folder.display();
-        let _session = session.map_err(|error| format!("a session in {folder}: {error}"))?;
-        ask(&format!("{}={id}", self.config.session.name))
-    }
+/// Calls `ask` with the cookie of a session, which exists for that time.
+fn with_session(
+    site: &Site,
+    config: &Config,
+    sessions: &SessionFolder,
+    at: &Aulario,
+    login: Login,
+    ask: impl FnOnce(&str) -> Result<Answer, String>,
+) -> Result<Answer, String> {
+    let id = random()?;
+    let path = SessionId::new(id.clone()).and_then(|id| session::path(sessions, &id));
+    let path = path.ok_or("a session has no path")?;
+    let content = content(config, at, login);
+    let (user, links) = (site.php.user.clone(), ResolveFlags::empty());
+    let session = BriefFile::create(path, user, (&content, 0o600), links, || Ok(()));
+    let folder = sessions.folder.display();
+    let _session = session.map_err(|error| format!("a session in {folder}: {error}"))?;
+    ask(&format!("{}={id}", config.session.name))
 }
 
 /// The session of a login.
-fn content(
-    config: &Config,
-    (centro, aulario): &(Id, Id),
-    (permissions, has_list): Login,
-) -> String {
+fn content(config: &Config, (centro, aulario): &Aulario, (permissions, has_list): Login) -> String {
     let string = |text: &str| format!("s:{}:\"{text}\";", text.len());
-    let list = |texts: &[String]| {
+    let array = |entries: &[String]| format!("a:{}:{{{}}}", entries.len(), entries.concat());
+    let list = |texts: &[&str]| {
         let entries = (0..).zip(texts).map(|(at, text)| format!("i:{at};{}", string(text)));
-        format!("a:{}:{{{}}}", texts.len(), entries.collect::<String>())
+        array(&entries.collect::<Vec<_>>())
     };
+    let mut unit = vec![string("centro") + &string(centro.as_str())];
+    unit.extend(has_list.then(|| string("aulas") + &list(&[aulario.as_str()])));
     let service = config.service.as_str();
     let permissions: Vec<_> = permissions.iter().map(|name| name.replace('*', service)).collect();
-    let aulas = format!("s:5:\"aulas\";{}", list(&[aulario.as_str().to_owned()]));
-    let (count, aulas) = if has_list { (2, aulas) } else { (1, String::new()) };
-    let unit = format!("a:{count}:{{s:6:\"centro\";{}{aulas}}}", string(centro.as_str()));
-    let data =
-        format!("a:2:{{s:11:\"permissions\";{}{}{unit}}}", list(&permissions), string(service));
+    let permissions: Vec<_> = permissions.iter().map(String::as_str).collect();
+    let permissions = string("permissions") + &list(&permissions);
+    let data = array(&[permissions, string(service) + &array(&unit)]);
     match config.session.format {
         Format::Php => format!("auth_ok|b:1;auth_data|{data}"),
         Format::PhpSerialize => format!("a:2:{{s:7:\"auth_ok\";b:1;s:9:\"auth_data\";{data}}}"),
@@ -190,17 +171,13 @@ fn differences(of_php: &[Value], of_comedor: &[Value]) -> Result<Vec<String>, St
         Value::Number(id) => Some(id.to_string()),
         _ => None,
     };
-    let of_php: Vec<_> = of_php.iter().filter(|entry| id(entry).is_some()).collect();
-    let [php, comedor] = [
-        of_php.iter().map(|entry| id(entry)).collect::<Vec<_>>(),
-        of_comedor.iter().map(id).collect(),
-    ];
+    let ids = |entries: &[Value]| entries.iter().filter_map(id).collect::<Vec<_>>();
+    let (php, comedor) = (ids(of_php), ids(of_comedor));
     if php != comedor {
-        let ids = |ids: Vec<Option<String>>| ids.into_iter().flatten().collect::<Vec<_>>();
-        let (php, comedor) = (ids(php), ids(comedor));
         return Err(format!("the script lists the menu types {php:?}, and comedor {comedor:?}"));
     }
-    let pairs = of_php.into_iter().zip(of_comedor).filter(|(php, comedor)| php != comedor);
+    let of_php = of_php.iter().filter(|entry| id(entry).is_some());
+    let pairs = of_php.zip(of_comedor).filter(|(php, comedor)| php != comedor);
     let shown =
         |(php, comedor)| format!("the script shows the menu type {php}, and comedor {comedor}");
     Ok(pairs.map(shown).collect())

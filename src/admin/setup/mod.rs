@@ -25,7 +25,6 @@ use crate::admin::command;
 use crate::admin::site::{self, Answer, AppUrl, Site};
 use crate::sys::log::{log, printable};
 use crate::sys::signals::ignore_interruptions;
-use login::Logins;
 use plan::Plan;
 
 /// After a reload, a process with the old configuration may answer once more.
@@ -34,21 +33,22 @@ const RELOAD: Duration = Duration::from_secs(5);
 const WALK: Duration = Duration::from_secs(10);
 const ASK: Duration = Duration::from_secs(60);
 
-/// How the web server runs comedor.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Runs {
-    Cgi,
-    FastCgi,
-}
+/// Why a path that is limited to a host may not be comedor's, and why one is not whose line nginx reads
+const NOT_LIMITED: &str = "; does the site have a ProxyPassMatch (replace it by SetHandler), or a proxy not pass the header Host?";
+const MISPLACED: &str =
+    "The line is there, but not in the server { … } that answers this address: move it";
 
 /// The options of the command.
 #[derive(Debug, Default)]
 pub struct Options {
+    /// Puts everything back
+    pub undo: bool,
     pub dry_run: bool,
     /// Asks nothing
     pub yes: bool,
-    /// Without: CGI, if it can work
-    pub runs: Option<Runs>,
+    /// How the web server runs comedor. Without: by CGI, if it can work
+    pub cgi: bool,
+    pub fastcgi: bool,
     /// Of the application, in the browser
     pub address: Option<String>,
     /// What is not asked for, or not found
@@ -59,52 +59,40 @@ pub struct Options {
 }
 
 /// Runs `comedor setup`; returns the exit status: 0 done, 1 put back or refused, 3 lines must be added to the
-/// web server's configuration.
+/// web server's configuration, or removed from it.
 pub fn run(options: &Options) -> u8 {
-    as_root(|| set_up(options))
-}
-
-/// Runs `comedor setup --undo`; returns the exit status: 3 if lines must be removed from the web server's
-/// configuration.
-pub fn undo() -> u8 {
-    as_root(|| {
-        ignore_interruptions();
-        let is_done = put_back()?;
-        if is_done {
-            say("Nothing of comedor setup is in force.");
-        }
-        Ok(if is_done { 0 } else { 3 })
-    })
-}
-
-fn put_back() -> Result<bool, String> {
-    files::undo(Site::known().map(|(address, _)| address).as_ref())
-}
-
-fn as_root(run: impl FnOnce() -> Result<u8, String>) -> u8 {
-    let refused = || Err("set-up needs root: sudo comedor setup".to_owned());
     // Other users must be able to read the files.
     umask(Mode::from(0o022));
-    let done = if geteuid().is_root() { run() } else { refused() };
+    let done = match geteuid().is_root() {
+        true if options.undo => undo(),
+        true => set_up(options),
+        false => Err("set-up needs root: sudo comedor setup".to_owned()),
+    };
     done.unwrap_or_else(|problem| {
         problem.lines().for_each(log);
         1
     })
 }
 
-fn set_up(options: &Options) -> Result<u8, String> {
-    let is_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
-    if !(is_terminal || options.yes || options.dry_run) {
-        return Err("no terminal to ask: use --yes or --dry-run".to_owned());
+fn undo() -> Result<u8, String> {
+    ignore_interruptions();
+    let is_done = files::undo()?;
+    if is_done {
+        say("Nothing of comedor setup is in force.");
     }
+    Ok(if is_done { 0 } else { 3 })
+}
+
+fn set_up(options: &Options) -> Result<u8, String> {
     if std::env::current_exe().is_ok_and(|exe| exe != Path::new("/usr/lib/cgi-bin/comedor")) {
         return Err("set-up needs the Debian package; follow docs/install.md".to_owned());
     }
     let known = Site::known();
-    let address = options.address.clone();
-    let address = address.or_else(|| known.as_ref().map(|(address, _)| address.to_string()));
-    let address = address.map_or_else(|| asked("ADDRESS of the application in the browser"), Ok)?;
-    let address = AppUrl::parse(&address)?;
+    let address = match (&options.address, &known) {
+        (Some(text), _) => AppUrl::parse(text)?,
+        (None, Some((address, _))) => address.clone(),
+        (None, None) => AppUrl::parse(&asked("ADDRESS of the application in the browser")?)?,
+    };
     let (found, is_complete) = site::scripts(Instant::now() + WALK);
     let scripts = match &options.script {
         None => found.clone(),
@@ -137,7 +125,7 @@ fn set_up(options: &Options) -> Result<u8, String> {
     if options.dry_run {
         return Ok(0);
     }
-    if !options.yes && !is_confirmed() {
+    if !options.yes && !["y", "Y", "yes"].contains(&&*asked("Continue? [y/N]")?) {
         return Err("nothing was changed".to_owned());
     }
     // A half of it would be worse than the wait.
@@ -145,7 +133,7 @@ fn set_up(options: &Options) -> Result<u8, String> {
     apply(&plan).map_err(|problem| {
         say("\nFailed:");
         problem.lines().for_each(|line| say(&printable(line)));
-        match put_back() {
+        match files::undo() {
             Ok(true) => "everything was put back; the PHP script answers".to_owned(),
             Ok(false) => "comedor does not work yet".to_owned(),
             Err(error) => format!("{error}\nthen run: sudo comedor setup --undo"),
@@ -156,33 +144,28 @@ fn set_up(options: &Options) -> Result<u8, String> {
 fn apply(plan: &Plan) -> Result<u8, String> {
     let address = &plan.site.address;
     for (path, content, steps) in &plan.parts {
-        files::write(path, content)?;
+        let settings = (*path == settings::FILE).then(|| plan.settings.content());
+        files::write(path, settings.as_deref().unwrap_or(content.as_bytes()))?;
         for step in steps {
             say(&format!("… {step}"));
             let words: Vec<&str> = step.split(' ').collect();
             command::run(words[0], &words[1..])?;
         }
     }
-    match (comedor_answers(address), &plan.by_hand) {
-        (Ok(()), _) => {}
-        (Err(answer), None) if plan.is_limited => {
-            return Err(format!(
-                "comedor does not answer {address}, but: {answer}; does the site have a ProxyPassMatch (replace it by SetHandler), or a proxy not pass the header Host?"
-            ));
-        }
-        (Err(answer), None) => {
-            return Err(format!("comedor does not answer {address}, but: {answer}"));
-        }
-        (Err(_), Some((lines, place))) => {
-            let text = match files::is_included() {
-                true => "The line is there, but not in the server { … } that answers this address: move it".to_owned(),
-                false => format!("Add this {place}:\n\n{lines}"),
-            };
-            say(&format!(
-                "\n{text}\nthen reload the web server, and run sudo comedor setup again, to try it."
-            ));
-            return Ok(3);
-        }
+    files::take_over(&plan.parts.iter().map(|(path, ..)| *path).collect::<Vec<_>>())?;
+    if let Err(answer) = comedor_answers(address) {
+        let Some((lines, place)) = &plan.by_hand else {
+            let why = if plan.is_limited { NOT_LIMITED } else { "" };
+            return Err(format!("comedor does not answer {address}, but: {answer}{why}"));
+        };
+        let text = match files::is_included() {
+            true => MISPLACED.to_owned(),
+            false => format!("Add this {place}:\n\n{lines}"),
+        };
+        say(&format!(
+            "\n{text}\nthen reload the web server, and run sudo comedor setup again, to try it."
+        ));
+        return Ok(3);
     }
     for address in &plan.refusing {
         if address.read_types("x", "")?.is_comedors() {
@@ -198,11 +181,8 @@ fn apply(plan: &Plan) -> Result<u8, String> {
     if plan.is_limited && other.read_types("x", "").is_ok_and(is_others) {
         return Err(format!("comedor also answers {other}, so perhaps other schools"));
     }
-    files::take_over(&plan.parts.iter().map(|(path, ..)| *path).collect::<Vec<_>>())?;
-    if let Some(logins) = Logins::new(&plan.site, &plan.config, &plan.aularios) {
-        for sentence in logins.try_comedor(&plan.judgement)? {
-            say(&format!("… {}", printable(&sentence)));
-        }
+    for sentence in plan.judgement.compare(&plan.site, &plan.config)? {
+        say(&format!("… {}", printable(&sentence)));
     }
     // What PHP's user cannot use has nothing to do with comedor.
     let of_php = check::errors_of(&plan.site.php.user);
@@ -230,13 +210,6 @@ fn comedor_answers(address: &AppUrl) -> Result<(), String> {
             _ => sleep(Duration::from_millis(200)),
         }
     }
-}
-
-fn is_confirmed() -> bool {
-    let mut line = String::new();
-    _ = write!(io::stdout(), "Continue? [y/N] ").and_then(|()| io::stdout().flush());
-    _ = io::stdin().read_line(&mut line);
-    matches!(line.trim(), "y" | "Y" | "yes")
 }
 
 /// What the administrator types.

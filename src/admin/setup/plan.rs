@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use super::content::{self, MARK};
 use super::files::{self, APACHE, NGINX, SERVICE, SOCKET, UPSTREAM};
-use super::login::{Judgement, Logins};
+use super::login::{Aulario, Judgement};
 use super::settings::{FILE as SETTINGS, SettingsFile};
-use super::{Options, Runs, asked};
+use super::{Options, asked};
 use crate::admin::accounts::user_name;
 use crate::admin::check::counted;
 use crate::admin::command::run;
@@ -31,19 +31,18 @@ const READ: Duration = Duration::from_secs(10);
 /// The number of aularios and of centres that are counted at most.
 const MAX_COUNT: usize = 1000;
 
-/// A file to write, its content, and what is run after that
-type Part = (&'static str, Vec<u8>, Vec<&'static str>);
+/// A file to write, its content (of the settings, what is shown of it), and what is run after that
+type Part = (&'static str, String, Vec<&'static str>);
 
 #[derive(Debug)]
 pub struct Plan {
     pub site: Site,
-    /// The centre and the id of each aulario
-    pub aularios: Vec<(Id, Id)>,
+    aularios: Vec<Aulario>,
     /// The configuration with the new settings
     pub config: Config,
     pub judgement: Judgement,
     /// The settings with the new lines
-    settings: SettingsFile,
+    pub settings: SettingsFile,
     /// Whether comedor answers only at the host of the address, for there may be other schools.
     pub is_limited: bool,
     /// Where the web server refuses who has no login of its own
@@ -91,7 +90,6 @@ impl Plan {
             settings.add(line)?;
         }
         let mut config = settings.config()?;
-        plain(&config.session.name).map_err(guide)?;
         // PHP's service may have a /tmp of its own.
         let sessions = match &config.session.save_path {
             SavePath::Files(sessions) => &sessions.folder,
@@ -107,36 +105,29 @@ impl Plan {
         if aularios.is_empty() {
             return Err(guide(format!("{:?} has no aularios", config.data_dir)));
         }
-        let judgement = match Logins::new(&site, &config, &aularios) {
-            Some(logins) => logins.judge()?,
-            None => Judgement::unknown("no login, since the sessions are in Redis".to_owned()),
-        };
+        let judgement = Judgement::new(&site, &config, &aularios)?;
         // An administrator may know better.
         if !settings.has_outside(&ACCESS) {
-            let (value, what) = match judgement.admits_all {
-                true => ("centre", "the script admits such logins"),
-                false => ("listed", "the script refuses such logins, or this is not known"),
-            };
-            let (value, what) = (value.to_owned(), what.to_owned());
-            settings.add(Wanted { setting: &ACCESS, what, value })?;
+            let value = if judgement.admits_all { "centre" } else { "listed" }.to_owned();
+            settings.add(Wanted { setting: &ACCESS, what: judgement.sentence.clone(), value })?;
             config = settings.config()?;
         }
         let (server, web_user, path) = (site.unit()?, site.web_user()?, &address.path());
         let is_limited = server == "apache2" && !is_alone;
         let can_be_cgi = server == "apache2" && php.user.uid == web_user.uid && !is_limited;
-        if options.runs == Some(Runs::Cgi) && !can_be_cgi {
+        if options.cgi && !can_be_cgi {
             let why = "CGI needs Apache, the user of PHP's pages, and no other script";
             return Err(format!("{why}: use --fastcgi"));
         }
-        let is_cgi = can_be_cgi && options.runs != Some(Runs::FastCgi);
-        let known = format!("{MARK}{}", site.remembered()).into_bytes();
+        let is_cgi = can_be_cgi && !options.fastcgi;
+        let known = format!("{MARK}{}", site.remembered());
         let mut parts: Vec<Part> = vec![(KNOWN, known, vec![])];
         if settings.content() != old {
-            parts.push((SETTINGS, settings.content(), vec![]));
+            parts.push((SETTINGS, settings.shown(), vec![]));
         }
         if !is_cgi {
             let service = content::service(&php.user, &config).map_err(guide)?;
-            parts.push((SERVICE, service.into_bytes(), vec![]));
+            parts.push((SERVICE, service, vec![]));
             let user = user_name(web_user.uid);
             let socket = format!("{MARK}[Socket]\nSocketUser={}\n", plain(&user)?);
             let start = vec![
@@ -144,7 +135,7 @@ impl Plan {
                 "systemctl stop comedor.socket comedor.service",
                 "systemctl enable --quiet --now comedor.socket",
             ];
-            parts.push((SOCKET, socket.into_bytes(), start));
+            parts.push((SOCKET, socket, start));
         }
         let mut by_hand = None;
         match server {
@@ -156,12 +147,13 @@ impl Plan {
             "nginx" => {
                 run("nginx", &["-t"])?;
                 let [upstream, location] = [content::UPSTREAM, content::NGINX]
-                    .map(|text| format!("{MARK}{}", content::example(text, path)).into_bytes());
+                    .map(|text| format!("{MARK}{}", content::example(text, path)));
                 parts.push((UPSTREAM, upstream, vec![]));
                 parts.push((NGINX, location, vec!["nginx -t", "systemctl reload nginx"]));
                 by_hand = Some((format!("include {NGINX};"), "to the server { … } of the site"));
             }
-            _ => by_hand = Some(content::by_hand(server, path)),
+            "caddy" => by_hand = Some(content::caddy(path)),
+            _ => by_hand = Some(content::lighttpd(path)),
         }
         let refusing = site::refusing(&site)?;
         Ok(Plan {
@@ -181,24 +173,20 @@ impl Plan {
     pub fn shown(&self) -> String {
         let Site { address, script, php, server } = &self.site;
         let (script, name) = (script.display().to_string(), printable(php.says("php")));
-        let centres = self.aularios.chunk_by(|(centre, _), (next, _)| centre == next).count();
         let mut text = format!(
             "Script      {}, at {address} ({}, by {})\nPHP         {name} as {}\n\
-             Data        {}: {}, {}\nTried       {}\n",
+             Data        {}: {}\nTried       {}\n",
             printable(&script),
             server.unwrap_or_default(),
             address.host,
             user_name(php.user.uid),
             self.config.data_dir.display(),
-            counted(centres, "centre"),
             counted(self.aularios.len(), "aulario"),
             printable(&self.judgement.sentence),
         );
+        let is_listed = self.config.access == Access::Listed;
         for (is_so, note) in [
-            (
-                self.config.access == Access::Listed,
-                "COMEDOR_ACCESS=listed: users need that permission and list",
-            ),
+            (is_listed, "COMEDOR_ACCESS=listed: users need that permission and list"),
             (
                 php.says("session") != "yes",
                 "without a login, the script starts no session: its code may change settings later",
@@ -213,10 +201,6 @@ impl Plan {
         text += "\n";
         for (path, content, steps) in &self.parts {
             text += &format!("Will write  {path}\n");
-            let content = match *path {
-                SETTINGS => self.settings.shown(),
-                _ => String::from_utf8_lossy(content).into_owned(),
-            };
             let lines = content.lines().filter(|line| !line.starts_with('#'));
             text.extend(lines.map(|line| format!("              {line}\n")));
             text.extend(steps.iter().map(|step| format!("Will run    {step}\n")));
@@ -229,21 +213,20 @@ impl Plan {
 fn apache(is_cgi: bool, path: &str, host: Option<&str>) -> Part {
     let folder = Path::new("/etc/apache2/mods-enabled");
     let is_enabled = |name: &str| folder.join(name).with_extension("load").exists();
-    let has_threads = is_enabled("mpm_event") || is_enabled("mpm_worker");
-    let (example, mut modules) = match (is_cgi, has_threads) {
-        (true, false) => (content::APACHE_CGI, vec!["cgi"]),
-        (true, true) => (content::APACHE_CGI, vec!["cgid"]),
-        (false, _) => (content::APACHE_FASTCGI, vec!["proxy", "proxy_fcgi"]),
+    let (example, mut modules) = match is_cgi {
+        true if is_enabled("mpm_prefork") => (content::APACHE_CGI, vec!["cgi"]),
+        true => (content::APACHE_CGI, vec!["cgid"]),
+        false => (content::APACHE_FASTCGI, vec!["proxy", "proxy_fcgi"]),
     };
     modules.retain(|name| !is_enabled(name));
     let [reload, restart] = ["systemctl reload apache2", "systemctl restart apache2"];
     let last = if modules.is_empty() { reload } else { restart };
     let steps = vec!["a2enconf --quiet zz-comedor-setup", "apache2ctl configtest", last];
-    (APACHE, content::apache(example, path, &modules, host).into_bytes(), steps)
+    (APACHE, content::apache(example, path, &modules, host), steps)
 }
 
 /// The aularios, as PHP's user sees them.
-fn aularios(config: &Config, user: &Credentials) -> io::Result<Vec<(Id, Id)>> {
+fn aularios(config: &Config, user: &Credentials) -> io::Result<Vec<Aulario>> {
     let centres = layout::centres(&config.data_dir);
     let named = |error| io::Error::other(format!("{}: {error}", centres.display()));
     let said = read_as(user, Instant::now() + READ, || {
