@@ -25,9 +25,12 @@ pub fn example(text: &str, path: &str) -> String {
     lines.replace("/api/comedor.php", path).replace("/api/comedor\\.php", &path.replace('.', "\\."))
 }
 
-/// What an administrator adds to the configuration of Caddy, and where.
+/// What an administrator adds to the configuration of Caddy, and where. The comments between the lines stay:
+/// they have what another version of Caddy needs.
 pub fn caddy(path: &str) -> (String, &'static str) {
-    (example(CADDY, path), "at the top of the site in /etc/caddy/Caddyfile")
+    let is_kept = |line: &&str| !line.trim().is_empty() && !line.starts_with('#');
+    let lines: String = CADDY.split_inclusive('\n').filter(is_kept).collect();
+    (lines.replace("/api/comedor.php", path), "at the top of the site in /etc/caddy/Caddyfile")
 }
 
 /// The same for lighttpd, which does not start the program: the service runs already.
@@ -172,5 +175,6 @@ mod tests {
         assert!(lines.contains("/run/comedor/comedor.sock") && !lines.contains("bin-"), "{lines}");
         let (lines, _) = caddy("/a/api/comedor.php");
         assert!(lines.contains("path /a/api/comedor.php /a/api/comedor.php/*\n"), "{lines}");
+        assert!(lines.starts_with("@comedor") && lines.contains("# Caddy 2.11 instead"), "{lines}");
     }
 }
