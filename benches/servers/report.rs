@@ -40,7 +40,7 @@ contender is measured in every round. Medians and p99 are those of the requests 
 - **php-cgi**: a script that does the same work (`benches/comedor.php`), with Debian's settings, started for each request; Apache waits for it too.
 - **PHP-FPM**: the same script in 8 processes (`pm = static`; under nginx 40, because each kept connection occupies one) with opcache, which does not check the script's time of change (`opcache.validate_timestamps=0`).
 - **PHP-FPM, kept**: the same with kept connections, under nginx.
-- **mod_php**: the same script and opcache in Apache's processes, at least 16. With 8 clients it answers a read faster than comedor, because Apache passes a request to FastCGI by a proxy: compare the floors.
+- **mod_php**: the same script and opcache in Apache's processes, at least 16. With 8 clients it answers a read faster than comedor on some machines, because Apache passes a request to FastCGI by a proxy: compare the floors.
 
 A connection to PHP-FPM, comedor or the floor is on a Unix socket. No contender makes a client wait for a process or thread. PHP logged nothing: a message per request would make it slower.
 
