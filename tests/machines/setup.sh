@@ -55,6 +55,11 @@ works web=nginx php=pool user=maestra pool="
 works web=caddy php=fpm
 works web=lighttpd
 
+# Only root may list /home; and there are copies of the script.
+copies='cp -r $application /home/maestra/copy; mkdir /var/www/other; cp -r $application /var/www/other'
+works php=pool user=maestra application=/home/maestra/aulas also="$copies; chmod 711 /home /home/maestra; chown maestra: /home/maestra"
+chmod 755 /home
+
 # Settings that no file of PHP has.
 works sessions=/srv/sessions code='
     foreach (["name" => "AULAS", "serialize_handler" => "php_serialize", "save_path" => "/srv/sessions"] as $key => $value) {

@@ -1,7 +1,7 @@
 //! The application's files, which children read with the rights of their owners.
 
 use std::collections::{BTreeSet, VecDeque};
-use std::fs;
+use std::fs::{self, Metadata};
 use std::io::{self, Write};
 use std::iter;
 use std::os::unix::fs::MetadataExt;
@@ -34,16 +34,20 @@ const MORE: &str = "more";
 /// What a child says at most.
 const MAX_SIZE: usize = 1024 * 1024;
 
-/// The paths of `…/api/comedor.php`, and whether these are all: the walk is bounded. It needs no right of root:
-/// what is closed to other users is looked at by its owner or group.
+/// The paths of `…/api/comedor.php`, and whether these are all: the walk is bounded. It needs no right of root
+/// but to list homes: what is closed to other users is looked at by its owner or group.
 pub fn scripts(end: Instant) -> (Vec<PathBuf>, bool) {
     let (mut found, mut is_complete) = (Vec::new(), true);
     let Ok(nobody) = accounts::unused() else { return (found, false) };
-    let roots = ROOTS.iter().filter_map(|root| fs::canonicalize(root).ok());
-    let mut closed: VecDeque<_> = roots.map(|root| (root, nobody.uid, nobody.gid)).collect();
+    let mut closed = VecDeque::new();
+    for root in ROOTS.iter().filter_map(|root| fs::canonicalize(root).ok()) {
+        closed.extend(homes(&root));
+        closed.push_front((root, nobody.uid, nobody.gid));
+    }
     for _ in 0..MAX_CHILDREN {
         let Some((folder, uid, gid)) = closed.pop_front() else { break };
-        let uid = if uid == 0 { nobody.uid } else { uid };
+        let [uid, gid] = [(uid, nobody.uid), (gid, nobody.gid)]
+            .map(|(id, nobody)| if id == 0 { nobody } else { id });
         let said = read_as(&Credentials { uid, gid, groups: vec![] }, end, || Ok(walk(&folder)));
         for line in said.as_deref().unwrap_or(MORE).lines() {
             let mut words = line.splitn(3, ' ');
@@ -58,6 +62,18 @@ pub fn scripts(end: Instant) -> (Vec<PathBuf>, bool) {
     is_complete &= closed.is_empty() && found.len() <= MAX_SCRIPTS;
     found.truncate(MAX_SCRIPTS);
     (found, is_complete)
+}
+
+/// The folders in `root`, with owner and group, if only root may list it, and others may enter it, as some servers
+/// have /home.
+fn homes(root: &Path) -> Vec<(PathBuf, u32, u32)> {
+    let is_closed = |root: Metadata| root.uid() == 0 && root.mode() & 0o005 == 0o001;
+    let entries = fs::metadata(root).is_ok_and(is_closed).then(|| fs::read_dir(root));
+    let homes = entries.into_iter().flatten().flatten().flatten().filter_map(|home| {
+        let found = home.metadata().ok().filter(Metadata::is_dir)?;
+        Some((home.path(), found.uid(), found.gid()))
+    });
+    homes.collect()
 }
 
 /// The script that the administrator names, which may be a link: the page is placed beside it.
