@@ -60,6 +60,11 @@ copies='cp -r $application /home/maestra/copy; mkdir /var/www/other; cp -r $appl
 works php=pool user=maestra application=/home/maestra/aulas also="$copies; chmod 711 /home /home/maestra; chown maestra: /home/maestra"
 chmod 755 /home
 
+# By another address of the machine, it is refused as before.
+works site='<Directory /var/www/html/entreaulas>
+    Require ip 127.0.0.1
+</Directory>'
+
 # Settings that no file of PHP has.
 works sessions=/srv/sessions code='
     foreach (["name" => "AULAS", "serialize_handler" => "php_serialize", "save_path" => "/srv/sessions"] as $key => $value) {

@@ -119,7 +119,9 @@ impl Plan {
             let why = "CGI needs Apache, the user of PHP's pages, and no other script";
             return Err(format!("{why}: use --fastcgi"));
         }
-        let is_cgi = can_be_cgi && !options.fastcgi;
+        let refusing = site::refusing(&site)?;
+        // By CGI, rules of the script's folder would no longer apply.
+        let is_cgi = can_be_cgi && !options.fastcgi && (options.cgi || refusing.is_empty());
         let known = format!("{MARK}{}", site.remembered());
         let mut parts: Vec<Part> = vec![(KNOWN, known, vec![])];
         if settings.content() != old {
@@ -155,7 +157,6 @@ impl Plan {
             "caddy" => by_hand = Some(content::caddy(path)),
             _ => by_hand = Some(content::lighttpd(path)),
         }
-        let refusing = site::refusing(&site)?;
         Ok(Plan {
             site,
             aularios,
