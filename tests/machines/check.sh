@@ -48,6 +48,11 @@ finds 'error .*Read-only file system'
 enable cgi
 finds 'ok .*comedor answers' $url
 finds 'no problems' $url
+# The web server runs listed scripts only.
+enable cgi site='<Files "comedor-*">
+    Require all denied
+</Files>'
+finds 'warning .*not compared with PHP: .* by 127.0.0.1: .* denies access' $url
 enable cgi path=/api/comedor.php
 finds 'error .*another program answers' $url
 enable cgi settings=COMEDOR_DATA_DIR=/DATA/otro

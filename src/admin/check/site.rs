@@ -48,8 +48,8 @@ pub fn ask_php(
         return None;
     }
     let scripts = script.map_or_else(|| site::scripts(end).0, |script| vec![script]);
-    let not_asked = |problem| {
-        let text = format!("not compared with PHP: {problem}");
+    let not_asked = |problem: String| {
+        let text = format!("not compared with PHP: {}", problem.replace('\n', " "));
         report.add(Level::Warning, address, text);
     };
     site::ask_php(address, &scripts, None, end).map_err(not_asked).ok()
