@@ -93,7 +93,9 @@ fn each_answer_of_the_web_server_has_its_sentence() {
 fn after_an_undo_check_says_not_enabled_and_nothing_is_an_error() {
     let none = ["env", "-u", "COMEDOR_DATA_DIR", "-u", "COMEDOR_SESSION_DIR"];
     let findings = check(&School::new(), &none, &[], "");
-    assert_eq!((findings.len(), count(&findings, "hint")), (1, 1), "{findings:#?}");
+    // The default folders exist on some machines.
+    let problems = ["error", "warning"].map(|level| count(&findings, level));
+    assert_eq!(problems, [0, 0], "{findings:#?}");
     found(&findings, "hint", "web server", "comedor is not enabled, as far as set-up knows");
 }
 
