@@ -98,9 +98,13 @@ done
 survives comedor check
 for page in '"<?php while (true) { echo str_repeat(\"x\", 65536); }"' '"<?php sleep(1000);"'; do
     page_is "$page"
-    survives comedor check
+    # A page may be requested before it is replaced.
+    for n in {1..20}; do
+        survives comedor check
+        ! grep 'not compared with PHP: ' /tmp/output || break
+        [ "$n" -lt 20 ]
+    done
     page_is_not
-    grep 'not compared with PHP: ' /tmp/output
 done
 
 # A script that changes while it is read.
