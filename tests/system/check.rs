@@ -167,7 +167,7 @@ fn output_has_the_problems_then_what_is_ok_and_a_summary() {
     assert!(levels.is_sorted_by_key(place), "the worst is first: {text}");
     let count = |level| levels.iter().filter(|other| **other == level).count();
     assert_eq!(count("error   "), 1, "{text}");
-    assert_eq!(*summary, "1 error, 1 warning");
+    assert_eq!(*summary, "1 error, 1 warning", "{text}");
     assert!(rest.iter().any(|line| line.ends_with(" 4 aularios and 1 saved day checked")));
     assert!(!text.contains('\u{1b}'));
     assert_eq!(output.stderr, b"");
