@@ -107,21 +107,22 @@ for page in '"<?php while (true) { echo str_repeat(\"x\", 65536); }"' '"<?php sl
     page_is_not
 done
 
-# A script that changes while it is read.
-as www-data bash -c 'cd /var/www/html/entreaulas/api && cp comedor.php copy && while :; do
+# A script that changes while it is read; a group of processes, which ends as a whole.
+as www-data setsid bash -c 'cd /var/www/html/entreaulas/api && cp comedor.php copy && while :; do
     ln -sfn /dev/zero next && mv -T next comedor.php
     cp copy next && mv -T next comedor.php
 done' 2> /dev/null &
 attack=$!
 for n in 1 2 3; do survives comedor check; done
 survives comedor setup --yes "$address"
-kill $attack
+kill -KILL -- -$attack
+wait $attack || true
 
 # A service that does not answer, with a full queue.
 mv -f $application/api/copy $application/api/comedor.php
 comedor setup --undo
 survives comedor setup --yes --fastcgi "$address"
-[ $status = 0 ]
+[ $status = 0 ] || { cat /tmp/output && exit 1; }
 comedor_answers
 service=$(systemctl show -P MainPID comedor.service)
 # Process 0 would be this script itself.
