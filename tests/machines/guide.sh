@@ -65,7 +65,7 @@ application() {
     local docroot=/var/www/html$1 aularios=/DATA/$2/Centros/colegio/Aularios page
     mkdir -p "$docroot/api" "$aularios"
     for page in login.php api/comedor.php; do
-        sed "s/'service/'$2/g; s#/DATA/service#/DATA/$2#; s/centro1/colegio/" "tests/fixtures/site/$page" > "$docroot/$page"
+        sed "s/'service/'$2/g; s#/DATA/service#/DATA/$2#; s/centro1/colegio/" "tests/fixtures/site/${page#api/}" > "$docroot/$page"
     done
     echo '{"name":"Aula 1"}' > "$aularios/aula1.json"
     chown -R www-data: "/DATA/$2"

@@ -78,7 +78,7 @@ lay_out_application() {
     mkdir -p "$application/api" "${data_at:-$data}/Centros/colegio/Aularios"
     for page in login.php day.php api/comedor.php; do
         sed "s/'service/'entreaulas/g; s/centro1/colegio/; s#/DATA/service/#$data/#; s#__DIR__ . '/../data/#'$data/#" \
-            "tests/fixtures/site/$page" > "$application/$page"
+            "tests/fixtures/site/${page#api/}" > "$application/$page"
     done
     if [ -n "$code" ]; then
         printf '<?php\n%s\n' "$code" > "$application/settings.php"

@@ -165,7 +165,8 @@ impl Site {
             fs::create_dir_all(path.join(inner)).unwrap();
         }
         for page in ["login.php", "logout.php", "day.php", "api/comedor.php"] {
-            let from = Path::new(REPOSITORY).join("tests/fixtures/site").join(page);
+            let name = page.trim_start_matches("api/");
+            let from = format!("{REPOSITORY}/tests/fixtures/site/{name}");
             fs::copy(from, path.join("docroot").join(page)).unwrap();
         }
         program_in(&path.join("cgi"), NO_SETTINGS);
