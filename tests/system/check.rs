@@ -167,7 +167,9 @@ fn output_has_the_problems_then_what_is_ok_and_a_summary() {
     assert!(levels.is_sorted_by_key(place), "the worst is first: {text}");
     let count = |level| levels.iter().filter(|other| **other == level).count();
     assert_eq!(count("error   "), 1, "{text}");
-    assert_eq!(*summary, "1 error, 1 warning", "{text}");
+    // A temporary folder in memory, as Debian 13 has it, is one more.
+    let warnings = ["1 warning", "2 warnings"][count("warning ") - 1];
+    assert_eq!(*summary, format!("1 error, {warnings}"), "{text}");
     assert!(rest.iter().any(|line| line.ends_with(" 4 aularios and 1 saved day checked")));
     assert!(!text.contains('\u{1b}'));
     assert_eq!(output.stderr, b"");
