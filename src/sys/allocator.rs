@@ -180,37 +180,31 @@ std::thread_local! {
 
 /// Runs `run` with a cache for this thread.
 pub fn with_cache<T>(run: impl FnOnce() -> T) -> T {
-    struct InUse(*const Cache);
-    impl Drop for InUse {
-        fn drop(&mut self) {
-            give_back();
-            CACHE.set(self.0);
-        }
-    }
     let last = [const { Cell::new(null_mut()) }; CLASSES];
     let cache = Cache { last, size: Cell::new(0) };
-    // Dropped before the cache.
-    let _in_use = InUse(CACHE.replace(&cache));
+    CACHE.set(&cache);
     run()
 }
 
-/// Gives the blocks that this thread has cached back to all.
-fn give_back() {
-    if let Some(cache) = cache() {
-        cache.give_back();
+impl Drop for Cache {
+    fn drop(&mut self) {
+        CACHE.set(null());
+        self.give_back();
     }
 }
 
 /// Gives back what an idle thread has cached, and the pages that a load has left.
 pub fn rest() {
-    give_back();
+    if let Some(cache) = cache() {
+        cache.give_back();
+    }
     if SIZE.load(Ordering::Relaxed) > USUAL_SIZE {
         release_pages();
     }
 }
 
 fn cache<'c>() -> Option<&'c Cache> {
-    // SAFETY: `with_cache` has reset the pointer before the cache ends. No caller keeps the reference.
+    // SAFETY: the pointer is reset when the cache is dropped. No caller keeps the reference.
     unsafe { CACHE.get().as_ref() }
 }
 
@@ -317,113 +311,68 @@ mod tests {
 
     use super::*;
 
-    /// Miri, which accepts this file but not the code of dlmalloc, takes a second for ten.
-    const STEPS: usize = if cfg!(miri) { 300 } else { 100_000 };
+    /// All unit tests use it, most without a cache.
+    #[global_allocator]
+    static ALLOCATOR: Allocator = Allocator;
 
-    struct Block(*mut u8, Layout, u8);
-
-    // SAFETY: whoever has it may use the memory.
-    unsafe impl Send for Block {}
-
-    fn layout(size: usize) -> Layout {
-        Layout::from_size_align(size, 8).unwrap()
-    }
-
-    impl Block {
-        fn new(size: usize, pattern: u8) -> Block {
-            let layout = layout(size);
-            let start = unsafe { Allocator.alloc(layout) };
-            assert!(!start.is_null() && start.addr() % ALIGN == 0);
-            unsafe { start.write_bytes(pattern, size) };
-            Block(start, layout, pattern)
-        }
-
-        fn check(&self, size: usize) {
-            let Block(start, layout, pattern) = *self;
-            let bytes = unsafe { std::slice::from_raw_parts(start, size.min(layout.size())) };
-            assert!(bytes.iter().all(|&byte| byte == pattern), "{layout:?}: {bytes:?}");
-        }
-
-        fn resize(&mut self, size: usize) {
-            self.0 = unsafe { Allocator.realloc(self.0, self.1, size) };
-            self.check(size);
-            self.1 = layout(size);
-            unsafe { self.0.write_bytes(self.2, size) };
-        }
-
-        fn free(self) {
-            self.check(usize::MAX);
-            unsafe { Allocator.dealloc(self.0, self.1) };
-        }
-    }
-
-    /// Three with a cache and one without, which all resize and free what another one has allocated.
+    /// Three with a cache and one without, which all resize and free what another one has allocated. dlmalloc compares
+    /// the size of each block with its own.
     #[test]
     fn threads_that_free_blocks_of_each_other_never_share_one() {
-        let (blocks, start) = (Mutex::new(Vec::new()), Barrier::new(4));
-        let run = |thread: u8| {
-            let mut state = u64::from(thread) + 1;
+        let (blocks, start) = (Mutex::new(Vec::<Vec<u8>>::new()), Barrier::new(4));
+        let run = |thread: u64| {
+            let mut state = thread + 1;
             let mut random = |below: usize| {
                 state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
                 (state >> 33) as usize % below
             };
             start.wait();
-            for step in 0..STEPS {
+            for step in 0..100_000 {
                 let below = [64, 2000, 2 * LARGE]
                     [usize::from(step % 16 > 13) + usize::from(step % 100 == 0)];
-                let new = Block::new(1 + random(below), random(256) as u8);
+                let new = vec![random(256) as u8; 1 + random(below)];
+                let mut other = {
+                    let mut blocks = blocks.lock().unwrap();
+                    blocks.push(new);
+                    let other = random(blocks.len());
+                    blocks.swap_remove(other)
+                };
+                let pattern = other[0];
+                other.resize(1 + random(below), pattern);
+                other.shrink_to_fit();
+                assert!(other.iter().all(|&byte| byte == pattern), "{other:?}");
                 let mut blocks = blocks.lock().unwrap();
-                blocks.push(new);
-                let other = random(blocks.len());
-                let mut other: Block = blocks.swap_remove(other);
                 if blocks.len() < 500 {
-                    other.resize(1 + random(below));
                     blocks.push(other);
-                    continue;
                 }
-                drop(blocks);
-                other.free();
             }
         };
         thread::scope(|scope| {
-            for thread in 0..4 {
-                scope.spawn(move || if thread == 0 { run(0) } else { with_cache(|| run(thread)) });
+            scope.spawn(|| run(0));
+            for thread in 1..4 {
+                let run = &run;
+                scope.spawn(move || with_cache(|| run(thread)));
             }
         });
-        blocks.into_inner().unwrap().into_iter().for_each(Block::free);
-    }
-
-    /// A block may have been allocated before the thread had a cache.
-    #[test]
-    fn block_of_dlmalloc_has_room_for_its_class() {
-        for size in 1..=size_of_class(CLASSES - 1) {
-            let Block(start, layout, _) = Block::new(size, 1);
-            let class = class_of(layout).unwrap();
-            assert!(size_of_class(class) >= size);
-            // dlmalloc compares the size with its own.
-            unsafe { dlmalloc().free(start, size_of_class(class), ALIGN) };
-        }
-        assert_eq!(class_of(layout(size_of_class(CLASSES - 1) + 1)), None);
     }
 
     #[test]
     fn cache_of_a_thread_is_bounded_and_given_back() {
         let kept = || cache().map(|cache| cache.size.get());
         with_cache(|| {
-            let blocks: Vec<_> = (0..1000).map(|number| Block::new(1 + number, 1)).collect();
+            let blocks: Vec<_> = (1..1000).map(|size| vec![1_u8; size]).collect();
             for block in blocks {
-                block.free();
+                drop(block);
                 assert!(kept() <= Some(KEPT));
             }
             assert!(kept() > Some(0));
-            give_back();
+            rest();
             assert_eq!(kept(), Some(0));
-            let again = Block::new(40, 1);
-            let address = again.0;
-            again.free();
-            let next = Block::new(40, 2);
-            assert_eq!(next.0, address);
-            next.free();
+            let address = Box::into_raw(Box::new([1_u8; 40]));
+            // SAFETY: it was a box.
+            drop(unsafe { Box::from_raw(address) });
+            assert!(kept() > Some(0));
+            assert_eq!(&raw const *Box::new([2_u8; 40]), address);
         });
         assert_eq!(kept(), None);
     }
