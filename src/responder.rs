@@ -12,8 +12,7 @@ use crate::cgi::input::Body;
 use crate::config::{InForce, Setting};
 use crate::error::Error;
 use crate::fastcgi::{Handler, Output, Params, Refusal};
-use crate::sys::log;
-use crate::sys::process::peer_uid;
+use crate::sys::{log, process};
 
 /// Answers FastCGI requests.
 #[derive(Debug)]
@@ -52,7 +51,7 @@ impl Handler for Responder {
 
     /// What the check finds in this process, for root only.
     fn answer_privately(&self, peer: &UnixStream) -> Option<Vec<u8>> {
-        (peer_uid(peer).ok()? == 0).then(|| check::findings(None))
+        (process::peer(peer).ok()?.uid == 0).then(|| check::findings(None))
     }
 
     fn log(&self, line: &str) {

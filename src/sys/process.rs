@@ -85,13 +85,8 @@ pub fn leave_keyring() -> io::Result<()> {
     }
 }
 
-/// The user of the process at the other end of a Unix socket (unix(7), SO_PEERCRED). The type of rustix cannot
-/// hold the id 0 of a process in another namespace.
-pub fn peer_uid(socket: impl AsFd) -> io::Result<u32> {
-    peer(socket).map(|peer| peer.uid)
-}
-
-/// The process at the other end, and its user and group.
+/// The process at the other end of a Unix socket, its user and group (unix(7), SO_PEERCRED). The type of rustix
+/// cannot hold the id 0 of a process in another namespace.
 pub fn peer(socket: impl AsFd) -> io::Result<libc::ucred> {
     let mut peer = libc::ucred { pid: 0, uid: u32::MAX, gid: u32::MAX };
     let mut size = size_of_val(&peer) as libc::socklen_t;

@@ -22,7 +22,7 @@ use super::{Site, random};
 use crate::admin::brief_file::{BriefFile, LIFE};
 use crate::admin::child::{Running, ready};
 use crate::sys::log::printable;
-use crate::sys::process::{Credentials, peer_uid};
+use crate::sys::process::{Credentials, peer};
 
 const PAGE: &str = include_str!("page.php");
 /// How names of pages start, before 32 hexadecimal digits
@@ -175,7 +175,7 @@ impl Pages {
             }
             if ready[0] {
                 let (stream, _) = self.listener.accept()?;
-                let uid = peer_uid(&stream)?;
+                let uid = peer(&stream)?.uid;
                 // Other users can make many connections, and say nothing: their oldest are closed.
                 let mut same =
                     callers.iter().enumerate().rev().filter(|(_, caller)| caller.uid == uid);
