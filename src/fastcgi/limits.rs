@@ -41,7 +41,8 @@ impl Default for Limits {
             waiting: 256,
             waiting_for_one: 64,
             connections: 512,
-            // A write has open the lock, the old file, the new one, its folder and a connection to Redis.
+            // A write has open the lock, the old file, the new one, its folder, a path that it compares and a
+            // connection to Redis.
             descriptors: 6,
             params: 256 * 1024,
             body: 1024 * 1024,

@@ -28,7 +28,7 @@ use rustix::io::Errno;
 
 use super::access::{self, Ownership};
 use super::attributes::Attributes;
-use super::data_file::{Snapshot, flush_parent, is_at, parent};
+use super::data_file::{Snapshot, is_at, parent};
 use super::write_lock::WriteLock;
 use super::{Error, layout};
 use crate::sys::lease::Lease;
@@ -88,7 +88,7 @@ fn exchange(
         && is_at(&temporary.path, snapshot.id()).unwrap_or(false)
         && snapshot.is_unmodified().unwrap_or(false);
     if is_exchanged {
-        let flushed = flush(path);
+        let flushed = temporary.flush_folder(path);
         if !lease.is_breaking() {
             drop(lease);
             // If the removal fails, the next writer removes the file.
@@ -121,7 +121,7 @@ fn put_new(path: &Path, temporary: &Temporary, lock: &WriteLock) -> Result<(), E
 fn settle(moved: io::Result<()>, path: &Path, temporary: &Temporary) -> Result<(), Error> {
     match moved {
         Err(error) if !temporary.is_at(path) => Err(Error::modified_or("rename to", path)(error)),
-        _ => flush(path),
+        _ => temporary.flush_folder(path),
     }
 }
 
@@ -143,14 +143,6 @@ fn judge(old: Ownership, attributes: &Attributes, path: &Path) -> Result<Ownersh
     })
 }
 
-/// Flushes the folder of `path`, so that a replacement survives a power cut.
-fn flush(path: &Path) -> Result<(), Error> {
-    flush_parent(path).map_err(|error| match error.kind() {
-        ErrorKind::NotFound => Error::Modified,
-        _ => Error::unflushed("flush the folder", path)(error),
-    })
-}
-
 /// Removes what has the temporary name: the file of a writer that was killed, since this one has the lock of the
 /// aulario, or an empty folder, which would make every save fail.
 fn remove_leftover(path: &Path) -> io::Result<()> {
@@ -166,11 +158,20 @@ struct Temporary {
     path: PathBuf,
     file: File,
     id: FileId,
+    /// Its folder, open because another program may delete it
+    folder: File,
 }
 
 impl Temporary {
     /// Creates the new file with the owner, group, mode and attributes of the file of `snapshot`.
     fn create(path: &Path, snapshot: Option<&Snapshot>) -> Result<Temporary, Error> {
+        let folder = File::open(parent(path)).map_err(|error| match error.kind() {
+            // The target of the link is missing, which a retry does not change.
+            ErrorKind::NotFound if parent(path).is_symlink() => {
+                Error::fault("open the folder of", path)(error)
+            }
+            _ => Error::modified_or("open the folder of", path)(error),
+        })?;
         let temporary = layout::temporary(path);
         // The mode of the old file is set after the owner.
         let mode = if snapshot.is_some() { 0o600 } else { 0o666 };
@@ -179,15 +180,9 @@ impl Temporary {
             ErrorKind::AlreadyExists => remove_leftover(&temporary).and_then(|()| create()),
             _ => Err(error),
         });
-        let file = created.map_err(|error| match error.kind() {
-            // The target of the link is missing, which a retry does not change.
-            ErrorKind::NotFound if parent(path).is_symlink() => {
-                Error::fault("create", &temporary)(error)
-            }
-            _ => Error::modified_or("create", &temporary)(error),
-        })?;
+        let file = created.map_err(Error::modified_or("create", &temporary))?;
         let created = file.metadata().map_err(Error::fault("stat", &temporary))?;
-        let temporary = Temporary { path: temporary, file, id: FileId::of(&created) };
+        let temporary = Temporary { path: temporary, file, id: FileId::of(&created), folder };
         if let Some(snapshot) = snapshot {
             temporary.keep_access(snapshot, &created, path)?;
         }
@@ -221,6 +216,11 @@ impl Temporary {
     fn fill(&mut self, content: &[u8]) -> Result<(), Error> {
         self.file.write_all(content).map_err(Error::fault("write", &self.path))?;
         self.file.sync_all().map_err(Error::fault("flush", &self.path))
+    }
+
+    /// Flushes the folder, so that the replacement of `path` survives a power cut.
+    fn flush_folder(&self, path: &Path) -> Result<(), Error> {
+        self.folder.sync_all().map_err(Error::unflushed("flush the folder", path))
     }
 
     /// Whether `path` is this file.

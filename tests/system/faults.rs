@@ -189,7 +189,7 @@ fn the_answer_is_correct_after_an_error_of_any_system_call() {
         let mut calls = write.calls();
         calls.retain(|(call, _)| CALLS.contains(&call.as_str()));
         for (call, time) in &calls {
-            for error in ["EIO", "ENOSPC", "EACCES", "EINTR"] {
+            for error in ["EIO", "ENOENT", "ENOSPC", "EACCES", "EINTR"] {
                 let fault = format!("{call}:error={error}:when={time}");
                 let run = write.run_with(&fault);
                 errors += 1;
