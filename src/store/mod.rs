@@ -186,54 +186,42 @@ impl Aulario {
         change: impl Fn(&mut D) -> Result<T, E>,
     ) -> Result<T, E> {
         let path = below(&self.folder, names);
+        let read = || {
+            let (value, snapshot) = data_file::read(&path)?;
+            // PHP may be writing it.
+            if snapshot.as_ref().is_some_and(Snapshot::is_being_written) {
+                return Err(Error::Busy);
+            }
+            Ok((parse(value).map_err(|why| Error::unusable(&path, why))?, snapshot))
+        };
+        let attempt = || {
+            let lock = WriteLock::take(&self.folder, LOCK)?;
+            let (mut document, snapshot) = read()?;
+            let outcome = change(&mut document);
+            if outcome.is_err() {
+                return Ok(outcome);
+            }
+            let bytes = document.into().to_php();
+            if bytes.len() as u64 > shared_file::MAX_SIZE {
+                return Err(Error::unusable(&path, "would become larger than 16 MiB"));
+            }
+            if snapshot.is_none() {
+                data_file::make_folders(&self.folder, names)?;
+            }
+            replace::replace(&path, &bytes, snapshot, &lock)?;
+            Ok(outcome)
+        };
         // First without the lock: a change that is refused, or a file that must be read again, does
         // not delay other writers.
-        change(&mut read_to_change(&path, &parse)?.0)?;
-        for _ in 0..RETRIES {
-            match self.try_change(&path, names, &parse, &change) {
-                Err(error) if error.is_transient() => {}
+        change(&mut read()?.0)?;
+        let mut retries = 0..RETRIES;
+        loop {
+            match attempt() {
+                Err(error) if error.is_transient() && retries.next().is_some() => {}
                 outcome => return outcome?,
             }
         }
-        self.try_change(&path, names, &parse, &change)?
     }
-
-    /// One attempt to change the document at `path`: the result of `change`.
-    fn try_change<D: Into<Value>, T, E>(
-        &self,
-        path: &Path,
-        names: &[&str],
-        parse: impl Fn(Option<Value>) -> Result<D, String>,
-        change: impl Fn(&mut D) -> Result<T, E>,
-    ) -> Result<Result<T, E>, Error> {
-        let lock = WriteLock::take(&self.folder, LOCK)?;
-        let (mut document, snapshot) = read_to_change(path, parse)?;
-        let outcome = change(&mut document);
-        if outcome.is_err() {
-            return Ok(outcome);
-        }
-        let bytes = document.into().to_php();
-        if bytes.len() as u64 > shared_file::MAX_SIZE {
-            return Err(Error::unusable(path, "would become larger than 16 MiB"));
-        }
-        if snapshot.is_none() {
-            data_file::make_folders(&self.folder, names)?;
-        }
-        replace::replace(path, &bytes, snapshot, &lock)?;
-        Ok(outcome)
-    }
-}
-
-/// Reads a document for a change. Busy if PHP may be writing it.
-fn read_to_change<D>(
-    path: &Path,
-    parse: impl Fn(Option<Value>) -> Result<D, String>,
-) -> Result<(D, Option<Snapshot>), Error> {
-    let (value, snapshot) = data_file::read(path)?;
-    if snapshot.as_ref().is_some_and(Snapshot::is_being_written) {
-        return Err(Error::Busy);
-    }
-    Ok((parse(value).map_err(|why| Error::unusable(path, why))?, snapshot))
 }
 
 fn is_file(path: &Path) -> Result<bool, Error> {
