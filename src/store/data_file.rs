@@ -14,7 +14,7 @@ use super::attributes::Attributes;
 use crate::model::known_key;
 use crate::php::json::Value;
 use crate::sys::lock::{FileId, Pause, Retries};
-use crate::sys::shared_file;
+use crate::sys::shared_file::{self, Fault};
 
 /// PHP truncates a file and then writes it. A file that does not parse is read again for this time, with
 /// these pauses.
@@ -34,18 +34,6 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    fn read(path: &Path) -> Result<Option<Snapshot>, Error> {
-        let read = shared_file::open_and(OFlags::RDONLY, path, |file| {
-            let (bytes, metadata) = shared_file::read(&file)?;
-            Ok(Snapshot { file, metadata, bytes })
-        });
-        match read {
-            Ok(snapshot) => Ok(Some(snapshot)),
-            Err(fault) if fault.is_absent() => Ok(None),
-            Err(fault) => Err(Error::fault("read", path)(fault)),
-        }
-    }
-
     /// Whether the file is empty and so new that PHP may be writing it.
     pub fn is_being_written(&self) -> bool {
         self.bytes.is_empty()
@@ -99,10 +87,19 @@ impl Snapshot {
 /// Whether `path` is the file `id`. The path is opened, because a network file system may answer a stat
 /// from its cache.
 pub fn is_at(path: &Path, id: FileId) -> Result<bool, Error> {
-    match shared_file::open_and(OFlags::RDONLY, path, |file| Ok(file.metadata()?)) {
-        Ok(found) => Ok(FileId::of(&found) == id),
-        Err(fault) if fault.is_absent() => Ok(false),
-        Err(fault) => Err(Error::fault("open again", path)(fault)),
+    let found = open_and(path, "open again", |file| Ok(FileId::of(&file.metadata()?)))?;
+    Ok(found == Some(id))
+}
+
+/// Opens `path` and passes the file to `step`; `None` if it does not exist.
+fn open_and<T>(
+    path: &Path,
+    operation: &'static str,
+    step: impl FnMut(File) -> Result<T, Fault>,
+) -> Result<Option<T>, Error> {
+    match shared_file::open_and(OFlags::RDONLY, path, step) {
+        Err(fault) if fault.is_absent() => Ok(None),
+        done => done.map(Some).map_err(Error::fault(operation, path)),
     }
 }
 
@@ -114,9 +111,11 @@ pub fn is_at(path: &Path, id: FileId) -> Result<bool, Error> {
 pub fn read(path: &Path) -> Result<(Option<Value>, Option<Snapshot>), Error> {
     let mut retries = Retries::new(PAUSE, WRITER_TIMEOUT);
     loop {
-        let Some(snapshot) = Snapshot::read(path)? else {
-            return Ok((None, None));
-        };
+        let snapshot = open_and(path, "read", |file| {
+            let (bytes, metadata) = shared_file::read(&file)?;
+            Ok(Snapshot { file, metadata, bytes })
+        })?;
+        let Some(snapshot) = snapshot else { return Ok((None, None)) };
         let error = match Value::parse_with(known_key, usize::MAX, &snapshot.bytes) {
             Ok(value) => return Ok((Some(value), Some(snapshot))),
             Err(error) => error,
@@ -142,7 +141,7 @@ pub fn make_folders(folder: &Path, names: &[&str]) -> Result<(), Error> {
     let mut path = folder.to_owned();
     for name in names {
         let is_new = create_folder(&path)?;
-        match flush_parent(&path) {
+        match File::open(parent(&path)).and_then(|parent| parent.sync_all()) {
             // If another user created the folder, this user may lack access to its parent.
             Err(error) if !is_new && error.kind() == ErrorKind::PermissionDenied => {}
             flushed => flushed.map_err(Error::modified_or("flush the parent of folder", &path))?,
@@ -164,9 +163,4 @@ pub fn create_folder(folder: &Path) -> Result<bool, Error> {
 /// The folder of `path`.
 pub fn parent(path: &Path) -> &Path {
     path.parent().unwrap_or(Path::new("."))
-}
-
-/// Flushes the entries of the folder of `path` to disk.
-pub fn flush_parent(path: &Path) -> io::Result<()> {
-    File::open(parent(path))?.sync_all()
 }
