@@ -1,5 +1,6 @@
 //! The extended attributes of a file (xattr(7)) that its replacement keeps.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 
@@ -18,17 +19,17 @@ const MAX_SIZE: usize = 64 * 1024;
 /// Names and values of the access control list, of SELinux's label and of user attributes. Of the others some
 /// belong to one content (`security.ima`), and some only root can see.
 #[derive(Debug)]
-pub struct Attributes(Vec<(Vec<u8>, Vec<u8>)>);
+pub struct Attributes(BTreeMap<Vec<u8>, Vec<u8>>);
 
 impl Attributes {
     pub fn of(file: &File) -> io::Result<Attributes> {
         let is_kept = |name: &Vec<u8>| {
             name == ACL || name == b"security.selinux" || name.starts_with(b"user.")
         };
-        let mut kept = Vec::new();
+        let mut kept = BTreeMap::new();
         for name in names(file)?.into_iter().filter(is_kept) {
             match value(file, &name) {
-                Ok(value) => kept.push((name, value)),
+                Ok(value) => _ = kept.insert(name, value),
                 Err(error) if name == ACL && error != Errno::NODATA => return Err(error.into()),
                 Err(_) => {}
             }
@@ -39,17 +40,13 @@ impl Attributes {
     /// What the access control list grants, or without one the `mode` of the file. `None` if the list
     /// is malformed.
     pub fn acl(&self, mode: u32) -> Option<Acl> {
-        match self.0.iter().find(|(name, _)| name == ACL) {
-            Some((_, value)) => Acl::parse(value),
-            None => Some(Acl::of_mode(mode)),
-        }
+        self.0.get(ACL).map_or(Some(Acl::of_mode(mode)), |value| Acl::parse(value))
     }
 
     /// Sets these attributes on a new file. Without an access control list among them the file ends without one,
     /// even if its folder has a default list. Other attributes that cannot be set are left out.
     pub fn set(&self, file: &File) -> io::Result<()> {
-        let has_acl = self.0.iter().any(|(name, _)| name == ACL);
-        if !has_acl && names(file)?.iter().any(|name| name == ACL) {
+        if !self.0.contains_key(ACL) && names(file)?.iter().any(|name| name == ACL) {
             fremovexattr(file, ACL)?;
         }
         for (name, kept) in &self.0 {
