@@ -63,7 +63,6 @@ impl Error {
         Error { cause, ..Error::new("INVALID_SESSION", BAD_REQUEST, sentence) }
     }
 
-    /// `name` is required.
     pub(crate) fn missing_param(name: &str) -> Error {
         let sentence = format!("Missing parameter: {name} is required.");
         Error::new("MISSING_PARAM", BAD_REQUEST, sentence)
@@ -74,13 +73,11 @@ impl Error {
         Error::new("INVALID_FORMAT", BAD_REQUEST, sentence)
     }
 
-    /// Unknown menu type
     pub(crate) fn invalid_menu_type() -> Error {
         let sentence = "Unknown menu type; get_menu_types lists the menu types of the aulario.";
         Error::new("INVALID_MENU_TYPE", BAD_REQUEST, sentence)
     }
 
-    /// A menu type with that id exists.
     pub(crate) fn duplicate() -> Error {
         let sentence = "The aulario already has a menu type with this id.";
         Error::new("DUPLICATE", BAD_REQUEST, sentence)
@@ -91,7 +88,6 @@ impl Error {
         Error::new("NOT_FOUND", "404 Not Found", format!("{what} not found."))
     }
 
-    /// Unknown action
     pub(crate) fn invalid_action(sentence: impl Into<Cow<'static, str>>) -> Error {
         Error::new("INVALID_ACTION", BAD_REQUEST, sentence)
     }
