@@ -39,29 +39,32 @@ fn anchors(text: &str) -> BTreeSet<String> {
 
 #[test]
 fn every_relative_link_and_anchor_of_the_documentation_resolves() {
-    let documents = documents();
     let mut count = 0;
-    for (path, text) in &documents {
-        for link in relative_links(text) {
+    for (path, text) in documents() {
+        for link in relative_links(&text) {
             let (file, anchor) = link.split_once('#').unwrap_or((&link, ""));
-            let folder = path.parent().unwrap();
-            let mut target = if file.is_empty() { path.clone() } else { folder.to_owned() };
-            for part in file.split('/').filter(|part| !part.is_empty()) {
-                match part {
-                    ".." => assert!(target.pop(), "{}: {link}", path.display()),
-                    part => target.push(part),
-                }
-            }
-            let exists = Path::new(REPOSITORY).join(&target).exists();
-            assert!(exists, "{}: the file of {link}", path.display());
+            let folder = Path::new(REPOSITORY).join(path.parent().unwrap());
+            let own = Path::new(path.file_name().unwrap());
+            let file = if file.is_empty() { own } else { Path::new(file) };
+            assert!(folder.join(file).exists(), "{}: the file of {link}", path.display());
             if !anchor.is_empty() {
-                let anchors = anchors(&documents[&target]);
+                let anchors = anchors(&text_of(folder.join(file)));
                 assert!(anchors.contains(anchor), "{}: the anchor of {link}", path.display());
             }
             count += 1;
         }
     }
     assert!(count > 50, "{count} links");
+}
+
+/// The text with single spaces between its words.
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The blocks of shell commands in a Markdown document.
+fn shell_blocks(text: &str) -> impl Iterator<Item = &str> {
+    text.split("```sh\n").skip(1).map(|rest| rest.split("```").next().unwrap())
 }
 
 /// The others are a request, which has a test of its own, and what runs in the repository.
@@ -72,9 +75,7 @@ fn commands_of_both_readmes_are_those_of_the_installation_guide() {
     for readme in ["README.md", "README.es.md"] {
         let mut install = install.lines().map(str::trim);
         let text = text_of(readme);
-        let blocks = text.split("```sh\n").skip(1);
-        let blocks = blocks.map(|rest| rest.split("```").next().unwrap());
-        let blocks = blocks.filter(|block| !block.contains("\n# {"));
+        let blocks = shell_blocks(&text).filter(|block| !block.contains("\n# {"));
         for command in blocks.flat_map(str::lines).map(str::trim) {
             let program = Path::new(REPOSITORY).join(command.split(' ').next().unwrap());
             let is_installing = !program.is_file() && !command.starts_with("cargo ");
@@ -95,13 +96,12 @@ fn commands_and_names_in_spanish_documents_are_those_of_the_program_and_of_engli
         let files = files_in(&Path::new(REPOSITORY).join(folder));
         files.iter().filter(|file| file.is_file()).for_each(|file| english += &text_of(file));
     }
-    let english = english.split_whitespace().collect::<Vec<_>>().join(" ");
+    let english = one_line(&english);
     let mut count = 0;
     for (path, text) in spanish {
-        let blocks = text.split("```sh\n").skip(1).map(|rest| rest.split("```").next().unwrap());
         // What follows a command of the repository is a comment.
-        let commands = blocks.flat_map(str::lines).map(|line| line.split("  # ").next().unwrap());
-        let commands = commands.map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
+        let command = |line: &str| one_line(line.split("  # ").next().unwrap());
+        let commands = shell_blocks(&text).flat_map(str::lines).map(command);
         for name in commands.chain(code_spans(&text)) {
             assert!(english.contains(&name), "{}: {name}", path.display());
             count += 1;
@@ -166,8 +166,7 @@ fn troubleshooting_md_shows_log_lines_of_the_program() {
 /// The code in the text, such as `src/lib.rs`.
 fn code_spans(text: &str) -> Vec<String> {
     let text = prose(text);
-    let spans = text.split('`').skip(1).step_by(2);
-    spans.map(|span| span.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
+    text.split('`').skip(1).step_by(2).map(one_line).collect()
 }
 
 #[test]
@@ -238,8 +237,7 @@ fn the_documentation_quotes_error_sentences_of_the_program() {
 /// Each with the words of the document; without a code, the request is answered.
 #[test]
 fn the_requests_that_php_md_lists_are_accepted_or_refused_as_it_says() {
-    let (school, document) = (School::new(), text_of("docs/php.md"));
-    let document = document.split_whitespace().collect::<Vec<_>>().join(" ");
+    let (school, document) = (School::new(), one_line(&text_of("docs/php.md")));
     let get = || school.get("get_menu");
     let post = |action, media_type, body: &str| school.post(action).body(media_type, body);
     let (json, form) = ("application/json", "application/x-www-form-urlencoded");
@@ -325,7 +323,7 @@ const EIGHT: usize = 4;
 
 #[test]
 fn readme_gives_the_figures_of_the_benchmark() {
-    let readme = text_of("README.md").split_whitespace().collect::<Vec<_>>().join(" ");
+    let readme = one_line(&text_of("README.md"));
     let (_, speed) = readme.split_once("## Speed").unwrap();
     let results = text_of("benches/results.md");
     let (both, prefork) = ("## Apache, ", "## Apache, prefork");
@@ -359,18 +357,17 @@ fn readme_gives_the_figures_of_the_benchmark() {
         }
         assert!(count > 0, "{figure}");
     }
-    let (_, by_fastcgi) = results.split_once("\n| comedor, FastCGI ÷").unwrap();
-    let mut rows = by_fastcgi.split("\n\n").next().unwrap().lines();
+    let head = "\n| comedor, FastCGI ÷ | floor, FastCGI | floor, FastCGI, kept |";
+    let (_, by_fastcgi) = results.split_once(head).unwrap();
+    let rows = by_fastcgi.split("\n\n").next().unwrap().lines();
     // The floor with kept connections, where comedor's are kept
-    let kept = rows.next().unwrap().split('|').position(|cell| cell == " floor, FastCGI, kept ");
-    let ratios = rows.filter(|row| row.contains(": reads, ")).map(|row| {
-        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
-        let kept = kept.map(|at| cells[at + 1]).filter(|cell| !cell.is_empty());
-        kept.unwrap_or(cells[2]).parse::<f64>().unwrap()
-    });
-    let (least, most) = ratios.fold((f64::MAX, 0.0), |(least, most), ratio| {
-        (f64::min(least, ratio), f64::max(most, ratio))
-    });
+    let ratio = |row: &str| {
+        let floors = row.split('|').skip(2).take(2).map(str::trim);
+        floors.filter(|cell| !cell.is_empty()).last().unwrap().parse::<f64>().unwrap()
+    };
+    let mut ratios: Vec<_> = rows.filter(|row| row.contains(": reads, ")).map(ratio).collect();
+    ratios.sort_by(f64::total_cmp);
+    let (least, most) = (ratios[0], ratios[ratios.len() - 1]);
     let (_, starts) = results.split_once("\n## A process without a server\n").unwrap();
     let start = starts.lines().find(|row| row.starts_with("| comedor, CGI |")).unwrap();
     let start: f64 = start.split('|').nth(5).unwrap().trim().parse().unwrap();
@@ -381,8 +378,7 @@ fn readme_gives_the_figures_of_the_benchmark() {
 
 #[test]
 fn both_readmes_have_the_same_figures_and_those_of_the_tests() {
-    let [readme, spanish] =
-        ["README.md", "README.es.md"].map(|name| text_of(name).replace('\n', " "));
+    let [readme, spanish] = ["README.md", "README.es.md"].map(|name| one_line(&text_of(name)));
     // Each number without the separators of its language, in any order
     let numbers = |text: &str, separators: &[char]| {
         let joined = text.replace(separators, "");
@@ -392,7 +388,6 @@ fn both_readmes_have_the_same_figures_and_those_of_the_tests() {
         digits
     };
     assert_eq!(numbers(&readme, &[',', '.']), numbers(&spanish, &[',', '.', ' ']));
-    let readme = readme.split_whitespace().collect::<Vec<_>>().join(" ");
     let tested = text_of("tests/results.md");
     let sum = |unit: &str| -> usize {
         let before =
@@ -400,11 +395,8 @@ fn both_readmes_have_the_same_figures_and_those_of_the_tests() {
         before.filter_map(|number| number.parse::<usize>().ok()).sum()
     };
     let (cuts, faults) = (sum(" states, 0 lost, 0 torn"), (sum(" kills") + sum(" errors")) / 1000);
-    assert!(readme.contains(&format!(
-        "0 lost in {},{:03} simulated power cuts",
-        cuts / 1000,
-        cuts % 1000
-    )));
+    let (thousands, rest) = (cuts / 1000, cuts % 1000);
+    assert!(readme.contains(&format!("0 lost in {thousands},{rest:03} simulated power cuts")));
     assert!(readme.contains(&format!("in over {faults},000 kills and injected errors")));
     let sessions = files_in(&Path::new(REPOSITORY).join("tests/fixtures/sessions"));
     let sessions = sessions.iter().filter(|path| path.extension().is_some_and(|e| e == "session"));

@@ -47,23 +47,17 @@ fn the_settings_file_lists_every_setting_with_its_default_and_is_valid_if_all_ar
     School::new().get("get_menu").program(&program).run().ok();
 }
 
-/// `.It Ev NAME Pq default VALUE`
+/// A line is `.It Ev NAME Pq default VALUE`, or `| NAME | DEFAULT | explanation |`.
 #[test]
-fn the_manual_page_lists_every_setting_with_its_default() {
-    let page = text_of("man/comedor.8");
-    let items = page.lines().filter_map(|line| line.strip_prefix(".It Ev "));
-    let items = items.map(|item| item.split_once(" Pq default ").expect(item));
-    let items: Vec<Setting> = items.map(|(name, value)| (name.into(), value.into())).collect();
-    assert_eq!(items, settings_in_help());
-}
-
-/// `| NAME | DEFAULT | explanation |`
-#[test]
-fn install_md_lists_every_setting_with_its_default() {
-    let guide = text_of("docs/install.md");
-    let rows = guide.lines().filter_map(|row| row.strip_prefix("| `")?.split_once("` | "));
-    let rows = rows.filter(|(name, _)| is_setting(name));
-    let default = |row: &str| row.split(" | ").next().unwrap().trim_matches('`').to_owned();
-    let rows: Vec<Setting> = rows.map(|(name, row)| (name.to_owned(), default(row))).collect();
-    assert_eq!(rows, settings_in_help());
+fn the_manual_page_and_install_md_list_every_setting_with_its_default() {
+    for (file, before, between) in
+        [("man/comedor.8", ".It Ev ", " Pq default "), ("docs/install.md", "| `", "` | ")]
+    {
+        let text = text_of(file);
+        let rows = text.lines().filter_map(|line| line.strip_prefix(before)?.split_once(between));
+        let rows = rows.filter(|(name, _)| is_setting(name));
+        let default = |row: &str| row.split(" | ").next().unwrap().trim_matches('`').to_owned();
+        let listed: Vec<Setting> = rows.map(|(name, row)| (name.into(), default(row))).collect();
+        assert_eq!(listed, settings_in_help(), "{file}");
+    }
 }
