@@ -5,11 +5,8 @@ use std::process::Command;
 
 use crate::support::{REPOSITORY, output, text_of};
 
-/// The path of a module or an item, from the root of the crate.
-type Name = Vec<String>;
-
-/// The modules of the library, and the code of each without comments and tests.
-fn modules() -> Vec<(Name, String)> {
+/// The modules of the library, such as `store::replace`, and the code of each without comments and tests.
+fn modules() -> Vec<(String, String)> {
     let mut find = Command::new("find");
     find.args(["src", "-name", "*.rs", "!", "-name", "tests.rs"]).current_dir(REPOSITORY);
     let files = String::from_utf8(output(&mut find, "findutils")).unwrap();
@@ -18,28 +15,22 @@ fn modules() -> Vec<(Name, String)> {
         let text = text_of(file);
         let code = text.split("#[cfg(test)]\nmod tests").next().unwrap();
         let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
-        let code = lines.collect::<Vec<_>>().join("\n");
-        (name.split('/').map(str::to_owned).collect(), code)
+        (name.replace('/', "::"), lines.collect::<Vec<_>>().join("\n"))
     });
     modules.collect()
 }
 
 /// The names after `crate::` and `super::` in the code of the module `from`. Nested braces are not supported.
-fn imports(from: &Name, code: &str) -> Vec<Name> {
-    let parent = from[..from.len().saturating_sub(1)].to_vec();
+fn imports(from: &str, code: &str) -> Vec<String> {
+    let parent = &from[..from.rfind("::").map_or(0, |end| end + 2)];
+    let code = code.replace("super::", &format!("crate::{parent}"));
     let mut names = Vec::new();
-    for (word, base) in [("crate::", Vec::new()), ("super::", parent)] {
-        for rest in code.split(word).skip(1) {
-            let end = rest.find(|c: char| !c.is_alphanumeric() && !"_:".contains(c));
-            let (path, rest) = rest.split_at(end.unwrap_or(rest.len()));
-            let list = rest.strip_prefix('{').map_or("", |list| list.split('}').next().unwrap());
-            assert!(!list.contains('{'), "{from:?}: {list}");
-            for item in list.split(',') {
-                let words = path.split("::").chain(item.trim().split("::")).map(str::to_owned);
-                names
-                    .push([&base[..], &words.filter(|w| !w.is_empty()).collect::<Name>()].concat());
-            }
-        }
+    for rest in code.split("crate::").skip(1) {
+        let end = rest.find(|c: char| !c.is_alphanumeric() && !"_:".contains(c));
+        let (path, rest) = rest.split_at(end.unwrap_or(rest.len()));
+        let list = rest.strip_prefix('{').map_or("", |list| list.split('}').next().unwrap());
+        assert!(!list.contains('{'), "{from}: {list}");
+        names.extend(list.split(',').map(|item| format!("{path}{}", item.trim())));
     }
     names
 }
@@ -48,11 +39,12 @@ fn imports(from: &Name, code: &str) -> Vec<Name> {
 #[test]
 fn fastcgi_imports_only_the_system_and_json_nothing() {
     for (module, code) in modules() {
-        if module[0] == "fastcgi" || module.starts_with(&["php".to_owned(), "json".to_owned()]) {
+        let folder = module.split("::").next().unwrap();
+        if folder == "fastcgi" || module.starts_with("php::json") {
             for import in imports(&module, &code) {
-                let is_allowed = import.first() == module.first()
-                    || module[0] == "fastcgi" && import.first().is_some_and(|name| name == "sys");
-                assert!(is_allowed, "{module:?} imports {import:?}");
+                let imported = import.split("::").next().unwrap();
+                let is_allowed = imported == folder || (folder, imported) == ("fastcgi", "sys");
+                assert!(is_allowed, "{module} imports {import}");
             }
         }
     }
@@ -62,15 +54,15 @@ fn fastcgi_imports_only_the_system_and_json_nothing() {
 #[test]
 fn no_modules_import_each_other_in_a_circle() {
     let modules = modules();
-    let names: BTreeSet<&[String]> = modules.iter().map(|(name, _)| &name[..]).collect();
     let mut edges = BTreeSet::new();
     for (from, code) in &modules {
         for to in imports(from, code) {
+            let [from, to] = [from, &to].map(|name| name.split("::").collect::<Vec<_>>());
             let shared = from.iter().zip(&to).take_while(|(a, b)| a == b).count();
             if let (Some(from), Some(to)) = (from.get(..=shared), to.get(..=shared))
-                && names.contains(to)
+                && modules.iter().any(|(name, _)| *name == to.join("::"))
             {
-                edges.insert((from.to_vec(), to.to_vec()));
+                edges.insert((from.join("::"), to.join("::")));
             }
         }
     }
