@@ -96,20 +96,6 @@ fn a_menu_or_plate_of_the_wrong_kind_fails_alone_and_survives_every_write() {
 }
 
 #[test]
-fn a_folder_with_the_temporary_name_is_removed_if_empty_else_logged() {
-    let school = School::with_menu("A");
-    let folder = "aula1/Comedor/2026-11/20/._datos.json.tmp";
-    fs::create_dir(school.path(folder)).unwrap();
-    school.save(save("B"));
-    assert!(!school.path(folder).exists());
-    school.write(&format!("{folder}/kept"), "x");
-    let answer = school.post("save_menu").json(&save("C")).run();
-    assert!(answer.fails("INTERNAL_ERROR").log.contains(folder), "{}", answer.log);
-    assert_eq!(school.read(&format!("{folder}/kept")), "x");
-    assert_eq!(school.menu("basal")["menu"]["plates"]["primero"]["name"], "B");
-}
-
-#[test]
 fn an_invalid_file_is_logged_and_never_overwritten() {
     let refused = |school: &School, path: &str| {
         let file = || fs::symlink_metadata(school.path(path)).unwrap();
@@ -237,18 +223,24 @@ fn new_files_and_folders_have_the_modes_of_php_less_the_umask() {
 }
 
 #[test]
-fn a_temporary_file_is_removed_whatever_its_mode_and_a_link_in_its_place_not_followed() {
+fn what_has_the_temporary_name_is_removed_and_a_link_not_followed_but_a_full_folder_logged() {
     let school = School::new();
-    let temporary = "aula1/Comedor/2026-11/20/._datos.json.tmp";
-    let outside = tempfile::NamedTempFile::new().unwrap();
-    school.write(temporary, "half");
-    chmod(school.path(temporary), 0o000);
-    school.save(save("new"));
-    symlink(outside.path(), school.path(temporary)).unwrap();
-    school.save(save("newer"));
+    let name = "aula1/Comedor/2026-11/20/._datos.json.tmp";
+    let (path, outside) = (school.path(name), tempfile::NamedTempFile::new().unwrap());
+    school.write(name, "half");
+    chmod(&path, 0o000);
+    school.save(save("over a file"));
+    symlink(outside.path(), &path).unwrap();
+    school.save(save("over a link"));
     assert_eq!(fs::metadata(outside.path()).unwrap().len(), 0);
-    assert_eq!(school.menu("basal")["menu"]["plates"]["primero"]["name"], "newer");
-    assert!(!school.path(temporary).exists());
+    fs::create_dir(&path).unwrap();
+    school.save(save("over a folder"));
+    assert!(!path.exists());
+    school.write(&format!("{name}/kept"), "x");
+    let answer = school.post("save_menu").json(&save("never")).run();
+    assert!(answer.fails("INTERNAL_ERROR").log.contains(name), "{}", answer.log);
+    assert_eq!(school.read(&format!("{name}/kept")), "x");
+    assert_eq!(school.menu("basal")["menu"]["plates"]["primero"]["name"], "over a folder");
 }
 
 #[test]
