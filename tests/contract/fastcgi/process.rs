@@ -4,7 +4,7 @@ use std::env;
 use std::fs::{self, File};
 use std::os::unix::net::UnixListener;
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::time::{ClockId, clock_gettime};
@@ -146,49 +146,4 @@ fn a_log_that_is_not_read_delays_no_requests() {
     service.handler.wait_for(1);
     arriving.send([params(&[]), record(STDIN, b"")].concat());
     assert_eq!(arriving.reply(), answered(""));
-}
-
-#[test]
-fn file_descriptors_and_threads_do_not_leak() {
-    if !is_alone() {
-        return;
-    }
-    let service = Service::start(Limits { requests: 4, ..Limits::default() });
-    let mut client = service.client();
-    client.ask(false, &[], b"");
-    client.is_at_end();
-    drop(client);
-    let count = |what| fs::read_dir(format!("/proc/self/{what}")).unwrap().count();
-    let (threads, descriptors) = (|| count("task"), || count("fd"));
-    let (most, before) = (threads() + 4, descriptors());
-    let mut waiting = service.clients::<50>();
-    for (handled, client) in (2..).zip(&mut waiting) {
-        client.send(request(true, LOCK, b"a"));
-        service.handler.wait_for(handled);
-    }
-    assert!(threads() > most);
-    service.handler.open_gate();
-    for mut client in waiting {
-        client.reply();
-    }
-    for n in 0..3_000 {
-        let mut client = service.client();
-        match n % 6 {
-            0 => drop(client.send(begin(true))),
-            1 => drop(client.send("garbage")),
-            2 => drop(client.send(request(false, &[("DO", "large")], b""))),
-            3 => drop(client.ask(false, &[("DO", "panic")], b"")),
-            4 => drop(client.ask(true, &[], &vec![b'x'; n])),
-            _ => drop(client.ask(false, &[("DO", "log")], b"x")),
-        }
-    }
-    // The server may not have processed the end of the last connections yet, nor its threads theirs.
-    let started = Instant::now();
-    while (descriptors() > before || threads() > most)
-        && started.elapsed() < Duration::from_secs(10)
-    {
-        thread::yield_now();
-    }
-    assert_eq!(descriptors(), before);
-    assert!(threads() <= most, "{} threads", threads());
 }

@@ -9,22 +9,6 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use super::*;
 
 #[test]
-fn each_log_line_is_sent_as_a_record() {
-    let service = Service::start(Limits::default());
-    for (command, body, records) in [
-        ("", "x", &[(STDOUT, &b"x"[..]), (STDOUT, b"")][..]),
-        ("log", "", &[(STDERR, b"one"), (STDERR, b"two"), (STDERR, b""), (STDOUT, b"")]),
-    ] {
-        let mut client = service.client();
-        client.send(request(false, &[("DO", command)], body.as_bytes()));
-        for &(kind, content) in records.iter().chain(&[(END, &[0; 8][..])]) {
-            assert_eq!(client.record(), Some((kind, content.to_vec())), "{command}");
-        }
-        client.is_at_end();
-    }
-}
-
-#[test]
 fn a_panic_fails_only_its_own_request_and_frees_its_place() {
     let limits = Limits { requests: 1, waiting: 1, waiting_for_one: 1, ..Limits::default() };
     let service = Service::start(limits);
@@ -66,7 +50,7 @@ fn of(id: u8, mut record: Vec<u8>) -> Vec<u8> {
 }
 
 #[test]
-fn records_out_of_order_are_ignored_or_answered_and_invalid_ones_end_the_connection() {
+fn records_are_answered_or_ignored_and_invalid_ones_end_the_connection() {
     let limits = Limits { params: 100, body: 50, connections: 7, requests: 3, ..Limits::default() };
     let service = Service::start(limits);
     let whole = |body: &str| request(true, &[], body.as_bytes());
@@ -81,6 +65,8 @@ fn records_out_of_order_are_ignored_or_answered_and_invalid_ones_end_the_connect
     let ends = [record(PARAMS, b""), record(STDIN, b"")].concat();
     // Three bytes of padding
     let padded = [&[1, STDIN, 0, 1, 0, 2, 3, 0][..], b"abppp"].concat();
+    let log = [("one", STDERR), ("two", STDERR), ("", STDERR), ("", STDOUT)];
+    let log = log.map(|(line, kind)| record(kind, line.as_bytes())).concat();
     let (x, long) = ([b'x'; 60], [0; 90]);
     let asked = b"\x0e\0FCGI_MAX_CONNS\x0f\0FCGI_MPXS_CONNS\x01\0x\x0d\0FCGI_MAX_REQS";
     let values = b"\x0e\x01FCGI_MAX_CONNS7\x0d\x01FCGI_MAX_REQS3\x0f\x01FCGI_MPXS_CONNS0";
@@ -120,6 +106,13 @@ fn records_out_of_order_are_ignored_or_answered_and_invalid_ones_end_the_connect
         ),
         ("another role, not kept", vec![role(3, 0), whole("")], vec![refused(1, 3)]),
         ("not kept", vec![request(false, &[], b"x"), whole("y")], vec![answer("x")]),
+        (
+            "each log line is a record",
+            vec![request(true, &[("DO", "log")], b"")],
+            vec![log, record(END, &[0; 8])],
+        ),
+        // More than the buffers hold: it is read to its end.
+        ("not FastCGI", vec![b"GET / HTTP/1.1\r\n\r\n".to_vec(), vec![0; 1024 * 1024]], vec![]),
         (
             "values",
             vec![half, of(0, record(9, asked)), ends],
@@ -180,15 +173,6 @@ fn a_truncated_request_is_not_handled() {
     let mut client = service.client();
     client.send(&whole).0.shutdown(Shutdown::Write).unwrap();
     assert_eq!(client.reply(), answered("body"));
-}
-
-#[test]
-fn input_that_is_not_fastcgi_is_drained_and_the_connection_closed() {
-    let service = Service::start(Limits::default());
-    let mut client = service.client();
-    client.send("GET / HTTP/1.1\r\n\r\n").send(vec![0; 1024 * 1024]);
-    client.is_at_end();
-    assert_eq!(service.client().ask(false, &[], b"x"), answered("x"));
 }
 
 #[test]
