@@ -42,16 +42,13 @@ fn each_answer_of_the_web_server_has_its_sentence() {
     let school = School::new();
     let elsewhere = answers("HTTP/1.0 200 OK\r\n\r\nlogin".to_owned());
     let redirect = format!("302 Found\r\nLocation: http://127.0.0.1:{elsewhere}/login.php");
+    let heading = "; see \"403 or 404 with an HTML page or plain text\" in docs/troubleshooting.md";
     let comedor = "200 OK\r\n\r\n{\"success\":false,\"error\":\"Not logged in: the request has no valid session.\"}";
     for (answer, level, text) in [
         ("401 x", "warning", "the web server asks for a login of its own (HTTP 401"),
         ("403 x", "error", "the web server denies access (HTTP 403"),
         ("404 x", "error", "does not find it (HTTP 404 "),
-        (
-            "404 x",
-            "error",
-            "; see \"403 or 404 with an HTML page or plain text\" in docs/troubleshooting.md",
-        ),
+        ("404 x", "error", heading),
         ("500 x", "error", "cannot run it (HTTP 500"),
         ("502 x", "error", "cannot reach it (HTTP 502"),
         (&redirect, "error", "the request is redirected elsewhere (HTTP 200"),
@@ -67,13 +64,8 @@ fn each_answer_of_the_web_server_has_its_sentence() {
         found(&findings, "warning", &about, "not compared with PHP: ");
         // Nothing is known of a comedor there: no set-up, or undone.
         let findings = check_after(&school, "true", "", &[&address]);
-        let not_enabled = "comedor is not enabled: ";
-        assert!(
-            found(&findings, level, &about, not_enabled)["text"]
-                .as_str()
-                .unwrap()
-                .ends_with("sudo comedor setup")
-        );
+        let not_enabled = found(&findings, level, &about, "comedor is not enabled: ");
+        assert!(not_enabled["text"].as_str().unwrap().ends_with("sudo comedor setup"));
         assert_eq!(count(&findings, "error"), usize::from(level == "error"));
     }
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
@@ -100,25 +92,21 @@ fn after_an_undo_check_says_not_enabled_and_nothing_is_an_error() {
 }
 
 #[test]
-fn a_process_behind_the_socket_looks_itself_for_root() {
+fn a_process_behind_the_socket_looks_itself_for_root_if_only_its_group_can_connect() {
     let (school, socket, folder) = (School::new(), Held::new(), open_folder());
     let program =
         program_in(folder.path(), &format!("COMEDOR_DATA_DIR={}\n", school.data().display()));
     let by_file = school.get("").program(&program).unset("COMEDOR_DATA_DIR").under(AS_NOBODY);
     let process = socket.spawn(by_file.set("COMEDOR_SESSION_DIR", "/nowhere").responder());
-    let path = socket.path.to_str().unwrap();
+    let path = &*socket.path.display().to_string();
     let look = |wrapper| check(&school, wrapper, &["--socket", path], "");
     // Its user, its environment.
     let findings = look(&[]);
     found(&findings, "ok", path, "a FastCGI process answers");
     found(&findings, "ok", "user", "nobody");
     found(&findings, "ok", "settings", "COMEDOR_SESSION_DIR=/nowhere (the environment)");
-    found(
-        &findings,
-        "error",
-        "/nowhere",
-        "cannot reach the session folder (COMEDOR_SESSION_DIR): No such file",
-    );
+    let missing = "cannot reach the session folder (COMEDOR_SESSION_DIR): No such file";
+    found(&findings, "error", "/nowhere", missing);
     found(&findings, "error", "/Aularios", "nobody cannot write here");
     assert!(!format!("{findings:?}").contains("was replaced"), "{findings:#?}");
     // As after an upgrade.
@@ -140,10 +128,14 @@ fn a_process_behind_the_socket_looks_itself_for_root() {
     assert_eq!(unknown, [1, 3, 0, 1, 0, 8, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0]);
     assert_eq!(ask(0xed, AS_NOBODY), unknown);
     assert!(ask(0xed, &[]).len() > 1000);
+    found(&look(&[]), "error", path, "every user of this machine can connect");
     chmod(path, 0o660);
+    found(&look(&[]), "ok", path, "the web server must be root or in the group root (mode 0660)");
     chown(path, Some(65534), Some(65534)).unwrap();
     found(&look(AS_NOBODY), "ok", path, "a FastCGI process answers");
     process.stop();
+    drop(socket);
+    found(&look(&[]), "error", path, "cannot be used");
 }
 
 /// Another program may listen on the socket, or one that was taken over.
@@ -190,19 +182,4 @@ fn an_answer_from_the_socket_is_data() {
         assert!(findings.iter().all(|finding| finding["about"] != "user"), "{findings:#?}");
         server.join().unwrap();
     }
-}
-
-#[test]
-fn fastcgi_socket_is_checked_for_its_mode_and_an_answer() {
-    let (school, socket) = (School::new(), Held::new());
-    let path = socket.path.to_str().unwrap().to_owned();
-    let findings = || check(&school, &[], &["--socket", &path], "");
-    let process = socket.serve(&school);
-    chmod(&path, 0o666);
-    found(&findings(), "error", &path, "every user of this machine can connect");
-    chmod(&path, 0o660);
-    found(&findings(), "ok", &path, "the web server must be root or in the group root (mode 0660)");
-    process.stop();
-    drop(socket);
-    found(&findings(), "error", &path, "cannot be used");
 }

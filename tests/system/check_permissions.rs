@@ -26,6 +26,7 @@ fn missing_permissions_are_found_with_the_owner_and_the_heading() {
     give(&school, "nobody:nogroup");
     let errors = || count(&check(&school, AS_NOBODY, &[], ""), "error");
     assert_eq!(errors(), 0);
+    let unreachable = "nobody cannot reach the data folder, which contains Centros";
     let not_listed = "nobody cannot list this folder, so it is not checked (Permission denied";
     for (path, mode, level, about, text) in [
         (LOCK, 0o400, "error", "/aula1", "cannot write to 1 path here"),
@@ -35,13 +36,7 @@ fn missing_permissions_are_found_with_the_owner_and_the_heading() {
         ("", 0o500, "error", "/Aularios", "the first save in an aulario without a folder fails"),
         ("", 0o300, "warning", "/Aularios", not_listed),
         ("", 0o600, "error", "/Aularios", "nobody cannot enter this folder"),
-        (
-            "../..",
-            0o600,
-            "error",
-            "/Centros",
-            "nobody cannot reach the data folder, which contains Centros",
-        ),
+        ("../..", 0o600, "error", "/Centros", unreachable),
     ] {
         let before = fs::metadata(school.path(path)).unwrap().permissions();
         chmod(school.path(path), mode);

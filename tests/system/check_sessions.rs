@@ -26,12 +26,8 @@ fn check_of_a_session_shows_only_centre_aularios_and_permissions() {
     assert_eq!(fs::metadata(&path).unwrap().modified().unwrap(), before, "not kept alive");
     let findings = check(&school, &["env", "COMEDOR_ACCESS=listed"], &["--session"], "secret");
     found(&findings, "warning", "session", "service:access is missing");
-    found(
-        &findings,
-        "warning",
-        "session",
-        "no list of aularios (aulas), which COMEDOR_ACCESS=listed requires",
-    );
+    let no_list = "no list of aularios (aulas), which COMEDOR_ACCESS=listed requires";
+    found(&findings, "warning", "session", no_list);
     school.log_in("elsewhere", session_of("centro9", TEACHER));
     school.log_in("named", session_of("Colegio San José", TEACHER));
     school.log_in("garbage", "x");

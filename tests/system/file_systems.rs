@@ -7,12 +7,8 @@ use crate::support::*;
 /// folder and `$SESSIONS` the session folder.
 #[track_caller]
 fn check_on(school: &School, mount: &str) -> Vec<Value> {
-    let (data, sessions) = (school.data(), school.sessions());
-    let script = format!(
-        "PATH=/usr/sbin:/usr/bin:/sbin:/bin DATA={} SESSIONS={}; {mount} && exec \"$@\"",
-        data.display(),
-        sessions.display()
-    );
+    let names = "DATA=$COMEDOR_DATA_DIR SESSIONS=$COMEDOR_SESSION_DIR";
+    let script = format!("PATH=/usr/sbin:/usr/bin:/sbin:/bin {names}; {mount} && exec \"$@\"");
     check(school, &["sh", "-c", &script, "sh"], &[], "")
 }
 

@@ -5,13 +5,13 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Barrier};
-use std::thread::{self, sleep};
-use std::time::{Duration, Instant};
+use std::thread;
 
 use crate::check::{check, found};
 use crate::redis::{LOGIN, key};
 use crate::support::fastcgi::{Client, Held, Process, parameters};
 use crate::support::redis::{Redis, fake_redis, php_session, replies, reply_with};
+use crate::support::site::wait_until;
 use crate::support::*;
 
 fn serve(socket: &Held, school: &School, save_path: &str) -> Process {
@@ -160,11 +160,7 @@ fn a_new_password_in_the_settings_file_is_used_within_seconds() {
     for (password, expected) in [("one", 200), ("wrong", 500), ("two", 200)] {
         set(password);
         // A process looks at its settings at most once a second.
-        let start = Instant::now();
-        while status(&mut client, "teacher") != expected {
-            assert!(start.elapsed() < Duration::from_secs(20), "{password}");
-            sleep(Duration::from_millis(20));
-        }
+        wait_until(password, || status(&mut client, "teacher") == expected);
     }
     drop(client);
     process.stop();
