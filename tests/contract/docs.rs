@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::source::modules;
 use crate::support::site::files_in;
 use crate::support::*;
 
@@ -67,6 +68,11 @@ fn shell_blocks(text: &str) -> impl Iterator<Item = &str> {
     text.split("```sh\n").skip(1).map(|rest| rest.split("```").next().unwrap())
 }
 
+/// The code of all modules of the program.
+fn code() -> String {
+    modules().into_iter().map(|(_, code)| code).collect()
+}
+
 /// The others are a request, which has a test of its own, and what runs in the repository.
 #[test]
 fn commands_of_both_readmes_are_those_of_the_installation_guide() {
@@ -89,14 +95,8 @@ fn commands_and_names_in_spanish_documents_are_those_of_the_program_and_of_engli
     let (spanish, english): (Vec<_>, Vec<_>) = documents()
         .into_iter()
         .partition(|(path, _)| path.starts_with("docs/es") || path.ends_with("README.es.md"));
-    let mut english: String = english.into_iter().map(|(_, text)| text).collect();
-    for folder in
-        ["src/admin", "src/admin/check", "src/session", "src/admin/setup", "src/admin/site"]
-    {
-        let files = files_in(&Path::new(REPOSITORY).join(folder));
-        files.iter().filter(|file| file.is_file()).for_each(|file| english += &text_of(file));
-    }
-    let english = one_line(&english);
+    let english: String = english.into_iter().map(|(_, text)| text).collect();
+    let english = one_line(&(english + &code()));
     let mut count = 0;
     for (path, text) in spanish {
         // What follows a command of the repository is a comment.
@@ -112,9 +112,7 @@ fn commands_and_names_in_spanish_documents_are_those_of_the_program_and_of_engli
 
 #[test]
 fn both_guides_quote_what_set_up_says_when_it_refuses() {
-    let folder = Path::new(REPOSITORY).join("src/admin/setup");
-    let folders = [&folder, &folder.with_file_name("site")];
-    let source: String = folders.iter().flat_map(|folder| files_in(folder)).map(text_of).collect();
+    let source = code();
     let [guide, spanish] = ["docs/install.md", "docs/es/instalar.md"].map(text_of);
     let (_, rows) = guide.split_once("\n| it says | what to do |\n").unwrap();
     let rows = rows.split("\n\n").next().unwrap().lines().filter(|row| row.starts_with("| `"));

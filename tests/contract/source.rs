@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::support::{REPOSITORY, output, text_of};
 
 /// The modules of the library, such as `store::replace`, and the code of each without comments and tests.
-fn modules() -> Vec<(String, String)> {
+pub fn modules() -> Vec<(String, String)> {
     let mut find = Command::new("find");
     find.args(["src", "-name", "*.rs", "!", "-name", "tests.rs"]).current_dir(REPOSITORY);
     let files = String::from_utf8(output(&mut find, "findutils")).unwrap();

@@ -17,11 +17,7 @@ fn missing_fields_are_reported_before_invalid_ones_and_those_before_an_unknown_t
         ("save_menu", json!({"menu_type": 5, "plates": null}), "MISSING_PARAM"),
         ("save_menu", json!({"menu_type": 5, "plates": {}}), "INVALID_MENU_TYPE"),
         ("save_menu", json!({"menu_type": true, "plates": {}}), "INVALID_FORMAT"),
-        (
-            "save_menu",
-            json!({"menu_type": "no", "plates": {}, "date": "20-11-26"}),
-            "INVALID_FORMAT",
-        ),
+        ("save_menu", json!({"menu_type": "no", "plates": {}, "date": "26-1-1"}), "INVALID_FORMAT"),
         ("save_menu", json!({"menu_type": "basal", "plates": {}, "date": " "}), "INVALID_FORMAT"),
         ("save_menu", json!({"menu_type": "no", "plates": {}, "date": 20261120}), "INVALID_FORMAT"),
         ("save_menu", save(json!("x")), "INVALID_FORMAT"),
