@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
 
-use crate::support::fastcgi::{Client, Held, PING, Process, begin, parameters};
+use crate::support::fastcgi::{Client, Held, PING, Process, STDIN, begin, parameters, record};
 use crate::support::site::wait_until;
 use crate::support::*;
 
@@ -144,23 +144,25 @@ fn the_unit_and_the_container_allow_what_the_limits_need() {
     assert!(overlay.contains(image), "{image}");
 }
 
+/// A client whose request has arrived, except for its end.
+fn arriving(socket: &Held, request: &Cgi) -> Client {
+    let records = request.records();
+    let mut client = Client::connect(&socket.path);
+    client.send([&records[..records.len() - 8], &PING].concat()).record();
+    client
+}
+
 #[test]
 fn memory_of_large_requests_is_returned_to_the_system() {
     let (school, socket) = (School::new(), Held::new());
     let process = socket.serve(&school);
-    let receive = |part: &[u8]| {
-        let mut client = Client::connect(&socket.path);
-        client.send([part, &PING].concat()).record();
-        client
-    };
-    let large = school.post("save_menu").body("application/json", vec![b' '; 1_000_000]).records();
-    let small = school.get("get_menu").records();
-    let [large, small] = [&large, &small].map(|records| &records[..records.len() - 8]);
+    let large = school.post("save_menu").body("application/json", vec![b' '; 1_000_000]);
     // Small blocks stay in use between the large ones.
-    let clients: Vec<_> = (0..100).map(|_| (receive(large), receive(small))).collect();
+    let small = school.get("get_menu");
+    let pair = |_| (arriving(&socket, &large), arriving(&socket, &small));
+    let (large, small): (Vec<_>, Vec<_>) = (0..100).map(pair).unzip();
     let used = process.status("VmRSS");
     assert!(used > 90 * 1024, "{used} KiB");
-    let (large, small): (Vec<_>, Vec<_>) = clients.into_iter().unzip();
     drop(large);
     wait_until("20 MiB resident", || process.status("VmRSS") <= 20 * 1024);
     drop(small);
@@ -177,16 +179,10 @@ fn as_many_large_bodies_as_run_at_once_take_512_mib_and_leave_64() {
     let nested = format!("{}0{},", "{\"a\":".repeat(498), "}".repeat(498)).repeat(20);
     let most = format!("{{\"x\":[{nested}0],\"y\":\"{}\"}}", "y".repeat(900_000));
     for (body, code) in [(many, "INVALID_FORMAT"), (most, "MISSING_PARAM")] {
-        let records = school.post("save_menu").body("application/json", body).records();
-        let (start, end) = records.split_at(records.len() - 8);
-        let receive = |_| {
-            let mut client = Client::connect(&socket.path);
-            client.send([start, &PING].concat()).record();
-            client
-        };
-        let mut clients: Vec<_> = (0..64).map(receive).collect();
+        let request = school.post("save_menu").body("application/json", body);
+        let mut clients: Vec<_> = (0..64).map(|_| arriving(&socket, &request)).collect();
         for client in &mut clients {
-            client.send(end);
+            client.send(record(STDIN, b""));
         }
         for mut client in clients {
             let answer = client.reply().stdout;

@@ -59,13 +59,9 @@ impl Handler for Dummy {
                 Some(_waiting) => drop(self.changed.wait_while(gate, |(_, open)| !*open).unwrap()),
                 None => stdout = b"too many wait".to_vec(),
             },
-            Some(b"lock and panic") => {
-                let _waiting = wait((0, 0));
+            Some(how @ (b"panic" | b"lock and panic")) => {
                 drop(gate);
-                panic!("as asked")
-            }
-            Some(b"panic") => {
-                drop(gate);
+                let _waiting = how.starts_with(b"lock").then(|| wait((0, 0)));
                 panic!("as asked")
             }
             Some(b"large") => stdout = vec![b'x'; LARGE],
@@ -94,6 +90,7 @@ struct Service {
     _folder: TempDir,
     path: PathBuf,
     handler: Arc<Dummy>,
+    /// `None` begins the stop
     stop: Option<PipeWriter>,
     thread: Option<JoinHandle<io::Result<()>>>,
 }
@@ -117,13 +114,9 @@ impl Service {
         std::array::from_fn(|_| self.client())
     }
 
-    fn begin_stop(&mut self) {
-        self.stop = None;
-    }
-
     /// Stops the server and waits until it has ended.
     fn finish(&mut self) {
-        self.begin_stop();
+        self.stop = None;
         self.thread.take().unwrap().join().unwrap().expect("an end without error");
     }
 }

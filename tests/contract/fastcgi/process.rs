@@ -25,7 +25,7 @@ fn stopping_serves_what_has_arrived_and_closes_idle_connections() {
     service.handler.wait_for(302);
     let (mut unread, mut half) = (service.client(), service.client());
     half.send(begin(true));
-    service.begin_stop();
+    service.stop = None;
     for client in &mut kept[2..] {
         client.is_at_end();
     }
