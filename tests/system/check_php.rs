@@ -1,7 +1,6 @@
 //! What the self-check finds by asking PHP, behind the web server of php-cli.
 
 use std::fs;
-use std::net::TcpListener;
 use std::os::unix::fs::chown;
 use std::process::Command;
 
@@ -20,7 +19,7 @@ fn check_with_php(school: &School, ini: &[(&str, &str)], before: &str) -> Vec<Va
     fs::write(site.path().join("api/comedor.php"), script).unwrap();
     fs::write(site.path().join("router.php"), router).unwrap();
     output(Command::new("chown").args(["-R", "nobody"]).arg(site.path()), "coreutils");
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = free_port();
     let (address, folder) = (format!("http://127.0.0.1:{port}"), site.path().display());
     let start = format!(
         "setpriv --reuid=65534 --regid=65534 --clear-groups php -n -S 127.0.0.1:{port} -t {folder} {folder}/router.php \
