@@ -211,16 +211,14 @@ fn object_value() -> impl Strategy<Value = String> {
         3 => prop::sample::select(WHOLE).prop_map(str::to_owned),
     ];
     leaf.prop_recursive(3, 20, 4, move |inner| {
-        let pairs = prop::collection::vec((name.clone(), inner), 0..4);
+        let pairs = prop::collection::vec((name.clone(), inner), 0..4).prop_map(|pairs| {
+            let text: String = pairs.iter().flat_map(|(k, v)| [k.as_str(), v]).collect();
+            format!("{}:{{{text}}}", pairs.len())
+        });
         prop_oneof![
-            3 => (prop::sample::select(CLASSES), pairs.clone()).prop_map(|(class, pairs)| {
-                let text: String = pairs.iter().flat_map(|(k, v)| [k.as_str(), v]).collect();
-                format!("O:{}:\"{class}\":{}:{{{text}}}", class.len(), pairs.len())
-            }),
-            1 => pairs.prop_map(|pairs| {
-                let text: String = pairs.iter().flat_map(|(k, v)| [k.as_str(), v]).collect();
-                format!("a:{}:{{{text}}}", pairs.len())
-            }),
+            3 => (prop::sample::select(CLASSES), pairs.clone())
+                .prop_map(|(class, pairs)| format!("O:{}:\"{class}\":{pairs}", class.len())),
+            1 => pairs.prop_map(|pairs| format!("a:{pairs}")),
         ]
     })
 }
@@ -311,19 +309,15 @@ fn json_is_rewritten_byte_for_byte_as_by_php() {
     let code = "$value = json_decode($input, true);
         $text = json_last_error() ? false : json_encode($value, JSON_PRETTY_PRINT | JSON_UNESCAPED_UNICODE);
         $answer = json_encode($value, JSON_UNESCAPED_UNICODE | JSON_UNESCAPED_SLASHES | JSON_UNESCAPED_LINE_TERMINATORS);
-        echo $text === false ? '-' : base64_encode(\"$text $answer\"), PHP_EOL;";
+        echo base64_encode($text === false ? '-' : \"$text $answer\"), PHP_EOL;";
     for (text, by_php) in texts.iter().zip(run_php(code, &texts)) {
-        let value = match Json::parse(text) {
-            Ok(value) => value,
+        let own = match Json::parse(text) {
+            Ok(value) => [value.to_php(), value.to_compact()].join(&b' '),
             // PHP reads such a number, but cannot write it.
             Err(error) if error.to_string().contains("number out of range") => continue,
-            Err(_) => {
-                assert_eq!(by_php, "-", "{}", text.escape_ascii());
-                continue;
-            }
+            Err(_) => b"-".to_vec(),
         };
-        let by_php = if by_php == "-" { b"-".to_vec() } else { BASE64.decode(&by_php).unwrap() };
-        let own = [value.to_php(), value.to_compact()].join(&b' ');
+        let by_php = BASE64.decode(by_php).unwrap();
         let (own, by_php) = (own.escape_ascii(), by_php.escape_ascii());
         assert_eq!(own.to_string(), by_php.to_string(), "{}", text.escape_ascii());
     }
