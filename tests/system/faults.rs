@@ -15,6 +15,9 @@ use std::time::{Duration, Instant};
 use crate::support::fastcgi::{Client, Held, Process};
 use crate::support::*;
 
+/// In the answer to a write that was stored
+const SUCCESS: &str = "\"success\":true";
+
 /// A write and the file that it changes.
 pub struct Write {
     pub action: &'static str,
@@ -96,7 +99,7 @@ impl Write {
     fn calls(&self) -> Vec<(String, usize)> {
         let file = tempfile::NamedTempFile::new().unwrap();
         let run = self.run_under(&["-o", file.path().to_str().unwrap()]);
-        assert!(run.is_success(), "{}", run.output);
+        assert!(run.output.contains(SUCCESS), "{}", run.output);
         drop(run);
         let trace = fs::read_to_string(file.path()).unwrap();
         let last_before = match TRANSPORT {
@@ -118,14 +121,11 @@ impl Write {
         let leftovers = || school.files().into_iter().filter(|path| path.ends_with(".tmp")).count();
         assert!(leftovers() <= 1, "{fault}");
         let started = Instant::now();
-        let next = match self.file {
-            DAY => school.post("save_menu").json(&save("next")),
-            _ => {
-                let next = json!({"id": "vegetariano", "label": "next"});
-                school.post("rename_menu_type").json(&next)
-            }
+        let (action, body) = match self.file {
+            DAY => ("save_menu", save("next")),
+            _ => ("rename_menu_type", json!({"id": "vegetariano", "label": "next"})),
         };
-        send(&next).ok();
+        send(&school.post(action).json(&body)).ok();
         assert!(started.elapsed() < Duration::from_secs(5), "{fault}: no deadline is waited out");
         assert_eq!(leftovers(), 0, "{fault}");
     }
@@ -142,12 +142,6 @@ struct Run {
     socket: Option<Held>,
 }
 
-impl Run {
-    fn is_success(&self) -> bool {
-        self.output.contains("\"success\":true")
-    }
-}
-
 #[test]
 fn a_kill_at_any_system_call_leaves_the_old_or_the_new_file() {
     let (mut kills, mut stored) = (0, 0);
@@ -160,7 +154,7 @@ fn a_kill_at_any_system_call_leaves_the_old_or_the_new_file() {
             assert_eq!(status.signal(), Some(9), "{} {fault}", write.action);
             let content = write.content(&run.school);
             assert!(content == old || content == new, "{} {fault}: {content:?}", write.action);
-            assert!(content == new || !run.is_success(), "{} {fault}", write.action);
+            assert!(content == new || !run.output.contains(SUCCESS), "{} {fault}", write.action);
             kills += 1;
             stored += usize::from(content == new);
             write.next_succeeds(&run.school, &fault, Cgi::run);
@@ -199,7 +193,7 @@ fn the_answer_is_correct_after_an_error_of_any_system_call() {
                 assert!(content == old || content == new, "{case}");
                 let is_clean = run.school.files().iter().all(|path| !path.ends_with(".tmp"));
                 let must_be_clean = ["write", "fsync", "renameat2"].contains(&call.as_str());
-                if run.is_success() {
+                if run.output.contains(SUCCESS) {
                     assert!(content == new, "{case}");
                 } else if text.contains("may have been stored") {
                     stored += usize::from(content == new);
@@ -262,7 +256,7 @@ impl Server {
             }
             client.received()
         };
-        let is_acknowledged = String::from_utf8_lossy(&answer).contains("\"success\":true");
+        let is_acknowledged = String::from_utf8_lossy(&answer).contains(SUCCESS);
         let is_lost = answer.is_empty() && (kill.is_some() || TRANSPORT == Transport::FastCgi);
         assert!(is_acknowledged || is_lost, "{}", answer.escape_ascii());
         is_acknowledged
