@@ -9,15 +9,10 @@ use crate::session::{PhpArray, PhpValue, Session};
 #[derive(Debug)]
 pub struct Caller<'s> {
     pub centro: Id,
-    /// Whether the session has `<service>:docente`
-    is_docente: bool,
-    /// Whether the session has `<service>:access`, or does not need it
-    may_enter: bool,
-    /// Whether the session has `sysadmin:access`
-    is_sysadmin: bool,
+    permissions: Option<PhpArray<'s>>,
     /// The aularios that the user may use, if the session has the key
     aulas: Option<PhpValue<'s>>,
-    access: Access,
+    config: &'s Config,
 }
 
 impl<'s> Caller<'s> {
@@ -25,29 +20,20 @@ impl<'s> Caller<'s> {
     ///
     /// In PHP terms: `$_SESSION['auth_ok'] === true`, `$_SESSION['auth_data'][<service>]['centro']`,
     /// `$_SESSION['auth_data'][<service>]['aulas']`, and `$_SESSION['auth_data']['permissions']`.
-    pub fn identify(session: &'s Session, config: &Config) -> Result<Caller<'s>, Error> {
+    pub fn identify(session: &'s Session, config: &'s Config) -> Result<Caller<'s>, Error> {
         if !is_logged_in(session) {
             return Err(Error::not_logged_in());
         }
-        let service = config.service.as_str();
         let data = session.get("auth_data").and_then(PhpValue::as_array);
-        let unit = data.and_then(|data| data.get(service));
+        let unit = data.and_then(|data| data.get(config.service.as_str()));
         let centro = unit
             .and_then(|unit| Id::parse(&name_of_centre(unit)?).ok())
             .ok_or_else(|| Error::invalid_session("The session has no centre.", None))?;
-
-        let permissions =
-            data.and_then(|data| data.get("permissions")).and_then(PhpValue::as_array);
-        let has = |permission: &str| {
-            permissions.is_some_and(|list| list.values().any(|value| value.is(permission)))
-        };
         Ok(Caller {
             centro,
-            is_docente: has(&[service, ":docente"].concat()),
-            may_enter: config.access == Access::Centre || has(&[service, ":access"].concat()),
-            is_sysadmin: has("sysadmin:access"),
+            permissions: data.and_then(|data| data.get("permissions")).and_then(PhpValue::as_array),
             aulas: unit.and_then(PhpValue::as_array).and_then(|unit| unit.get("aulas")),
-            access: config.access,
+            config,
         })
     }
 
@@ -57,19 +43,28 @@ impl<'s> Caller<'s> {
         Some(ids.filter_map(|id| id.to_text(MAX_ID)).collect())
     }
 
-    /// The permission that every action needs. FORBIDDEN without it.
+    /// `<service>:docente`, which every action needs. FORBIDDEN without it.
     pub fn may_read(&self) -> Result<(), Error> {
-        require(self.is_docente, "Your user lacks the permission to read dining-hall menus.")
+        let is_docente = self.has(&[self.config.service.as_str(), ":docente"].concat());
+        require(is_docente, "Your user lacks the permission to read dining-hall menus.")
     }
 
-    /// The permission that every action needs if COMEDOR_ACCESS is `listed`. FORBIDDEN without it.
+    /// `<service>:access`, which every action needs if COMEDOR_ACCESS is `listed`. FORBIDDEN without it.
     pub fn may_enter(&self) -> Result<(), Error> {
-        require(self.may_enter, "Your user lacks the permission to enter this service.")
+        let may_enter = self.config.access == Access::Centre
+            || self.has(&[self.config.service.as_str(), ":access"].concat());
+        require(may_enter, "Your user lacks the permission to enter this service.")
     }
 
-    /// The permission that writes need in addition. FORBIDDEN without it.
+    /// `sysadmin:access`, which writes need in addition. FORBIDDEN without it.
     pub fn may_write(&self) -> Result<(), Error> {
-        require(self.is_sysadmin, "Your user lacks the permission to change dining-hall menus.")
+        let is_sysadmin = self.has("sysadmin:access");
+        require(is_sysadmin, "Your user lacks the permission to change dining-hall menus.")
+    }
+
+    /// Whether the session has this permission.
+    fn has(&self, permission: &str) -> bool {
+        self.permissions.is_some_and(|list| list.values().any(|value| value.is(permission)))
     }
 
     /// FORBIDDEN if the user has no access to `aulario`.
@@ -80,7 +75,7 @@ impl<'s> Caller<'s> {
                 require(ids.as_array().is_some_and(has), "Your user has no access to this aulario.")
             }
             None => require(
-                self.access == Access::Centre,
+                self.config.access == Access::Centre,
                 "Your session lacks the list of your aularios (aulas).",
             ),
         }
