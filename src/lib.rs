@@ -24,7 +24,7 @@ pub mod sys;
 use std::io::Read;
 
 use api::caller::Caller;
-use api::{Call, Fields, Kind, Target};
+use api::{Call, Fields, Kind};
 use cgi::input::Body;
 use cgi::{Cors, Response, Variables, body, origin};
 use config::Config;
@@ -50,8 +50,8 @@ pub fn answer<R: Read>(config: &Config, variables: &Variables, body: &mut Body<R
         }
         body.check_length()?;
         let query = variables.query();
-        let target = Target::of(&query);
-        perform(config, variables, &query, &target, body).map_err(|error| error.in_context(&target))
+        perform(config, variables, &query, body)
+            .map_err(|error| error.in_context(api::context(&query)))
     };
     cgi::output(respond(), variables.method(), &cors)
 }
@@ -66,17 +66,16 @@ fn perform<R: Read>(
     config: &Config,
     variables: &Variables,
     query: &Form,
-    target: &Target,
     body: &mut Body<R>,
 ) -> Result<Response, Error> {
     let session = session::open(&config.session, variables.meta("HTTP_COOKIE"))?;
     let caller = Caller::identify(&session, config)?;
     caller.may_read()?;
     caller.may_enter()?;
-    let id = target.aulario()?;
-    caller.may_use(id)?;
-    let action = target.action()?;
-    let aulario = Aulario::find(&config.data_dir, &caller.centro, id)?
+    let id = api::aulario(query)?;
+    caller.may_use(&id)?;
+    let action = api::action(query)?;
+    let aulario = Aulario::find(&config.data_dir, &caller.centro, &id)?
         .ok_or_else(|| Error::not_found("Aulario"))?;
     action.accepts(variables.method())?;
     let fields = match action.kind {

@@ -2,7 +2,7 @@
 
 use super::refused;
 use crate::error::Error;
-use crate::model::{Color, Invalid, Label, MAX_PLATES, PlateKey, PlateName, trim};
+use crate::model::{Color, Label, MAX_PLATES, PlateKey, PlateName, trim};
 use crate::php::json::{Map, Value};
 
 /// Fields by name. Null counts as absent, and so does a string that is blank once trimmed, but for the date: an empty
@@ -53,11 +53,7 @@ impl Fields {
 
     /// The string `name` as it was sent; INVALID_FORMAT for another type.
     pub fn untrimmed(&self, name: &str) -> Result<Option<&str>, Error> {
-        match self.0.get(name) {
-            None | Some(Value::Null) => Ok(None),
-            Some(Value::String(text)) => Ok(Some(text)),
-            Some(_) => Err(Error::invalid_format(format!("{name} must be a string."))),
-        }
+        string(self.0.get(name), name)
     }
 
     pub fn label(&self) -> Result<Option<Label<'_>>, Error> {
@@ -68,15 +64,12 @@ impl Fields {
         self.text("color")?.map(Color::parse).transpose().map_err(refused("color"))
     }
 
-    /// The plates that have a name, by key.
+    /// The plates that have a name, by key. INVALID_FORMAT if they are absent.
     pub fn plates(&self) -> Result<Vec<(PlateKey<'_>, PlateName<'_>)>, Error> {
-        let plates = match self.0.get("plates") {
-            None | Some(Value::Null) => return Ok(Vec::new()),
-            Some(Value::Map(plates)) => plates,
-            Some(_) => return Err(Error::invalid_format("plates must be an object.")),
-        };
+        let plates = self.0.get("plates").and_then(Value::as_map);
+        let plates = plates.ok_or_else(|| Error::invalid_format("plates must be an object."))?;
         if plates.len() > MAX_PLATES {
-            return Err(refused("plates")(Invalid::TooManyPlates));
+            return Err(too_many_plates());
         }
         let mut named = Vec::with_capacity(plates.len());
         for (key, plate) in plates.iter() {
@@ -89,19 +82,27 @@ impl Fields {
     }
 }
 
+/// The string `value`; INVALID_FORMAT for another type.
+fn string<'v>(value: Option<&'v Value>, name: &str) -> Result<Option<&'v str>, Error> {
+    match value {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text)),
+        Some(_) => Err(Error::invalid_format(format!("{name} must be a string."))),
+    }
+}
+
 fn plate_name(plate: &Value) -> Result<Option<PlateName<'_>>, Error> {
-    let plate = match plate {
-        Value::Map(plate) => plate,
-        Value::Null => return Ok(None),
+    let name = match plate {
+        Value::Map(plate) => plate.get("name"),
+        Value::Null => None,
         // An empty map, as PHP writes it. Another list is rejected: it has no field `name`.
-        Value::List(list) if list.is_empty() => return Ok(None),
+        Value::List(list) if list.is_empty() => None,
         _ => return Err(Error::invalid_format("A plate must be an object with a name.")),
     };
-    match plate.get("name") {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::String(name)) => {
-            PlateName::parse(name).map(Some).map_err(refused("The name of a plate"))
-        }
-        Some(_) => Err(Error::invalid_format("The name of a plate must be a string.")),
-    }
+    let name = string(name, "The name of a plate")?.map(PlateName::parse).transpose();
+    name.map_err(refused("The name of a plate"))
+}
+
+pub fn too_many_plates() -> Error {
+    Error::invalid_format(format!("A menu must have at most {MAX_PLATES} plates."))
 }

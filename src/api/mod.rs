@@ -5,12 +5,11 @@ mod fields;
 pub mod today;
 
 pub use fields::Fields;
-
-use std::fmt;
+use fields::too_many_plates;
 
 use crate::cgi::Method;
 use crate::error::Error;
-use crate::model::{Color, Date, Id, Invalid, MAX_PLATES, TypeId};
+use crate::model::{Color, Date, Id, TypeId};
 use crate::php::form::Form;
 use crate::php::json::{Map, Value};
 use crate::store::Aulario;
@@ -65,43 +64,26 @@ impl Action {
     }
 }
 
-/// The action and the aulario that a query names. Each is an error only when it is asked for.
-#[derive(Debug)]
-pub struct Target {
-    action: Option<&'static Action>,
-    /// `None` if the parameter is absent or empty
-    aulario: Option<Result<Id, Invalid>>,
+/// The action that a query names. INVALID_ACTION if there is no such action.
+pub fn action(query: &Form) -> Result<&'static Action, Error> {
+    let name = query.last("action");
+    ACTIONS.iter().find(|action| Some(action.name) == name).ok_or_else(|| {
+        let [others @ .., last] = ACTIONS.each_ref().map(|action| action.name);
+        Error::invalid_action(format!("action must be {} or {last}.", others.join(", ")))
+    })
 }
 
-impl Target {
-    pub fn of(query: &Form) -> Target {
-        let name = query.last("action");
-        let action = ACTIONS.iter().find(|action| Some(action.name) == name);
-        Target { action, aulario: query.last("aulario").map(Id::parse) }
-    }
-
-    /// INVALID_ACTION if there is no such action.
-    pub fn action(&self) -> Result<&'static Action, Error> {
-        self.action.ok_or_else(|| {
-            let [others @ .., last] = ACTIONS.each_ref().map(|action| action.name);
-            Error::invalid_action(format!("action must be {} or {last}.", others.join(", ")))
-        })
-    }
-
-    /// The aulario. MISSING_PARAM if it is absent or empty, INVALID_FORMAT if it is not an id.
-    pub fn aulario(&self) -> Result<&Id, Error> {
-        let id = self.aulario.as_ref().ok_or_else(|| Error::missing_param("aulario"))?;
-        id.as_ref().map_err(|invalid| refused("aulario")(*invalid))
-    }
+/// The aulario that a query names. MISSING_PARAM if it is absent or empty, INVALID_FORMAT if it is not an id.
+pub fn aulario(query: &Form) -> Result<Id, Error> {
+    let text = query.last("aulario").ok_or_else(|| Error::missing_param("aulario"))?;
+    Id::parse(text).map_err(refused("aulario"))
 }
 
 /// Action and aulario for the log; empty unless both are valid. No other input of the client is logged.
-impl fmt::Display for Target {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        match (self.action, &self.aulario) {
-            (Some(action), Some(Ok(id))) => write!(f, "{} {}: ", action.name, id.as_str()),
-            _ => Ok(()),
-        }
+pub fn context(query: &Form) -> String {
+    match (action(query), aulario(query)) {
+        (Ok(action), Ok(id)) => format!("{} {}: ", action.name, id.as_str()),
+        _ => String::new(),
     }
 }
 
@@ -114,10 +96,10 @@ fn get_menu(call: &Call) -> Result<Map, Error> {
     let date = call.date(call.query.last("date"))?;
     let types = call.aulario.menu_types()?;
     let id = match call.query.last("menu") {
-        None => types.first(),
+        None => types.ids().next(),
         Some(text) => types.find(text),
     };
-    let id = id.map_err(refused("menu"))?.into_owned();
+    let id = id.ok_or_else(Error::invalid_menu_type)?.into_owned();
     let menu = call.aulario.day(&date, &id)?.menu(&id);
     Ok(Map::from([
         ("date", Value::from(date.as_str())),
@@ -136,10 +118,10 @@ fn save_menu(call: &Call) -> Result<Map, Error> {
 
     // If the type is deleted after this check, its saved menus stay in their files, as does this one.
     let types = call.aulario.menu_types()?;
-    let id = types.find(menu_type).map_err(refused("menu_type"))?;
+    let id = types.find(menu_type).ok_or_else(Error::invalid_menu_type)?;
     let menu = call
         .aulario
-        .change_day(&date, &id, |day| day.save(&date, &id, &plates).map_err(refused("plates")))?;
+        .change_day(&date, &id, |day| day.save(&date, &id, &plates).ok_or_else(too_many_plates))?;
     Ok(Map::from([
         ("date", Value::from(date.as_str())),
         ("menu_type", Value::String(id.into_owned())),
@@ -151,11 +133,12 @@ fn add_menu_type(call: &Call) -> Result<Map, Error> {
     let fields = call.fields;
     fields.require(&["id", "label"])?;
     let id = TypeId::parse(fields.text("id")?.unwrap_or_default()).map_err(refused("id"))?;
+    let id = id.ok_or_else(|| Error::missing_param("id"))?;
     let label = fields.label()?.ok_or_else(|| Error::missing_param("label"))?;
     let color = fields.color()?.unwrap_or(Color::DEFAULT);
     let added = call
         .aulario
-        .change_menu_types(|types| types.add(&id, label, color).map_err(refused("id")))?;
+        .change_menu_types(|types| types.add(&id, label, color).ok_or_else(Error::duplicate))?;
     Ok(Map::from([("menu_type", added), ("message", Value::from("Menu type added."))]))
 }
 
@@ -169,14 +152,14 @@ fn rename_menu_type(call: &Call) -> Result<Map, Error> {
     let (label, color) = (fields.label()?, fields.color()?);
     let renamed = call
         .aulario
-        .change_menu_types(|types| types.rename(id, label, color).map_err(type_not_found))?;
+        .change_menu_types(|types| types.rename(id, label, color).ok_or_else(type_not_found))?;
     Ok(Map::from([("menu_type", renamed), ("message", Value::from("Menu type changed."))]))
 }
 
 fn delete_menu_type(call: &Call) -> Result<Map, Error> {
     call.fields.require(&["id"])?;
     let id = call.fields.text("id")?.unwrap_or_default();
-    call.aulario.change_menu_types(|types| types.delete(id).map_err(type_not_found))?;
+    call.aulario.change_menu_types(|types| types.delete(id).ok_or_else(type_not_found))?;
     Ok(Map::from([("message", Value::from("Menu type deleted."))]))
 }
 
@@ -190,20 +173,12 @@ impl Call<'_> {
     }
 }
 
-/// The error for a refusal of the parameter or field `name`.
-fn refused(name: &str) -> impl Fn(Invalid) -> Error {
-    move |refusal| match refusal {
-        Invalid::Format(expected) => Error::invalid_format(format!("{name} must be {expected}.")),
-        Invalid::EmptyId => Error::missing_param(name),
-        Invalid::UnknownType => Error::invalid_menu_type(),
-        Invalid::DuplicateType => Error::duplicate(),
-        Invalid::TooManyPlates => {
-            Error::invalid_format(format!("A menu must have at most {MAX_PLATES} plates."))
-        }
-    }
+/// The error for a parameter or field `name` that is not as expected.
+fn refused(name: &str) -> impl Fn(&'static str) -> Error {
+    move |expected| Error::invalid_format(format!("{name} must be {expected}."))
 }
 
 /// An unknown menu type, for the actions that work on the type itself.
-fn type_not_found(_: Invalid) -> Error {
+fn type_not_found() -> Error {
     Error::not_found("Menu type")
 }

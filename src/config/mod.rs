@@ -128,7 +128,7 @@ impl Config {
     }
 
     pub(crate) fn from_settings(settings: &Settings) -> Result<Config, Error> {
-        let service = settings.parse(&SERVICE, |text| Id::parse(text).map_err(|_| Id::EXPECTED))?;
+        let service = settings.parse(&SERVICE, Id::parse)?;
         let data_dir = match settings.get(&DATA_DIR) {
             None => Path::new("/DATA").join(service.as_str()),
             Some(folder) if folder.starts_with(b"/") => PathBuf::from(OsStr::from_bytes(folder)),

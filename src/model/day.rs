@@ -2,7 +2,7 @@
 
 use std::mem;
 
-use super::{Date, Invalid, PlateKey, PlateName, with_strings_first};
+use super::{Date, PlateKey, PlateName, put_strings_first};
 use crate::php::json::{Map, Value};
 
 /// The maximum number of plates in a menu.
@@ -21,58 +21,28 @@ impl From<Day> for Value {
     }
 }
 
-/// Converts `value` to a map: a list becomes a map, null is accepted as absent.
-fn map_at<'v>(value: &'v mut Value, path: &[&str]) -> Result<Option<&'v mut Map>, String> {
-    match value {
-        Value::Null => Ok(None),
-        value => {
-            value.as_php_map().map(Some).ok_or_else(|| format!("{} is not a map", path.join(".")))
+/// Converts to maps the values in `map` at `path`, in which `None` is every key. A list becomes a map; null is
+/// accepted as absent. The error is the path of what is not a map.
+fn convert(map: &mut Map, path: &[Option<&str>]) -> Result<(), String> {
+    let Some((wanted, inner)) = path.split_first() else { return Ok(()) };
+    for (key, value) in map.iter_mut() {
+        if wanted.is_none_or(|wanted| wanted == key) && !matches!(value, Value::Null) {
+            let map = value.as_php_map().ok_or(key)?;
+            convert(map, inner).map_err(|path| format!("{key}.{path}"))?;
         }
     }
-}
-
-/// Converts the value of `key`, if there is one, in the same way.
-fn inner_map<'m>(
-    map: &'m mut Map,
-    key: &str,
-    path: &[&str],
-) -> Result<Option<&'m mut Map>, String> {
-    Ok(map.get_mut(key).map(|value| map_at(value, path)).transpose()?.flatten())
+    Ok(())
 }
 
 impl Day {
-    /// The day in a file, which may be absent, to read or change the menu of the type `id`. The error says what is not
-    /// a map there: the document, its menus, this menu or one of its plates.
-    pub fn with_menu(file: Option<Value>, id: &str) -> Result<Day, String> {
-        let mut day = Day::with_menus(file)?;
-        day.convert_menu(id)?;
-        Ok(day)
-    }
-
-    /// The day in a file, which may be absent, to read all its menus.
-    pub fn complete(file: Option<Value>) -> Result<Day, String> {
-        let mut day = Day::with_menus(file)?;
-        for id in day.ids().map(str::to_owned).collect::<Vec<_>>() {
-            day.convert_menu(&id)?;
-        }
-        Ok(day)
-    }
-
-    fn with_menus(file: Option<Value>) -> Result<Day, String> {
+    /// The day in a file, which may be absent, to read or change the menu of the type `id`, or to read all its
+    /// menus. The error says what is not a map there: the document, its menus, such a menu or one of its plates.
+    pub fn of_file(file: Option<Value>, id: Option<&str>) -> Result<Day, String> {
         let mut value = file.unwrap_or(Value::Map(Map::default()));
         let day = value.as_php_map().ok_or("the document is not a map")?;
-        inner_map(day, "menus", &["menus"])?;
+        convert(day, &[Some("menus"), id, Some("plates"), None])
+            .map_err(|path| format!("{path} is not a map"))?;
         Ok(Day(mem::take(day)))
-    }
-
-    fn convert_menu(&mut self, id: &str) -> Result<(), String> {
-        let Some(menus) = inner_map(&mut self.0, "menus", &["menus"])? else { return Ok(()) };
-        let Some(menu) = inner_map(menus, id, &["menus", id])? else { return Ok(()) };
-        let plates = inner_map(menu, "plates", &["menus", id, "plates"])?;
-        for (key, plate) in plates.into_iter().flat_map(Map::iter_mut) {
-            map_at(plate, &["menus", id, "plates", key])?;
-        }
-        Ok(())
     }
 
     /// The ids of the types that have a menu on this day.
@@ -82,59 +52,60 @@ impl Day {
     }
 
     /// The menu of the type `id` as a response shows it.
-    pub fn menu(self, id: &str) -> Value {
-        let menus = self.0.into_value("menus").unwrap_or_default().into_map();
-        shown_menu(menus.into_value(id).unwrap_or_default())
+    pub fn menu(mut self, id: &str) -> Value {
+        shown_menu(mem::take(self.entry(id)))
+    }
+
+    /// The menu of the type `id`, null if it is absent.
+    fn entry(&mut self, id: &str) -> &mut Value {
+        self.0.entry("menus").coerce_to_map().entry(id.to_owned())
     }
 
     /// Changes the names of `plates` in the menu of the type `id`; returns the menu as a response
-    /// shows it. The first save of a menu stores the three plates that every menu shows. Fails if
+    /// shows it. The first save of a menu stores the three plates that every menu shows. `None` if
     /// plates are added beyond [`MAX_PLATES`].
     pub fn save(
         &mut self,
         date: &Date,
         id: &str,
         plates: &[(PlateKey, PlateName)],
-    ) -> Result<Value, Invalid> {
+    ) -> Option<Value> {
         if self.0.get("date").is_none() {
             *self.0.move_to(0, "date") = Value::from(date.as_str());
         }
-        let menu = self.0.entry("menus").coerce_to_map().entry(id.to_owned()).coerce_to_map();
-        let is_first_save = menu.get("plates").and_then(Value::as_map).is_none();
-        let stored = menu.entry("plates").coerce_to_map();
+        let menu = self.entry(id);
+        let stored = menu.coerce_to_map().entry("plates");
+        let is_first_save = stored.as_map().is_none();
+        let stored = stored.coerce_to_map();
         let known = stored.len();
         if is_first_save {
             for key in PLATES {
-                stored.set(key, new_plate(""));
+                *stored.entry(key) = new_plate("");
             }
         }
         for (key, name) in plates {
             match stored.entry(key.0.to_owned()) {
-                Value::Map(plate) => plate.set("name", Value::from(name.0)),
+                Value::Map(plate) => *plate.entry("name") = Value::from(name.0),
                 plate => *plate = new_plate(name.0),
             }
         }
         if stored.len() > MAX_PLATES.max(known) {
-            return Err(Invalid::TooManyPlates);
+            return None;
         }
-        Ok(shown_menu(Value::Map(menu.clone())))
+        Some(shown_menu(menu.clone()))
     }
 }
 
 /// The menu with the three plates that every menu shows first.
-fn shown_menu(menu: Value) -> Value {
-    let mut menu = menu.into_map();
-    let plates = menu.move_to(0, "plates");
-    let mut shown = mem::take(plates).into_map();
+fn shown_menu(mut menu: Value) -> Value {
+    let plates = menu.coerce_to_map().move_to(0, "plates").coerce_to_map();
     for (index, key) in PLATES.into_iter().enumerate() {
-        shown.move_to(index, key);
+        plates.move_to(index, key);
     }
-    for (_, plate) in shown.iter_mut() {
-        let fields = [("name", ""), ("pictogram", "")];
-        *plate = Value::Map(with_strings_first(mem::take(plate).into_map(), fields));
+    for (_, plate) in plates.iter_mut() {
+        put_strings_first(plate.coerce_to_map(), [("name", ""), ("pictogram", "")]);
     }
-    *plates = Value::Map(shown);
-    Value::Map(menu)
+    menu
 }
 
 fn new_plate(name: &str) -> Value {

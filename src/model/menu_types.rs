@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{Color, Invalid, Label, TypeId, with_strings_first};
+use super::{Color, Label, TypeId, put_strings_first};
 use crate::php::json::{Map, Value};
 
 /// The types of an aulario without stored types.
@@ -59,65 +59,56 @@ impl MenuTypes {
 
     /// The usable ids, in order.
     pub fn ids(&self) -> impl Iterator<Item = Cow<'_, str>> {
-        self.entries().flatten()
+        self.0.iter().filter_map(id_of)
     }
 
-    /// The usable id of each entry.
-    pub fn entries(&self) -> impl Iterator<Item = Option<Cow<'_, str>>> {
-        self.0.iter().map(id_of)
-    }
-
-    /// The id of the first type.
-    pub fn first(&self) -> Result<Cow<'_, str>, Invalid> {
-        self.ids().next().ok_or(Invalid::UnknownType)
-    }
-
-    /// The id of the type `text`: looked up as sent, else cleaned.
-    pub fn find(&self, text: &str) -> Result<Cow<'_, str>, Invalid> {
+    /// The id of the type `text`: looked up as sent, else cleaned. `None` if there is no such type.
+    pub fn find(&self, text: &str) -> Option<Cow<'_, str>> {
         let exact = |id: &str| self.ids().find(|known| known == id);
-        exact(text).or_else(|| exact(&TypeId::clean(text))).ok_or(Invalid::UnknownType)
+        exact(text).or_else(|| exact(&TypeId::clean(text)))
     }
 
-    /// Appends a type; returns it as a response shows it.
-    pub fn add(&mut self, id: &TypeId, label: Label, color: Color) -> Result<Value, Invalid> {
+    /// Appends a type; returns it as a response shows it. `None` if there is one with this id.
+    pub fn add(&mut self, id: &TypeId, label: Label, color: Color) -> Option<Value> {
         if self.ids().any(|known| known == id.as_str()) {
-            return Err(Invalid::DuplicateType);
+            return None;
         }
-        let added = menu_type(id.as_str(), label.0, color.0);
-        self.0.push(added.clone());
-        Ok(added)
+        self.0.push(menu_type(id.as_str(), label.0, color.0));
+        self.0.last().cloned()
     }
 
-    /// Changes the label, the colour or both of the type `text`; returns it as a response shows it.
+    /// Changes the label, the colour or both of the type `text`; returns it as a response shows it. `None` if
+    /// there is no such type.
     pub fn rename(
         &mut self,
         text: &str,
         label: Option<Label>,
         color: Option<Color>,
-    ) -> Result<Value, Invalid> {
+    ) -> Option<Value> {
         let id = self.find(text)?.into_owned();
-        let entry = self.0.iter_mut().find(|entry| id_of(entry).is_some_and(|known| known == id));
-        let entry = entry.ok_or(Invalid::UnknownType)?;
+        let entry =
+            self.0.iter_mut().find(|entry| id_of(entry).is_some_and(|known| known == id))?;
         let map = entry.coerce_to_map();
         if let Some(label) = label {
-            map.set("label", Value::from(label.0));
+            *map.entry("label") = Value::from(label.0);
         }
         if let Some(color) = color {
-            map.set("color", Value::from(color.0));
+            *map.entry("color") = Value::from(color.0);
         }
-        shown_type(entry.clone()).ok_or(Invalid::UnknownType)
+        shown_type(entry.clone())
     }
 
-    /// Removes all entries of the type `text`.
-    pub fn delete(&mut self, text: &str) -> Result<(), Invalid> {
+    /// Removes all entries of the type `text`. `None` if there is no such type.
+    pub fn delete(&mut self, text: &str) -> Option<()> {
         let id = self.find(text)?.into_owned();
         self.0.retain(|entry| id_of(entry).is_none_or(|known| known != id));
-        Ok(())
+        Some(())
     }
 }
 
-fn shown_type(entry: Value) -> Option<Value> {
+fn shown_type(mut entry: Value) -> Option<Value> {
     let id = id_of(&entry)?.into_owned();
     let fields = [("id", id.as_str()), ("label", &id), ("color", Color::DEFAULT.0)];
-    Some(Value::Map(with_strings_first(entry.into_map(), fields)))
+    put_strings_first(entry.coerce_to_map(), fields);
+    Some(entry)
 }

@@ -22,20 +22,8 @@ pub fn known_key(text: &str) -> Option<&'static str> {
     KEYS.into_iter().find(|known| *known == text)
 }
 
-/// Why a value or a change is refused.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Invalid {
-    /// The value does not have the expected form, which the text describes.
-    Format(&'static str),
-    /// A new id is empty after cleaning.
-    EmptyId,
-    UnknownType,
-    DuplicateType,
-    TooManyPlates,
-}
-
-/// The map with `fields` first, all of them strings; an absent or null field gets its default.
-fn with_strings_first<const N: usize>(mut map: Map, fields: [(&'static str, &str); N]) -> Map {
+/// Moves `fields` to the front, all of them strings; an absent or null field gets its default.
+fn put_strings_first<const N: usize>(map: &mut Map, fields: [(&'static str, &str); N]) {
     for (index, (key, default)) in fields.into_iter().enumerate() {
         let field = map.move_to(index, key);
         let text = match std::mem::take(field) {
@@ -44,5 +32,4 @@ fn with_strings_first<const N: usize>(mut map: Map, fields: [(&'static str, &str
         };
         *field = Value::String(text.unwrap_or_else(|| default.to_owned()));
     }
-    map
 }

@@ -1,9 +1,7 @@
-//! Values that are validated once, by their parser. Every value that becomes part of a path or a key
-//! in a file has a type here.
+//! Values that are validated once, by their parser, whose error says what is expected. Every value that
+//! becomes part of a path or a key in a file has a type here.
 
 use chrono::{Datelike, NaiveDate};
-
-use super::Invalid;
 
 /// The maximum length of an id of a centre, an aulario or a menu type.
 pub const MAX_ID: usize = 64;
@@ -17,11 +15,11 @@ pub struct Id(String);
 impl Id {
     pub const EXPECTED: &str = "1 to 64 characters A-Z a-z 0-9 . _ - and must not start with a dot";
 
-    pub fn parse(text: &str) -> Result<Id, Invalid> {
+    pub fn parse(text: &str) -> Result<Id, &'static str> {
         let is_id = (1..=MAX_ID).contains(&text.len())
             && !text.starts_with('.')
             && text.chars().all(is_id_char);
-        is_id.then(|| Id(text.to_owned())).ok_or(Invalid::Format(Id::EXPECTED))
+        is_id.then(|| Id(text.to_owned())).ok_or(Id::EXPECTED)
     }
 
     pub fn as_str(&self) -> &str {
@@ -39,12 +37,13 @@ fn is_id_char(c: char) -> bool {
 pub struct TypeId(String);
 
 impl TypeId {
-    pub fn parse(text: &str) -> Result<TypeId, Invalid> {
+    /// `None` if no valid character is left.
+    pub fn parse(text: &str) -> Result<Option<TypeId>, &'static str> {
         let id = TypeId::clean(&text.to_ascii_lowercase());
         match id.len() {
-            0 => Err(Invalid::EmptyId),
-            1..=MAX_ID => Ok(TypeId(id)),
-            _ => Err(Invalid::Format("at most 64 characters long")),
+            0 => Ok(None),
+            1..=MAX_ID => Ok(Some(TypeId(id))),
+            _ => Err("at most 64 characters long"),
         }
     }
 
@@ -65,12 +64,12 @@ impl TypeId {
 pub struct Date(String);
 
 impl Date {
-    pub fn parse(text: &str) -> Result<Date, Invalid> {
+    pub fn parse(text: &str) -> Result<Date, &'static str> {
         let is_year = |date: &NaiveDate| (1..=9999).contains(&date.year());
         let date = text.parse().ok().filter(is_year).map(Date::from);
         // chrono accepts other forms too.
         let date = date.filter(|date| date.as_str() == text);
-        date.ok_or(Invalid::Format("a calendar day in the form YYYY-MM-DD"))
+        date.ok_or("a calendar day in the form YYYY-MM-DD")
     }
 
     pub fn as_str(&self) -> &str {
@@ -102,10 +101,10 @@ impl<'t> Color<'t> {
     /// The colour of a type without a colour.
     pub const DEFAULT: Color<'static> = Color("#0d6efd");
 
-    pub fn parse(text: &'t str) -> Result<Color<'t>, Invalid> {
+    pub fn parse(text: &'t str) -> Result<Color<'t>, &'static str> {
         let digits = text.strip_prefix('#').unwrap_or_default();
         let is_color = digits.len() == 6 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
-        is_color.then_some(Color(text)).ok_or(Invalid::Format("# and six hexadecimal digits"))
+        is_color.then_some(Color(text)).ok_or("# and six hexadecimal digits")
     }
 }
 
@@ -114,9 +113,9 @@ impl<'t> Color<'t> {
 pub struct Label<'t>(pub(super) &'t str);
 
 impl<'t> Label<'t> {
-    pub fn parse(text: &'t str) -> Result<Label<'t>, Invalid> {
+    pub fn parse(text: &'t str) -> Result<Label<'t>, &'static str> {
         let is_short = text.chars().count() <= MAX_LABEL;
-        is_short.then_some(Label(text)).ok_or(Invalid::Format("at most 200 characters long"))
+        is_short.then_some(Label(text)).ok_or("at most 200 characters long")
     }
 }
 
@@ -125,12 +124,10 @@ impl<'t> Label<'t> {
 pub struct PlateKey<'t>(pub(super) &'t str);
 
 impl<'t> PlateKey<'t> {
-    pub fn parse(text: &'t str) -> Result<PlateKey<'t>, Invalid> {
+    pub fn parse(text: &'t str) -> Result<PlateKey<'t>, &'static str> {
         let is_key = (1..=64).contains(&text.len())
             && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
-        is_key
-            .then_some(PlateKey(text))
-            .ok_or(Invalid::Format("1 to 64 characters A-Z a-z 0-9 _ -"))
+        is_key.then_some(PlateKey(text)).ok_or("1 to 64 characters A-Z a-z 0-9 _ -")
     }
 }
 
@@ -139,10 +136,10 @@ impl<'t> PlateKey<'t> {
 pub struct PlateName<'t>(pub(super) &'t str);
 
 impl<'t> PlateName<'t> {
-    pub fn parse(text: &'t str) -> Result<PlateName<'t>, Invalid> {
+    pub fn parse(text: &'t str) -> Result<PlateName<'t>, &'static str> {
         let name = trim(text);
         let is_short = name.chars().count() <= MAX_PLATE_NAME;
-        is_short.then_some(PlateName(name)).ok_or(Invalid::Format("at most 2000 characters long"))
+        is_short.then_some(PlateName(name)).ok_or("at most 2000 characters long")
     }
 }
 

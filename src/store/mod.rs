@@ -145,7 +145,7 @@ impl Aulario {
 
     /// The day of `date`, to read the menu of the type `id`.
     pub fn day(&self, date: &Date, id: &str) -> Result<Day, Error> {
-        self.read(&layout::day(date), |value| Day::with_menu(value, id))
+        self.read(&layout::day(date), |value| Day::of_file(value, Some(id)))
     }
 
     /// See [`Aulario::change`].
@@ -163,7 +163,7 @@ impl Aulario {
         id: &str,
         change: impl Fn(&mut Day) -> Result<T, E>,
     ) -> Result<T, E> {
-        self.change(&layout::day(date), |value| Day::with_menu(value, id), change)
+        self.change(&layout::day(date), |value| Day::of_file(value, Some(id)), change)
     }
 
     fn read<D>(

@@ -34,7 +34,7 @@ impl Survey<'_> {
                 let Some((day, types)) = self.day(&name(&month), &day).zip(known.as_ref()) else {
                     continue;
                 };
-                for id in day.ids().filter(|id| types.find(id) != Ok((*id).into())) {
+                for id in day.ids().filter(|id| types.find(id).as_deref() != Some(*id)) {
                     deleted.get_or_insert_with(|| (id.to_owned(), 0)).1 += 1;
                 }
             }
@@ -92,7 +92,7 @@ impl Survey<'_> {
         }
         self.days += usize::from(self.goes_on());
         self.needs(folder, may_change(folder));
-        self.document(&folder.join(layout::DAY), Day::complete)
+        self.document(&folder.join(layout::DAY), |value| Day::of_file(value, None))
     }
 
     /// Reads a data file; an absent file is an empty document.
