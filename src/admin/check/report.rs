@@ -76,7 +76,8 @@ impl Report {
     /// Adds the findings of another process, which may be any program: what it says is printed and never
     /// trusted. Fails if it has another version.
     pub fn merge(&mut self, document: &[u8]) -> Result<(), String> {
-        let document = Value::parse(document).map_err(|error| error.to_string())?.into_map();
+        let mut document = Value::parse(document).map_err(|error| error.to_string())?;
+        let document = document.coerce_to_map();
         let Some(Value::List(findings)) = document.get("findings") else {
             return Err("findings are missing".to_owned());
         };

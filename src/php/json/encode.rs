@@ -1,81 +1,95 @@
-//! The differences of PHP's encoder from serde_json's: layout, escapes, floats.
+//! PHP's encoder: its layout, escapes and floats. serde_json escapes the strings and finds the digits of floats.
 
-use std::io;
+use super::Value;
 
-use serde_json::ser::{CharEscape, Formatter, PrettyFormatter};
-
-/// The layout of `JSON_PRETTY_PRINT | JSON_UNESCAPED_UNICODE` (ext/json/json_encoder.c): serde_json's
-/// pretty layout with four spaces, PHP's escapes and PHP's floats.
-pub struct PhpFormatter(PrettyFormatter<'static>);
-
-impl PhpFormatter {
-    pub fn new() -> PhpFormatter {
-        PhpFormatter(PrettyFormatter::with_indent(b"    "))
-    }
+/// Writes a document as `json_encode` does (ext/json/json_encoder.c).
+pub struct Encoder {
+    bytes: Vec<u8>,
+    /// `JSON_PRETTY_PRINT`; without it also `JSON_UNESCAPED_SLASHES | JSON_UNESCAPED_LINE_TERMINATORS`
+    is_pretty: bool,
+    /// The number of lists and maps around the next value
+    level: usize,
 }
 
-/// The layout without white space, with PHP's floats.
-pub struct CompactFormatter;
+impl Encoder {
+    pub fn encode(value: &Value, is_pretty: bool) -> Vec<u8> {
+        let mut encoder = Encoder { bytes: Vec::with_capacity(1024), is_pretty, level: 0 };
+        encoder.value(value);
+        encoder.bytes
+    }
 
-impl Formatter for CompactFormatter {
-    fn write_f64<W: ?Sized + io::Write>(&mut self, w: &mut W, float: f64) -> io::Result<()> {
-        write_float(w, float)
+    fn text(&mut self, text: &str) {
+        self.bytes.extend_from_slice(text.as_bytes());
+    }
+
+    /// PHP has one type for lists and maps, so a map with the keys of a list is written as a list.
+    fn value(&mut self, value: &Value) {
+        match value {
+            Value::Null => self.text("null"),
+            Value::Bool(bool) => self.text(if *bool { "true" } else { "false" }),
+            Value::Int(int) => self.text(&int.to_string()),
+            Value::Float(float) => self.text(&float_to_json(*float)),
+            Value::String(text) => self.string(text),
+            Value::List(list) => self.items(b"[]", list.iter().map(|value| (None, value))),
+            Value::Map(map) if map.is_list() => {
+                self.items(b"[]", map.iter().map(|(_, value)| (None, value)));
+            }
+            Value::Map(map) => self.items(b"{}", map.iter().map(|(key, value)| (Some(key), value))),
+        }
+    }
+
+    fn items<'v>(
+        &mut self,
+        brackets: &[u8; 2],
+        items: impl Iterator<Item = (Option<&'v str>, &'v Value)>,
+    ) {
+        self.bytes.push(brackets[0]);
+        self.level += 1;
+        let mut is_empty = true;
+        for (key, value) in items {
+            if !is_empty {
+                self.bytes.push(b',');
+            }
+            self.line_break();
+            if let Some(key) = key {
+                self.string(key);
+                self.text(if self.is_pretty { ": " } else { ":" });
+            }
+            self.value(value);
+            is_empty = false;
+        }
+        self.level -= 1;
+        if !is_empty {
+            self.line_break();
+        }
+        self.bytes.push(brackets[1]);
+    }
+
+    fn line_break(&mut self) {
+        if self.is_pretty {
+            self.text("\n");
+            (0..self.level).for_each(|_| self.text("    "));
+        }
+    }
+
+    fn string(&mut self, text: &str) {
+        let start = self.bytes.len();
+        serde_json::to_writer(&mut self.bytes, text).expect("memory takes every write");
+        if self.is_pretty && text.contains(['/', '\u{2028}', '\u{2029}']) {
+            let json = String::from_utf8_lossy(&self.bytes[start..]).replace('/', "\\/");
+            let json = json.replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029");
+            self.bytes.truncate(start);
+            self.text(&json);
+        }
     }
 }
 
 /// As `json_encode` prints a float (`serialize_precision` −1): the shortest digits that give the same
 /// float when parsed. The digits are from serde_json: of several equally short candidates it takes the
 /// nearest, as PHP does and Rust's own formatting does not.
-fn write_float(w: &mut (impl io::Write + ?Sized), float: f64) -> io::Result<()> {
+fn float_to_json(float: f64) -> String {
     let shortest = serde_json::to_string(&float).expect("a float has a JSON form");
-    w.write_all(php_gcvt(&shortest, 17, 'e').as_bytes())
-}
-
-/// Forwards the named methods to the pretty formatter.
-macro_rules! delegate_to_pretty {
-    ($($method:ident($($argument:ident: $kind:ty),*);)*) => {
-        $(fn $method<W: ?Sized + io::Write>(&mut self, w: &mut W, $($argument: $kind),*) -> io::Result<()> {
-            self.0.$method(w, $($argument),*)
-        })*
-    };
-}
-
-impl Formatter for PhpFormatter {
-    delegate_to_pretty! {
-        begin_array();
-        end_array();
-        begin_array_value(first: bool);
-        end_array_value();
-        begin_object();
-        end_object();
-        begin_object_key(first: bool);
-        begin_object_value();
-        end_object_value();
-        write_char_escape(escape: CharEscape);
-    }
-
-    fn write_f64<W: ?Sized + io::Write>(&mut self, w: &mut W, float: f64) -> io::Result<()> {
-        write_float(w, float)
-    }
-
-    fn write_string_fragment<W: ?Sized + io::Write>(
-        &mut self,
-        w: &mut W,
-        fragment: &str,
-    ) -> io::Result<()> {
-        let mut rest = fragment;
-        while let Some(at) = rest.find(['/', '\u{2028}', '\u{2029}']) {
-            w.write_all(&rest.as_bytes()[..at])?;
-            let mut tail = rest[at..].chars();
-            w.write_all(match tail.next() {
-                Some('\u{2028}') => b"\\u2028",
-                Some('\u{2029}') => b"\\u2029",
-                _ => b"\\/",
-            })?;
-            rest = tail.as_str();
-        }
-        w.write_all(rest.as_bytes())
-    }
+    php_gcvt(&shortest, 17, 'e')
 }
 
 /// A float as PHP's `(string)` prints it: 14 significant digits (the setting `precision`).
@@ -110,12 +124,10 @@ fn php_gcvt(number: &str, precision: i32, exponent_sign: char) -> String {
         let rest = if rest.is_empty() { "0" } else { rest };
         return format!("{sign}{first}.{rest}{exponent_sign}{exponent:+}");
     }
-    if exponent < 0 {
-        return format!("{sign}0.{}{digits}", "0".repeat((-1 - exponent) as usize));
-    }
-    let point = exponent as usize + 1;
-    let whole = format!("{digits:0<point$}");
-    let fraction = digits.get(point..).filter(|fraction| !fraction.is_empty());
-    let fraction = fraction.map(|fraction| format!(".{fraction}")).unwrap_or_default();
-    format!("{sign}{}{fraction}", &whole[..point])
+    let point = exponent.max(0) as usize + 1;
+    let digits = "0".repeat((-exponent).max(0) as usize) + digits;
+    let digits = format!("{digits:0<point$}");
+    let (whole, fraction) = digits.split_at(point);
+    let point = if fraction.is_empty() { "" } else { "." };
+    format!("{sign}{whole}{point}{fraction}")
 }

@@ -50,11 +50,6 @@ impl Map {
         self.0.iter_mut().find(|(known, _)| known == key).map(|(_, value)| value)
     }
 
-    /// Takes the value of `key` and drops the other entries.
-    pub fn into_value(self, key: &str) -> Option<Value> {
-        self.0.into_iter().find(|(known, _)| known == key).map(|(_, value)| value)
-    }
-
     /// The value of `key`, appended as null if it is absent.
     pub fn entry(&mut self, key: impl Into<Key>) -> &mut Value {
         let key = key.into();
@@ -67,11 +62,6 @@ impl Map {
 
     pub fn remove(&mut self, key: &str) {
         self.0.retain(|(known, _)| known != key);
-    }
-
-    /// Replaces the value of `key` in place, or appends it.
-    pub fn set(&mut self, key: impl Into<Key>, value: Value) {
-        *self.entry(key) = value;
     }
 
     /// Moves `key` to the position `index`, or inserts it there as null. There must be at least `index`

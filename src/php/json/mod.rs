@@ -2,7 +2,7 @@
 //!
 //! The data files belong to a PHP application. After `json_decode(…, true)` of the same input,
 //! `json_encode(…, JSON_PRETTY_PRINT | JSON_UNESCAPED_UNICODE)` would write the same bytes as this
-//! module. serde_json parses and prints; this module adds what PHP does differently.
+//! module. serde_json parses; this module adds what PHP does differently.
 //!
 //! Independent of files and menus.
 
@@ -10,14 +10,11 @@ mod encode;
 mod map;
 
 use std::borrow::Cow;
-use std::cell::Cell;
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
-use serde::ser::{Serialize, Serializer};
-use serde_json::ser::Formatter;
 
-use encode::{CompactFormatter, PhpFormatter};
+use encode::Encoder;
 pub use map::{Key, Map};
 
 /// The maximum nesting that `json_decode` and `json_encode` accept with their default depth
@@ -57,29 +54,25 @@ impl Value {
         bytes: &[u8],
     ) -> Result<Value, serde_json::Error> {
         let text = str::from_utf8(bytes).map_err(serde::de::Error::custom)?;
-        let (value, has_negative_zero) = parse_text(text, known, count)?;
-        if has_negative_zero {
+        let (levels_left, values_left) = (MAX_DEPTH, count);
+        let start = Reader { known, levels_left, values_left, has_negative_zero: false };
+        let mut reader = start;
+        let value = reader.read(text)?;
+        if reader.has_negative_zero {
             drop(value);
-            return Ok(parse_text(&without_negative_integer_zero(text), known, count)?.0);
+            return { start }.read(&without_negative_integer_zero(text));
         }
         Ok(value)
     }
 
     /// The bytes that PHP would write.
     pub fn to_php(&self) -> Vec<u8> {
-        self.written(PhpFormatter::new())
+        Encoder::encode(self, true)
     }
 
     /// The value without white space, for a response.
     pub fn to_compact(&self) -> Vec<u8> {
-        self.written(CompactFormatter)
-    }
-
-    fn written(&self, formatter: impl Formatter) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(1024);
-        self.serialize(&mut serde_json::Serializer::with_formatter(&mut bytes, formatter))
-            .expect("every value has a JSON form and memory takes every write");
-        bytes
+        Encoder::encode(self, false)
     }
 
     /// This value as a map. A list becomes a map, because PHP writes an empty map, and a map with the
@@ -102,14 +95,6 @@ impl Value {
         match self {
             Value::Map(map) => map,
             _ => unreachable!("set above"),
-        }
-    }
-
-    /// The map, or an empty one for any other value.
-    pub fn into_map(self) -> Map {
-        match self {
-            Value::Map(map) => map,
-            _ => Map::default(),
         }
     }
 
@@ -163,22 +148,6 @@ impl From<&str> for Value {
     }
 }
 
-/// The value of `text`, and whether a number in it is a negative zero.
-fn parse_text(
-    text: &str,
-    known: KnownKey,
-    count: usize,
-) -> Result<(Value, bool), serde_json::Error> {
-    let mut deserializer = serde_json::Deserializer::from_str(text);
-    deserializer.disable_recursion_limit();
-    let (values_left, has_negative_zero) = (Cell::new(count), Cell::new(false));
-    let document = Document { known, values_left, has_negative_zero };
-    let root = Nested { levels_left: MAX_DEPTH, document: &document };
-    let value = root.deserialize(&mut deserializer)?;
-    deserializer.end()?;
-    Ok((value, document.has_negative_zero.get()))
-}
-
 /// Valid JSON with ` 0` in place of each integer `-0`, which PHP reads as the integer 0, and serde_json as a float.
 fn without_negative_integer_zero(text: &str) -> String {
     let (mut is_string, mut is_escaped, mut before) = (false, false, ' ');
@@ -198,40 +167,45 @@ fn without_negative_integer_zero(text: &str) -> String {
     changed
 }
 
-/// What the values of a document share while it is parsed.
-struct Document {
+/// Reads a document.
+#[derive(Clone, Copy)]
+struct Reader {
     known: KnownKey,
-    values_left: Cell<usize>,
-    has_negative_zero: Cell<bool>,
-}
-
-/// Reads a value with at most this many further levels of nesting.
-struct Nested<'d> {
+    /// The number of lists and maps that may be opened in the current one
     levels_left: usize,
-    document: &'d Document,
+    values_left: usize,
+    /// Whether a number that was read is a negative zero
+    has_negative_zero: bool,
 }
 
-impl<'de> DeserializeSeed<'de> for Nested<'_> {
+impl<'de> DeserializeSeed<'de> for &mut Reader {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
-        let values_left = self.document.values_left.get().checked_sub(1);
-        let values_left = values_left.ok_or_else(|| D::Error::custom("too many values"))?;
-        self.document.values_left.set(values_left);
+        let values_left = self.values_left.checked_sub(1);
+        self.values_left = values_left.ok_or_else(|| D::Error::custom("too many values"))?;
         deserializer.deserialize_any(self)
     }
 }
 
-impl<'d> Nested<'d> {
-    fn inner<E: serde::de::Error>(&self) -> Result<impl Fn() -> Nested<'d>, E> {
+impl Reader {
+    fn read(&mut self, text: &str) -> Result<Value, serde_json::Error> {
+        let mut deserializer = serde_json::Deserializer::from_str(text);
+        deserializer.disable_recursion_limit();
+        let value = self.deserialize(&mut deserializer)?;
+        deserializer.end()?;
+        Ok(value)
+    }
+
+    /// The start of a list or map
+    fn open<E: Error>(&mut self) -> Result<(), E> {
         let levels_left = self.levels_left.checked_sub(1);
-        let levels_left = levels_left.ok_or_else(|| E::custom("nesting over 511 levels"))?;
-        let document = self.document;
-        Ok(move || Nested { levels_left, document })
+        self.levels_left = levels_left.ok_or_else(|| E::custom("nesting over 511 levels"))?;
+        Ok(())
     }
 }
 
-impl<'de> Visitor<'de> for Nested<'_> {
+impl<'de> Visitor<'de> for &mut Reader {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
@@ -255,9 +229,7 @@ impl<'de> Visitor<'de> for Nested<'_> {
     }
 
     fn visit_f64<E>(self, float: f64) -> Result<Value, E> {
-        if float == 0.0 && float.is_sign_negative() {
-            self.document.has_negative_zero.set(true);
-        }
+        self.has_negative_zero |= float == 0.0 && float.is_sign_negative();
         Ok(Value::Float(float))
     }
 
@@ -266,20 +238,22 @@ impl<'de> Visitor<'de> for Nested<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
-        let inner = self.inner()?;
+        self.open()?;
         let mut list = Vec::new();
-        while let Some(item) = items.next_element_seed(inner())? {
+        while let Some(item) = items.next_element_seed(&mut *self)? {
             list.push(item);
         }
+        self.levels_left += 1;
         Ok(Value::List(list))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
-        let inner = self.inner()?;
+        self.open()?;
         let mut map = Vec::new();
-        while let Some(key) = entries.next_key_seed(KeySeed(self.document.known))? {
-            map.push((key, entries.next_value_seed(inner())?));
+        while let Some(key) = entries.next_key_seed(KeySeed(self.known))? {
+            map.push((key, entries.next_value_seed(&mut *self)?));
         }
+        self.levels_left += 1;
         Ok(Value::Map(Map::from_entries(map)))
     }
 }
@@ -304,23 +278,5 @@ impl Visitor<'_> for KeySeed {
 
     fn visit_str<E>(self, text: &str) -> Result<Key, E> {
         Ok((self.0)(text).map_or_else(|| Key::Owned(text.to_owned()), Key::Borrowed))
-    }
-}
-
-impl Serialize for Value {
-    /// PHP has one type for lists and maps, so a map with the keys of a list is written as a list.
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Value::Null => serializer.serialize_unit(),
-            Value::Bool(bool) => serializer.serialize_bool(*bool),
-            Value::Int(int) => serializer.serialize_i64(*int),
-            Value::Float(float) => serializer.serialize_f64(*float),
-            Value::String(text) => serializer.serialize_str(text),
-            Value::List(list) => serializer.collect_seq(list),
-            Value::Map(map) if map.is_list() => {
-                serializer.collect_seq(map.iter().map(|(_, value)| value))
-            }
-            Value::Map(map) => serializer.collect_map(map.iter()),
-        }
     }
 }
