@@ -10,7 +10,7 @@ use crate::config::{
     ACCESS, Access, Config, DATA_DIR, SERVICE, SESSION_DIR, SESSION_FORMAT, SESSION_LIFETIME,
     SESSION_NAME, Setting, TZ,
 };
-use crate::session::SavePath;
+use crate::session::{Format, SavePath};
 
 /// The settings that must equal one of PHP.
 const OF_PHP: [(Setting, &str); 5] = [
@@ -66,7 +66,7 @@ pub fn equals(config: &Config, setting: &Setting, value: &str, end: Instant) -> 
         }
         SESSION_NAME => value == session.name,
         ACCESS => (value == "listed") == (config.access == Access::Listed),
-        SESSION_FORMAT => value == session.format.name(),
+        SESSION_FORMAT => Format::parse(value) == Ok(session.format),
         SESSION_LIFETIME => {
             let in_redis = matches!(session.save_path, SavePath::Redis(_));
             !in_redis || value == session.lifetime.to_string()

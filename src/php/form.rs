@@ -22,8 +22,8 @@ impl Form {
     /// Decodes a query string. PHP ignores the pairs after `MAX_PAIRS`; bytes that are not valid
     /// UTF-8 become U+FFFD.
     pub fn from_query(bytes: &[u8]) -> Form {
-        let end = end_of_pairs(bytes).unwrap_or(bytes.len());
-        Form::decode(&bytes[..end])
+        let pairs = &bytes[..end_of_pairs(bytes).unwrap_or(bytes.len())];
+        Form(serde_urlencoded::from_bytes(pairs).expect("any bytes are a list of pairs"))
     }
 
     /// Decodes a body. `None` if it has more than `MAX_PAIRS`, or is not valid UTF-8.
@@ -33,11 +33,7 @@ impl Form {
         }
         // Pairs are separated by ASCII characters, so one check of all bytes is equivalent.
         percent_decode(bytes).decode_utf8().ok()?;
-        Some(Form::decode(bytes))
-    }
-
-    fn decode(bytes: &[u8]) -> Form {
-        Form(serde_urlencoded::from_bytes(bytes).expect("any bytes are a list of pairs"))
+        Some(Form::from_query(bytes))
     }
 
     /// Appends a pair. `None` if there are `MAX_PAIRS` already.
@@ -69,13 +65,11 @@ impl Form {
                 continue;
             }
             max_values = max_values.checked_sub(1 + path.len())?;
-            let mut place = Some(map.entry(base.into_owned()));
-            for key in path {
-                let Some(value) = place else { break };
-                let inner = value.coerce_to_map();
-                let key = if key.is_empty() { next_index(inner) } else { Some(key.to_owned()) };
-                place = key.map(|key| inner.entry(key));
-            }
+            let place = path.into_iter().try_fold(map.entry(base.into_owned()), |place, key| {
+                let inner = place.coerce_to_map();
+                let key = if key.is_empty() { next_index(inner)? } else { key.to_owned() };
+                Some(inner.entry(key))
+            });
             if let Some(place) = place {
                 *place = Value::String(value);
             }
@@ -88,12 +82,8 @@ impl Form {
 fn end_of_pairs(bytes: &[u8]) -> Option<usize> {
     // Each pair before it has at least one character and a separator.
     bytes.get(MAX_PAIRS * 2)?;
-    let mut before = b'&';
-    let mut starts = bytes.iter().enumerate().filter(|(_, byte)| {
-        let before = std::mem::replace(&mut before, **byte);
-        before == b'&' && **byte != b'&'
-    });
-    starts.nth(MAX_PAIRS).map(|(at, _)| at)
+    let is_start = |at: &usize| bytes[*at] != b'&' && (*at == 0 || bytes[*at - 1] == b'&');
+    (0..bytes.len()).filter(is_start).nth(MAX_PAIRS)
 }
 
 /// The key of the next element of `a[]`; `None` after the largest integer.

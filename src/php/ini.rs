@@ -15,19 +15,13 @@ pub enum Format {
 }
 
 impl Format {
-    /// The name of the format in PHP's settings.
-    pub fn name(self) -> &'static str {
-        match self {
-            Format::Php => "php",
-            Format::PhpSerialize => "php_serialize",
-            Format::PhpBinary => "php_binary",
-        }
-    }
-
     pub fn parse(text: &str) -> Result<Format, &'static str> {
-        let formats = [Format::Php, Format::PhpSerialize, Format::PhpBinary];
-        let format = formats.into_iter().find(|format| format.name() == text);
-        format.ok_or("php, php_serialize or php_binary")
+        match text {
+            "php" => Ok(Format::Php),
+            "php_serialize" => Ok(Format::PhpSerialize),
+            "php_binary" => Ok(Format::PhpBinary),
+            _ => Err("php, php_serialize or php_binary"),
+        }
     }
 }
 

@@ -3,10 +3,6 @@
 
 use super::ini::Format;
 
-/// The maximum number of digits of a length or a slot. PHP accepts any number of leading zeros, but
-/// never writes them.
-const MAX_DIGITS: usize = 20;
-
 #[derive(Debug, thiserror::Error)]
 #[error("byte {offset}: expected {expected}")]
 pub struct Error {
@@ -116,7 +112,7 @@ impl<'b> Cursor<'b> {
     /// An unsigned number.
     fn number(&mut self) -> Result<usize, Error> {
         let digits = self.take_while(|byte| byte.is_ascii_digit());
-        self.require((1..=MAX_DIGITS).contains(&digits.len()), "a number before this")?;
+        self.require(!digits.is_empty(), "a number before this")?;
         let number = digits.iter().try_fold(0usize, |number, digit| {
             number.checked_mul(10)?.checked_add(usize::from(digit - b'0'))
         });
@@ -237,11 +233,8 @@ fn is_class(name: &[u8]) -> bool {
 }
 
 /// `NAN`, `INF`, `-INF`, or a number in decimal digits. These have the same form for PHP and for
-/// [`f64`], but `f64` has other names too, such as `infinity`.
+/// [`f64`], but `f64` has other names too, such as `infinity`, each with an n.
 fn is_float(number: &[u8]) -> bool {
-    let is_number = |text: &str| {
-        !text.contains(|c: char| c.is_alphabetic() && !matches!(c, 'e' | 'E'))
-            && text.parse::<f64>().is_ok()
-    };
+    let is_number = |text: &str| !text.contains(['n', 'N']) && text.parse::<f64>().is_ok();
     matches!(number, b"NAN" | b"INF" | b"-INF") || str::from_utf8(number).is_ok_and(is_number)
 }
