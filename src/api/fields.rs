@@ -14,15 +14,10 @@ impl Fields {
     /// The fields of a body. A list of plates, which is how PHP writes some maps, becomes a map, and a number its
     /// text.
     pub fn new(mut map: Map) -> Fields {
-        for (_, value) in map.iter_mut() {
-            value.number_to_text();
-        }
-        let plates = map.get_mut("plates").and_then(Value::as_php_map);
-        for (_, plate) in plates.into_iter().flat_map(Map::iter_mut) {
-            if let Value::Map(plate) = plate
-                && let Some(name) = plate.get_mut("name")
-            {
-                name.number_to_text();
+        for (name, value) in map.iter_mut() {
+            value.numbers_to_text();
+            if name == "plates" {
+                value.as_php_map();
             }
         }
         Fields(map)
@@ -30,11 +25,7 @@ impl Fields {
 
     /// Whether `name` is present, of any type.
     pub fn has(&self, name: &str) -> bool {
-        match self.0.get(name) {
-            None | Some(Value::Null) => false,
-            Some(Value::String(text)) => !trim(text).is_empty(),
-            Some(_) => true,
-        }
+        !matches!(self.text(name), Ok(None))
     }
 
     /// MISSING_PARAM if one of `names` is absent.

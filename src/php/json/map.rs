@@ -46,10 +46,6 @@ impl Map {
         self.0.iter().find(|(known, _)| known == key).map(|(_, value)| value)
     }
 
-    pub fn get_mut(&mut self, key: &str) -> Option<&mut Value> {
-        self.0.iter_mut().find(|(known, _)| known == key).map(|(_, value)| value)
-    }
-
     /// The value of `key`, appended as null if it is absent.
     pub fn entry(&mut self, key: impl Into<Key>) -> &mut Value {
         let key = key.into();

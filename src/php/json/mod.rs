@@ -20,6 +20,7 @@ pub use map::{Key, Map};
 /// The maximum nesting that `json_decode` and `json_encode` accept with their default depth
 /// of 512.
 const MAX_DEPTH: usize = 511;
+const TOO_DEEP: &str = "nesting over 511 levels";
 
 /// A key as a constant of this program, if it is one.
 pub type KnownKey = fn(&str) -> Option<&'static str>;
@@ -114,10 +115,15 @@ impl Value {
         }
     }
 
-    /// Replaces a number by its text.
-    pub fn number_to_text(&mut self) {
-        if let Some(Cow::Owned(text)) = self.as_text() {
-            *self = Value::String(text);
+    /// Replaces the numbers in this value by their text.
+    pub fn numbers_to_text(&mut self) {
+        match self {
+            Value::List(list) => list.iter_mut().for_each(Value::numbers_to_text),
+            Value::Map(map) => map.iter_mut().for_each(|(_, value)| value.numbers_to_text()),
+            Value::Int(_) | Value::Float(_) => {
+                *self = Value::String(std::mem::take(self).into_text().unwrap_or_default());
+            }
+            _ => {}
         }
     }
 
@@ -182,8 +188,7 @@ impl<'de> DeserializeSeed<'de> for &mut Reader {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
-        let values_left = self.values_left.checked_sub(1);
-        self.values_left = values_left.ok_or_else(|| D::Error::custom("too many values"))?;
+        decrease(&mut self.values_left, "too many values")?;
         deserializer.deserialize_any(self)
     }
 }
@@ -196,13 +201,12 @@ impl Reader {
         deserializer.end()?;
         Ok(value)
     }
+}
 
-    /// The start of a list or map
-    fn open<E: Error>(&mut self) -> Result<(), E> {
-        let levels_left = self.levels_left.checked_sub(1);
-        self.levels_left = levels_left.ok_or_else(|| E::custom("nesting over 511 levels"))?;
-        Ok(())
-    }
+/// Fails with this error if nothing is left.
+fn decrease<E: Error>(left: &mut usize, error: &str) -> Result<(), E> {
+    *left = left.checked_sub(1).ok_or_else(|| E::custom(error))?;
+    Ok(())
 }
 
 impl<'de> Visitor<'de> for &mut Reader {
@@ -238,7 +242,7 @@ impl<'de> Visitor<'de> for &mut Reader {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
-        self.open()?;
+        decrease(&mut self.levels_left, TOO_DEEP)?;
         let mut list = Vec::new();
         while let Some(item) = items.next_element_seed(&mut *self)? {
             list.push(item);
@@ -248,7 +252,7 @@ impl<'de> Visitor<'de> for &mut Reader {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
-        self.open()?;
+        decrease(&mut self.levels_left, TOO_DEEP)?;
         let mut map = Vec::new();
         while let Some(key) = entries.next_key_seed(KeySeed(self.known))? {
             map.push((key, entries.next_value_seed(&mut *self)?));
