@@ -9,7 +9,6 @@
 mod encode;
 mod map;
 
-use std::borrow::Cow;
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
@@ -59,11 +58,12 @@ impl Value {
         let start = Reader { known, levels_left, values_left, has_negative_zero: false };
         let mut reader = start;
         let value = reader.read(text)?;
-        if reader.has_negative_zero {
-            drop(value);
-            return { start }.read(&without_negative_integer_zero(text));
+        if !reader.has_negative_zero {
+            return Ok(value);
         }
-        Ok(value)
+        drop(value);
+        reader = start;
+        reader.read(&without_negative_integer_zero(text))
     }
 
     /// The bytes that PHP would write.
@@ -102,15 +102,6 @@ impl Value {
     pub fn as_map(&self) -> Option<&Map> {
         match self {
             Value::Map(map) => Some(map),
-            _ => None,
-        }
-    }
-
-    /// A string, or a number as PHP's `(string)` converts it.
-    pub fn as_text(&self) -> Option<Cow<'_, str>> {
-        match self {
-            Value::String(text) => Some(text.into()),
-            Value::Int(_) | Value::Float(_) => self.clone().into_text().map(Cow::Owned),
             _ => None,
         }
     }
