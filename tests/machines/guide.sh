@@ -43,10 +43,10 @@ disable_fastcgi() {
     inline 'sudo systemctl disable --now comedor.socket comedor.service'
     rm /etc/apache2/conf-available/comedor-fastcgi.conf
 }
-# The same at a terminal, where the questions are answered with the application's address and y.
+# The same at a terminal, where the questions are answered with no address, the application's address and y.
 run_and_agree() {
     echo "== $1"
-    script --quiet --return --command "bash -euo pipefail '/tmp/blocks/$1'" /dev/null <<< $'http://localhost/\ny'
+    script --quiet --return --command "bash -euo pipefail '/tmp/blocks/$1'" /dev/null <<< $'localhost\nhttp://localhost/\ny'
     mv "/tmp/blocks/$1" /tmp/done/
 }
 # gives PATH TEXT: the answer must contain the text.

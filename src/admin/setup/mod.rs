@@ -91,7 +91,12 @@ fn set_up(options: &Options) -> Result<u8, String> {
     let address = match (&options.address, &known) {
         (Some(text), _) => AppUrl::parse(text)?,
         (None, Some((address, _))) => address.clone(),
-        (None, None) => AppUrl::parse(&asked("ADDRESS of the application in the browser")?)?,
+        (None, None) => loop {
+            match AppUrl::parse(&asked("ADDRESS of the application in the browser")?) {
+                Ok(address) => break address,
+                Err(problem) => say(&problem),
+            }
+        },
     };
     let (found, is_complete) = site::scripts(Instant::now() + WALK);
     let scripts = match &options.script {
@@ -219,8 +224,11 @@ fn asked(question: &str) -> Result<String, String> {
     }
     let mut line = String::new();
     _ = write!(io::stdout(), "{question}: ").and_then(|()| io::stdout().flush());
-    io::stdin().read_line(&mut line).map_err(|error| error.to_string())?;
-    Ok(line.trim().to_owned())
+    match io::stdin().read_line(&mut line) {
+        Ok(0) => Err(format!("{question}: no answer")),
+        Ok(_) => Ok(line.trim().to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 /// What comes from the application or from PHP must be [`printable`].
