@@ -31,9 +31,12 @@ whole_way() {
         comedor_answers
         remove_lines
     fi
-    comedor setup --undo
+    comedor setup --undo > /tmp/undone
     script_reads_the_menu
     if [ $web = nginx ]; then
+        # The line still includes it.
+        expect 'Emptied /etc/nginx/snippets' < /tmp/undone
+        grep 'Removed /etc/nginx/snippets' /tmp/undone && return 1
         remove_lines
         comedor setup --undo
     fi

@@ -147,13 +147,12 @@ fn take_back((files, end): &Group) -> Result<(), String> {
     _ = File::options().write(true).truncate(true).open(first);
     there.try_for_each(|other| remove(other))?;
     end()?;
-    remove(first)?;
-    // A line that includes it may still be in the site: without the file, nginx would not start.
-    if first == NGINX && run("nginx", &["-t", "-q"]).is_err() {
-        fs::write(NGINX, "").map_err(|error| format!("{NGINX}: {error}"))?;
+    // Without the file, nginx would not start.
+    if first == NGINX && is_included() {
         say(&format!("Emptied {NGINX}; remove its include line, then delete it."));
+        return Ok(());
     }
-    Ok(())
+    remove(first)
 }
 
 /// Removes a file, if it exists.
