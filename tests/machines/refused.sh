@@ -69,6 +69,7 @@ systemctl stop apache2
 set_up 1
 unchanged
 systemctl start apache2
+address=http://school.example/other/ fails "$application/api/comedor.php; to name another one: sudo comedor setup --script"
 
 # The wrong application.
 script=$application/api/comedor.php

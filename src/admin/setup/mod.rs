@@ -123,7 +123,7 @@ fn set_up(options: &Options) -> Result<u8, String> {
     }
     let others: Vec<_> = found.iter().filter(|script| **script != site.script).collect();
     for script in &others {
-        say(&format!("There is also {}", printable(&script.display().to_string())));
+        say(&format!("There is also {}", site::shown(script)));
     }
     let plan = Plan::new(site, options, others.is_empty() && is_complete)?;
     say(&plan.shown());

@@ -9,10 +9,9 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use super::url::SCRIPT;
-use super::{Site, plain};
+use super::{Site, plain, shown};
 use crate::admin::accounts;
 use crate::admin::child::Child;
-use crate::sys::log::printable;
 use crate::sys::process::Credentials;
 use crate::sys::shared_file;
 
@@ -161,7 +160,7 @@ impl Literals {
         let included = php.all("file").map(PathBuf::from).chain(named).take(MAX_INCLUDED);
         let database = iter::once(script.to_owned()).chain(included).find_map(|path| {
             let word = database(&read(&path).ok()?)?;
-            Some(format!("{word} in {}", printable(&path.display().to_string())))
+            Some(format!("{word} in {}", shown(&path)))
         });
         Ok(Literals { database, ..Literals::of(&text) })
     }

@@ -17,10 +17,11 @@ mod url;
 
 use std::fs;
 use std::iter;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::admin::accounts;
 use crate::admin::command::property;
+use crate::sys::log::printable;
 use crate::sys::process::Credentials;
 
 pub use files::{Literals, named, read_as, scripts};
@@ -90,6 +91,11 @@ impl Site {
     pub fn remembered(&self) -> String {
         format!("{}\n{}\n", self.address, self.script.display())
     }
+}
+
+/// A path that another user chooses
+pub fn shown(path: &Path) -> String {
+    printable(&path.display().to_string())
 }
 
 /// The text, if it needs no quotes in any configuration, and has only characters of a URL.

@@ -18,7 +18,7 @@ use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat};
 
 use super::php::Php;
 use super::url::{Answer, AppUrl, TIME};
-use super::{Site, random};
+use super::{Site, random, shown};
 use crate::admin::brief_file::{BriefFile, LIFE};
 use crate::admin::child::{Running, ready};
 use crate::sys::log::printable;
@@ -64,8 +64,13 @@ pub fn ask_php(
         };
         problems.push(format!("by {}: {problem}", address.host));
     }
-    let problems = problems.join("\n");
-    Err(format!("no PHP that runs one of the scripts answers at {address}:\n{problems}"))
+    let scripts: Vec<_> = scripts.iter().map(|script| shown(script)).collect();
+    Err(format!(
+        "no PHP that runs one of the scripts answers at {address}:\n{}\n\
+         the scripts are {}; to name another one: sudo comedor setup --script FILE",
+        problems.join("\n"),
+        scripts.join(", ")
+    ))
 }
 
 /// What the script itself answers to this query with this cookie, also while comedor answers in its place: a
@@ -126,10 +131,10 @@ impl Pages {
         for script in scripts {
             match Page::place(script, &socket, &key, end) {
                 Ok(page) => pages.push(page),
-                Err(error) => problems.push(format!(
-                    "cannot place a page beside {}: {error}",
-                    printable(&script.display().to_string())
-                )),
+                Err(error) => {
+                    let script = shown(script);
+                    problems.push(format!("cannot place a page beside {script}: {error}"));
+                }
             }
         }
         if pages.is_empty() {
