@@ -58,7 +58,7 @@ impl Plan {
     pub fn new(site: Site, options: &Options, is_alone: bool) -> Result<Plan, String> {
         let guide = |why: String| format!("{:?}: {why}; follow {GUIDE}", site.script);
         let Site { php, address, .. } = &site;
-        if php.user.is_root() || php.is_elsewhere {
+        if php.user.is_root() || php.is_elsewhere() {
             return Err(guide("PHP runs as root, or in a chroot or container".to_owned()));
         }
         // Its path becomes a line of a file, and is shown.
@@ -122,7 +122,7 @@ impl Plan {
         let refusing = site::refusing(&site)?;
         // By CGI, rules of the script's folder would no longer apply.
         let is_cgi = can_be_cgi && !options.fastcgi && (options.cgi || refusing.is_empty());
-        let known = format!("{MARK}{}", site.remembered());
+        let known = format!("{MARK}{address}\n{}\n", site.script.display());
         let mut parts: Vec<Part> = vec![(KNOWN, known, vec![])];
         if settings.content() != old {
             parts.push((SETTINGS, settings.shown(), vec![]));

@@ -40,8 +40,14 @@ pub fn scripts(end: Instant) -> (Vec<PathBuf>, bool) {
     let Ok(nobody) = accounts::unused() else { return (found, false) };
     let mut closed = VecDeque::new();
     for root in ROOTS.iter().filter_map(|root| fs::canonicalize(root).ok()) {
-        closed.extend(homes(&root));
-        closed.push_front((root, nobody.uid, nobody.gid));
+        // Only root may list it, and others may enter it, as some servers have /home.
+        let is_closed = |root: Metadata| root.uid() == 0 && root.mode() & 0o005 == 0o001;
+        let entries = fs::metadata(&root).is_ok_and(is_closed).then(|| fs::read_dir(&root));
+        closed.extend(entries.into_iter().flatten().flatten().flatten().filter_map(|home| {
+            let found = home.metadata().ok().filter(Metadata::is_dir)?;
+            Some((home.path(), found.uid(), found.gid()))
+        }));
+        closed.push_front((root, 0, 0));
     }
     for _ in 0..MAX_CHILDREN {
         let Some((folder, uid, gid)) = closed.pop_front() else { break };
@@ -61,18 +67,6 @@ pub fn scripts(end: Instant) -> (Vec<PathBuf>, bool) {
     is_complete &= closed.is_empty() && found.len() <= MAX_SCRIPTS;
     found.truncate(MAX_SCRIPTS);
     (found, is_complete)
-}
-
-/// The folders in `root`, with owner and group, if only root may list it, and others may enter it, as some servers
-/// have /home.
-fn homes(root: &Path) -> Vec<(PathBuf, u32, u32)> {
-    let is_closed = |root: Metadata| root.uid() == 0 && root.mode() & 0o005 == 0o001;
-    let entries = fs::metadata(root).is_ok_and(is_closed).then(|| fs::read_dir(root));
-    let homes = entries.into_iter().flatten().flatten().flatten().filter_map(|home| {
-        let found = home.metadata().ok().filter(Metadata::is_dir)?;
-        Some((home.path(), found.uid(), found.gid()))
-    });
-    homes.collect()
 }
 
 /// The script that the administrator names, which may be a link: the page is placed beside it.

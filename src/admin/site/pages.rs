@@ -16,9 +16,8 @@ use std::{iter, slice};
 
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat};
 
-use super::php::Php;
 use super::url::{Answer, AppUrl, TIME};
-use super::{Site, random, shown};
+use super::{Php, Site, random, shown};
 use crate::admin::brief_file::{BriefFile, LIFE};
 use crate::admin::child::{Running, ready};
 use crate::sys::log::printable;
