@@ -4,7 +4,7 @@
 //! address; and the nonce of the page, so it can read that page, and cannot claim the script of another site.
 //! Its user comes from the kernel. All else is data of a party that root does not trust.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Error, ErrorKind, Read};
 use std::os::fd::AsFd;
 use std::os::linux::net::SocketAddrExt;
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use std::{iter, slice};
 
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat};
+use rustix::fs::{OFlags, ResolveFlags};
 
 use super::url::{Answer, AppUrl, TIME};
 use super::{Php, Site, random, shown};
@@ -22,6 +22,7 @@ use crate::admin::brief_file::{BriefFile, LIFE};
 use crate::admin::child::{Running, ready};
 use crate::sys::log::printable;
 use crate::sys::process::{Credentials, peer};
+use crate::sys::shared_file;
 
 const PAGE: &str = include_str!("page.php");
 /// How names of pages start, before 32 hexadecimal digits
@@ -87,7 +88,7 @@ pub fn refusing(site: &Site) -> Result<Vec<AppUrl>, String> {
     let pages = Pages::place(slice::from_ref(&site.script), end)?;
     let mut refusing = Vec::new();
     for address in site.address.on_each_host(end) {
-        let answer = address.request(&pages.name, &[], "");
+        let answer = address.request(&pages.name, &[]);
         if answer.is_ok_and(|answer| ["401", "403"].contains(&&*answer.status)) {
             refusing.push(address);
         }
@@ -110,7 +111,9 @@ struct Pages {
 }
 
 /// A script, and the PHP that runs it or why it cannot be used
-type Heard<'p> = (&'p Path, Result<Php, String>);
+type Heard<'p> = Option<(&'p Path, Result<Php, String>)>;
+/// What answers a request, and what was heard
+type Asked<'p> = io::Result<(Answer, Heard<'p>)>;
 
 #[derive(Debug)]
 struct Page {
@@ -143,14 +146,10 @@ impl Pages {
     }
 
     /// Requests the page. Returns what answers, and the PHP that has run the page, with its script.
-    fn request(
-        &self,
-        address: &AppUrl,
-        query: &str,
-        cookie: &str,
-    ) -> io::Result<(Answer, Option<Heard<'_>>)> {
-        let fields = [("X-Comedor", &*self.key), ("Cookie", cookie)];
-        let mut curl = address.start(&format!("{}?{query}", self.name), &fields, "")?;
+    fn request(&self, address: &AppUrl, query: &str, cookie: &str) -> Asked<'_> {
+        let [key, cookie] = [format!("X-Comedor: {}", self.key), format!("Cookie: {cookie}")];
+        let options = [("header", &*key), ("header", &cookie)];
+        let mut curl = address.start(&format!("{}?{query}", self.name), &options)?;
         // The page waits until it is heard.
         let heard = self.listen(&mut curl)?;
         Ok((Answer::of(curl)?, heard))
@@ -158,7 +157,7 @@ impl Pages {
 
     /// Waits for a PHP that knows the key and a nonce, until the web server has answered completely: a script
     /// may send the start of its answer early.
-    fn listen(&self, curl: &mut Running) -> io::Result<Option<Heard<'_>>> {
+    fn listen(&self, curl: &mut Running) -> io::Result<Heard<'_>> {
         let (mut callers, mut end) = (Vec::<Caller>::new(), curl.end());
         loop {
             let streams = callers.iter().map(|caller| caller.stream.as_fd());
@@ -246,12 +245,11 @@ fn remove_left_over() -> io::Result<()> {
         let name = entry?.file_name();
         let bytes = name.as_encoded_bytes();
         if bytes.len() == 44 && bytes.starts_with(NAME.as_bytes()) && bytes.ends_with(b".php") {
-            let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-            let file = File::from(openat(CWD, &name, flags, Mode::empty())?);
-            let (metadata, mut text) = (file.metadata()?, Vec::new());
-            file.take(start.len() as u64).read_to_end(&mut text)?;
+            let read = |file| shared_file::read(&file);
+            let found = shared_file::open_and(OFlags::RDONLY, Path::new(&name), read);
+            let (text, metadata) = found.map_err(Error::other)?;
             let is_old = metadata.modified()?.elapsed().is_ok_and(|age| age > LIFE);
-            if is_old && metadata.is_file() && start.starts_with(&text) {
+            if is_old && start.iter().zip(&text).all(|(one, other)| one == other) {
                 fs::remove_file(&name)?;
             }
         }
