@@ -74,14 +74,6 @@ pub fn is_included() -> bool {
             .is_ok_and(|dump| dump.contains(&format!("# configuration file {NGINX}:")))
 }
 
-/// The settings file; empty if there is none.
-pub fn read_settings() -> Result<Vec<u8>, String> {
-    match fs::read(SETTINGS) {
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
-        read => read.map_err(|error| format!("{SETTINGS}: {error}")),
-    }
-}
-
 /// Replaces `path` atomically, with owner, group, mode and access control list of the old file if there is one. A
 /// file without content would count as one that is being saved: removes it.
 pub fn write(path: &str, content: &[u8]) -> Result<(), String> {
@@ -175,12 +167,11 @@ fn reload(unit: &str) -> Result<(), String> {
 
 /// Removes set-up's lines from the settings.
 fn restore_settings() -> Result<(), String> {
-    let text = read_settings()?;
-    let SettingsFile { outside, .. } = SettingsFile::parse(&text)?;
-    if outside == text {
+    let SettingsFile { old, outside, .. } = SettingsFile::read()?;
+    if outside == old {
         return Ok(());
     }
-    if text.starts_with(&outside) && !outside.is_empty() {
+    if old.starts_with(&outside) && !outside.is_empty() {
         let file = File::options().write(true).open(SETTINGS);
         let cut = file.and_then(|file| file.set_len(outside.len() as u64));
         cut.map_err(|error| format!("{SETTINGS}: {error}"))?;

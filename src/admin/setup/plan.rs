@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::content::{self, MARK};
-use super::files::{self, APACHE, NGINX, SERVICE, SOCKET, UPSTREAM};
+use super::files::{APACHE, NGINX, SERVICE, SOCKET, UPSTREAM};
 use super::login::{Aulario, Judgement};
 use super::settings::{FILE as SETTINGS, SettingsFile};
 use super::{Options, asked};
@@ -84,8 +84,7 @@ impl Plan {
         let what = "Service, as in '<service>:docente'";
         let service = choose(&options.service, literals.service, what)?;
         let data = choose(&options.data, literals.data_dir, "Folder that contains Centros/")?;
-        let old = files::read_settings()?;
-        let mut settings = SettingsFile::parse(&old)?;
+        let mut settings = SettingsFile::read()?;
         for line in wanted(php, Some(&service), Some(&data)) {
             settings.add(line)?;
         }
@@ -124,7 +123,7 @@ impl Plan {
         let is_cgi = can_be_cgi && !options.fastcgi && (options.cgi || refusing.is_empty());
         let known = format!("{MARK}{address}\n{}\n", site.script.display());
         let mut parts: Vec<Part> = vec![(KNOWN, known, vec![])];
-        if settings.content() != old {
+        if settings.content() != settings.old {
             parts.push((SETTINGS, settings.shown(), vec![]));
         }
         if !is_cgi {

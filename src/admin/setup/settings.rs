@@ -1,5 +1,7 @@
 //! Set-up's lines in the settings file: a marked block at its end. Everything else in it is the administrator's.
 
+use std::fs;
+use std::io::ErrorKind;
 use std::mem::swap;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -22,6 +24,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// The settings file with set-up's lines.
 #[derive(Debug, Default)]
 pub struct SettingsFile {
+    /// The content of the file
+    pub old: Vec<u8>,
     /// What is not set-up's
     pub outside: Vec<u8>,
     /// Set-up's lines, and what each is taken from
@@ -29,10 +33,18 @@ pub struct SettingsFile {
 }
 
 impl SettingsFile {
-    /// The file without set-up's lines.
-    pub fn parse(text: &[u8]) -> Result<SettingsFile, String> {
+    /// The file without set-up's lines. Without a file, it is empty.
+    pub fn read() -> Result<SettingsFile, String> {
+        match fs::read(FILE) {
+            Ok(text) => SettingsFile::parse(text),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(SettingsFile::default()),
+            Err(error) => Err(format!("{FILE}: {error}")),
+        }
+    }
+
+    fn parse(old: Vec<u8>) -> Result<SettingsFile, String> {
         let (mut outside, [mut next, mut other]) = (Vec::new(), [BEGIN, END]);
-        for line in text.split_inclusive(|&byte| byte == b'\n') {
+        for line in old.split_inclusive(|&byte| byte == b'\n') {
             match line.trim_ascii() {
                 mark if mark == next.as_bytes() => swap(&mut next, &mut other),
                 mark if mark == other.as_bytes() => return Err(DAMAGED.to_owned()),
@@ -40,8 +52,8 @@ impl SettingsFile {
                 _ => {}
             }
         }
-        let is_whole = next == BEGIN;
-        is_whole.then_some(SettingsFile { outside, lines: Vec::new() }).ok_or(DAMAGED.to_owned())
+        let file = SettingsFile { old, outside, lines: Vec::new() };
+        (next == BEGIN).then_some(file).ok_or(DAMAGED.to_owned())
     }
 
     /// The file with set-up's lines.
@@ -83,9 +95,9 @@ impl SettingsFile {
             return Ok(());
         }
         if self.has_outside(setting) {
-            let source = read(&self.outside)?.source(setting).to_string();
             return Err(format!(
-                "{name} in {source} differs from {what}; correct or remove that line, then run this command again"
+                "{name} in {} differs from {what}; correct or remove that line, then run this command again",
+                read(&self.outside)?.source(setting)
             ));
         }
         // It may have a password.
@@ -116,7 +128,7 @@ mod tests {
 
     /// Set-up's settings added to the text of a file.
     fn added(text: &str) -> Result<String, String> {
-        let mut file = SettingsFile::parse(text.as_bytes())?;
+        let mut file = SettingsFile::parse(text.into())?;
         file.add(wanted(&SERVICE, "aulas"))?;
         file.add(wanted(&SESSION_NAME, "PHPSESSID"))?;
         Ok(String::from_utf8(file.content()).unwrap())
@@ -137,7 +149,7 @@ mod tests {
         ] {
             assert_eq!(added(before).unwrap(), after, "{before}");
             assert_eq!(added(&after).unwrap(), after, "twice");
-            let without = SettingsFile::parse(after.as_bytes()).unwrap().outside;
+            let without = SettingsFile::parse(after.clone().into()).unwrap().outside;
             assert_eq!(after.as_bytes(), [&without, &after.as_bytes()[without.len()..]].concat());
             assert!(!String::from_utf8(without).unwrap().contains("setup"), "{before}");
         }
