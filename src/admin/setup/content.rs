@@ -1,5 +1,9 @@
 //! The content of the files that set-up writes.
 
+use std::path::Path;
+
+use super::files::APACHE;
+use super::plan::Part;
 use crate::admin::accounts::{group_name, user_name};
 use crate::admin::site::plain;
 use crate::config::Config;
@@ -10,8 +14,8 @@ use crate::sys::process::Credentials;
 /// Starts what set-up writes.
 pub const MARK: &str = "# Written by `comedor setup`; to undo it: sudo comedor setup --undo\n";
 
-pub const APACHE_CGI: &str = include_str!("../../../apache.conf.example");
-pub const APACHE_FASTCGI: &str = include_str!("../../../examples/apache-fastcgi.conf.example");
+const APACHE_CGI: &str = include_str!("../../../apache.conf.example");
+const APACHE_FASTCGI: &str = include_str!("../../../examples/apache-fastcgi.conf.example");
 pub const NGINX: &str = include_str!("../../../examples/nginx.conf.example");
 pub const UPSTREAM: &str = include_str!("../../../examples/nginx-upstream.conf.example");
 const CADDY: &str = include_str!("../../../examples/Caddyfile.example");
@@ -41,12 +45,22 @@ pub fn lighttpd(path: &str) -> (String, &'static str) {
     (lines, "to /etc/lighttpd/conf-enabled/90-comedor.conf")
 }
 
-/// For Apache: the example, these modules, loaded as `a2enmod` does, and the limit to a host.
-pub fn apache(text: &str, path: &str, modules: &[&str], host: Option<&str>) -> String {
-    let modules = modules.iter().map(|name| {
+/// Apache's file: the example, the modules that are not enabled, loaded as `a2enmod` does, and the limit to a host.
+pub fn apache(is_cgi: bool, path: &str, host: Option<&str>) -> Part {
+    let folder = Path::new("/etc/apache2/mods-enabled");
+    let is_enabled = |name: &str| folder.join(name).with_extension("load").exists();
+    let (text, needed): (_, &[&str]) = match is_cgi {
+        true if is_enabled("mpm_prefork") => (APACHE_CGI, &["cgi"]),
+        true => (APACHE_CGI, &["cgid"]),
+        false => (APACHE_FASTCGI, &["proxy", "proxy_fcgi"]),
+    };
+    let modules = needed.iter().filter(|name| !is_enabled(name)).map(|name| {
         format!("Include mods-available/{name}.load\nIncludeOptional mods-available/{name}.conf\n")
     });
-    let mut all = format!("{MARK}{}", modules.collect::<String>());
+    let modules: String = modules.collect();
+    let [reload, restart] = ["systemctl reload apache2", "systemctl restart apache2"];
+    let last = if modules.is_empty() { reload } else { restart };
+    let mut all = format!("{MARK}{modules}");
     for line in example(text, path).lines() {
         all += &match host.filter(|_| line.trim_start().starts_with("SetHandler")) {
             Some(host) => format!("    <If \"{}\">\n    {line}\n    </If>\n", condition(host)),
@@ -58,7 +72,7 @@ pub fn apache(text: &str, path: &str, modules: &[&str], host: Option<&str>) -> S
     if host.is_none() {
         all += &format!("<IfModule proxy_module>\n    ProxyPass \"{path}\" \"!\"\n</IfModule>\n");
     }
-    all
+    (APACHE, all, vec!["a2enconf --quiet zz-comedor-setup", "apache2ctl configtest", last])
 }
 
 /// Whether a request is for the host, as an expression of Apache. Clients may add a port and a final dot.
@@ -99,7 +113,7 @@ mod tests {
     use std::os::unix::fs::symlink;
     use std::path::Path;
 
-    use super::{APACHE_CGI, APACHE_FASTCGI, apache, caddy, condition, lighttpd, service};
+    use super::{caddy, condition, lighttpd, service};
     use crate::config::{Config, Settings};
     use crate::sys::process::Credentials;
 
@@ -139,32 +153,6 @@ mod tests {
             assert_eq!(unit.replace(&data, ""), lines, "{text}");
             assert!(unit.contains(&data), "{text}");
         }
-    }
-
-    #[test]
-    fn apaches_lines_have_the_path_and_the_limit() {
-        let path = "/aulas/api/comedor.php";
-        let all = apache(APACHE_CGI, path, &["cgi"], None);
-        let limited = apache(APACHE_FASTCGI, path, &[], Some("school.example"));
-        for (text, line) in [
-            (&all, "\nInclude mods-available/cgi.load\n"),
-            (
-                &all,
-                "\n<Location \"/aulas/api/comedor.php\">\n    ScriptAlias \"/usr/lib/cgi-bin/comedor\"\n",
-            ),
-            (&all, "\n    ProxyPass \"/aulas/api/comedor.php\" \"!\"\n"),
-            (
-                &limited,
-                "\n<Location \"/aulas/api/comedor.php\">\n    <If \"%{HTTP_HOST} =~ /^school",
-            ),
-            (
-                &limited,
-                "?$/i\">\n        SetHandler \"proxy:unix:/run/comedor/comedor.sock|fcgi://comedor\"\n    </If>\n</Location>\n",
-            ),
-        ] {
-            assert!(text.contains(line), "{line} in {text}");
-        }
-        assert!(!limited.contains("ProxyPass"), "{limited}");
     }
 
     #[test]

@@ -1,24 +1,37 @@
 //! Tries logins of set-up's own: sessions as PHP's pages write them, which exist for one request. PHP is the judge:
 //! its script is asked first, and comedor must answer the same.
 
+use std::fs;
+use std::io;
+use std::time::{Duration, Instant};
+
 use rustix::fs::ResolveFlags;
 use serde_json::Value;
 
 use crate::admin::brief_file::BriefFile;
-use crate::admin::site::{Answer, Site, answer_of_script, random};
+use crate::admin::site::{Answer, Site, answer_of_script, random, read_as};
 use crate::config::Config;
 use crate::error::Error;
 use crate::model::Id;
-use crate::session::{self, Format, SavePath, SessionFolder, SessionId};
+use crate::session::{self, Format, SavePath, SessionId};
+use crate::store::layout;
 
 /// The files of an aulario may be damaged: as many are tried.
 const AULARIOS: usize = 5;
 
+/// The number of aularios and of centres that are counted at most.
+const MAX_COUNT: usize = 1000;
+/// The time to count them.
+const COUNT: Duration = Duration::from_secs(10);
+
 /// The centre and the id of an aulario
-pub type Aulario = (Id, Id);
+type Aulario = (Id, Id);
 
 /// The permissions of a login, `*` for the service, and whether it has a list of aularios
 type Login = (&'static [&'static str], bool);
+
+/// The cookie of a session, and its file
+type Session = (String, BriefFile);
 
 const TEACHER: Login = (&["*:docente", "*:access"], true);
 const WITHOUT_ACCESS: Login = (&["*:docente"], true);
@@ -28,6 +41,8 @@ const ADMINISTRATOR: Login = (&["*:docente", "*:access", "sysadmin:access"], tru
 /// What PHP's script answers to logins.
 #[derive(Debug)]
 pub struct Judgement {
+    /// How many aularios there are
+    pub aularios: usize,
     /// The aularios that are tried, and the menu types that the script lists there
     tried: Vec<(Aulario, Option<Vec<Value>>)>,
     /// Whether it needs neither `<service>:access` nor `aulas`
@@ -38,47 +53,52 @@ pub struct Judgement {
 
 impl Judgement {
     /// Tries logins on PHP's script.
-    pub fn new(site: &Site, config: &Config, aularios: &[Aulario]) -> Result<Judgement, String> {
-        let unknown =
-            |tried, why: &str| Ok(Judgement { tried, admits_all: false, sentence: why.to_owned() });
-        let SavePath::Files(sessions) = &config.session.save_path else {
-            return unknown(vec![], "no login, since the sessions are in Redis");
-        };
-        let ask = |at: &Aulario, login| {
-            let query = format!("action=get_menu_types&aulario={}", at.1.as_str());
-            let ask = |cookie: &str| answer_of_script(site, &query, cookie);
-            with_session(site, config, sessions, at, login, ask)
-        };
-        let (mut tried, mut refused) = (Vec::new(), String::new());
-        for at in aularios.iter().take(AULARIOS) {
-            let answer = ask(at, TEACHER)?;
-            tried.push((at.clone(), menu_types(&answer)));
-            refused = answer.to_string();
+    pub fn new(site: &Site, config: &Config) -> Result<Judgement, String> {
+        let found = aularios(site, config).map_err(|error| error.to_string())?;
+        if found.is_empty() {
+            return Err(format!("{:?} has no aularios", config.data_dir));
         }
-        let Some((at, _)) = tried.iter().find(|(_, types)| types.is_some()) else {
-            let why =
-                "the script refuses a login, or fails, so answers cannot be compared with its own";
-            return unknown(tried, &format!("{why} ({refused})"));
+        let sentence = "no login, since the sessions are in Redis".to_owned();
+        let mut judgement =
+            Judgement { aularios: found.len(), tried: vec![], admits_all: false, sentence };
+        if let SavePath::Redis(_) = config.session.save_path {
+            return Ok(judgement);
+        }
+        let ask = |at: &Aulario, login| {
+            let (cookie, _session) = log_in(site, config, at, login)?;
+            let query = format!("action=get_menu_types&aulario={}", at.1.as_str());
+            answer_of_script(site, &query, &cookie)
         };
-        let admits = |login| Ok::<_, String>(menu_types(&ask(at, login)?).is_some());
-        let (by_right, by_list) = (admits(WITHOUT_ACCESS)?, admits(WITHOUT_LIST)?);
-        let verb = |admits| if admits { "admits" } else { "refuses" };
-        let (right, list) = (verb(by_right), verb(by_list));
-        let service = config.service.as_str();
-        let sentence = format!(
-            "the script {right} a login without {service}:access, and {list} one without aulas"
-        );
-        Ok(Judgement { tried, admits_all: by_right && by_list, sentence })
+        for at in found.into_iter().take(AULARIOS) {
+            let answer = ask(&at, TEACHER)?;
+            judgement.tried.push((at, menu_types(&answer)));
+            judgement.sentence = format!(
+                "the script refuses a login, or fails, so answers cannot be compared with its own ({answer})"
+            );
+        }
+        if let Some((at, _)) = judgement.tried.iter().find(|(_, types)| types.is_some()) {
+            let admits = |login| ask(at, login).map(|answer| menu_types(&answer).is_some());
+            let (by_right, by_list) = (admits(WITHOUT_ACCESS)?, admits(WITHOUT_LIST)?);
+            let [right, list] = [by_right, by_list].map(|is| if is { "admits" } else { "refuses" });
+            judgement.admits_all = by_right && by_list;
+            judgement.sentence = format!(
+                "the script {right} a login without {}:access, and {list} one without aulas",
+                config.service.as_str()
+            );
+        }
+        Ok(judgement)
     }
 
     /// Tries the same logins on comedor, through the web server. Returns what was found, as sentences.
     pub fn compare(&self, site: &Site, config: &Config) -> Result<Vec<String>, String> {
-        let SavePath::Files(sessions) = &config.session.save_path else { return Ok(vec![]) };
+        if self.tried.is_empty() {
+            return Ok(vec![]);
+        }
         let (mut found, mut readable, mut problem) = (Vec::new(), None, String::new());
         for (at, of_php) in &self.tried {
             let aulario = at.1.as_str();
-            let ask = |cookie: &str| site.address.read_types(aulario, cookie);
-            let answer = with_session(site, config, sessions, at, TEACHER, ask)?;
+            let (cookie, _session) = log_in(site, config, at, TEACHER)?;
+            let answer = site.address.read_types(aulario, &cookie)?;
             let Some(types) = menu_types(&answer) else {
                 problem = format!("a login cannot read the aulario {aulario}: {answer}");
                 continue;
@@ -90,8 +110,8 @@ impl Judgement {
             }
         }
         let at = readable.ok_or(problem)?;
-        let save = |cookie: &str| site.address.save_nothing(at.1.as_str(), cookie);
-        let answer = with_session(site, config, sessions, at, ADMINISTRATOR, save)?;
+        let (cookie, _session) = log_in(site, config, at, ADMINISTRATOR)?;
+        let answer = site.address.save_nothing(at.1.as_str(), &cookie)?;
         if answer.body.contains(&*Error::another_site().sentence) {
             return Err(format!(
                 "every save from a browser would be refused as one from another site: a proxy does not pass the header Host as the browser sent it, with its port (ProxyPreserveHost On; proxy_set_header Host $http_host) ({answer})"
@@ -105,24 +125,38 @@ impl Judgement {
     }
 }
 
-/// Calls `ask` with the cookie of a session, which exists for that time.
-fn with_session(
-    site: &Site,
-    config: &Config,
-    sessions: &SessionFolder,
-    at: &Aulario,
-    login: Login,
-    ask: impl FnOnce(&str) -> Result<Answer, String>,
-) -> Result<Answer, String> {
+/// The aularios, as PHP's user sees them.
+fn aularios(site: &Site, config: &Config) -> io::Result<Vec<Aulario>> {
+    let centres = layout::centres(&config.data_dir);
+    let named = |error| io::Error::other(format!("{}: {error}", centres.display()));
+    let said = read_as(&site.php.user, Instant::now() + COUNT, || {
+        let folders = fs::read_dir(&centres).map_err(named)?.flatten().take(MAX_COUNT);
+        let aularios =
+            folders.filter_map(|centre| fs::read_dir(layout::aularios(&centre.path())).ok());
+        let aularios = aularios.flatten().flatten().take(MAX_COUNT);
+        Ok(aularios.map(|aulario| format!("{}\n", aulario.path().display())).collect())
+    })?;
+    let parse = |path: &str| {
+        let mut names = path.rsplit('/');
+        let id = Id::parse(layout::configured(names.next()?)?).ok()?;
+        Some((Id::parse(names.nth(1)?).ok()?, id))
+    };
+    Ok(said.lines().filter_map(parse).collect())
+}
+
+/// A session. Returns its cookie, which is valid as long as the file exists.
+fn log_in(site: &Site, config: &Config, at: &Aulario, login: Login) -> Result<Session, String> {
+    let SavePath::Files(sessions) = &config.session.save_path else {
+        return Err("the sessions are in Redis".to_owned());
+    };
     let id = random()?;
     let path = SessionId::new(id.clone()).and_then(|id| session::path(sessions, &id));
     let path = path.ok_or("a session has no path")?;
-    let content = content(config, at, login);
-    let (user, links) = (site.php.user.clone(), ResolveFlags::empty());
-    let session = BriefFile::create(path, user, (&content, 0o600), links, || Ok(()));
+    let (user, content) = (site.php.user.clone(), content(config, at, login));
+    let file = BriefFile::create(path, user, (&content, 0o600), ResolveFlags::empty(), || Ok(()));
     let folder = sessions.folder.display();
-    let _session = session.map_err(|error| format!("a session in {folder}: {error}"))?;
-    ask(&format!("{}={id}", config.session.name))
+    let file = file.map_err(|error| format!("a session in {folder}: {error}"))?;
+    Ok((format!("{}={id}", config.session.name), file))
 }
 
 /// The session of a login.

@@ -126,7 +126,7 @@ fn set_up(options: &Options) -> Result<u8, String> {
         say(&format!("There is also {}", site::shown(script)));
     }
     let plan = Plan::new(site, options, others.is_empty() && is_complete)?;
-    say(&plan.shown());
+    plan.show();
     if options.dry_run {
         return Ok(0);
     }
