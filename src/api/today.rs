@@ -2,7 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use chrono::{DateTime, NaiveDate};
+use chrono::DateTime;
 use tz::TimeZone;
 
 use crate::config::{self, TZ, invalid};
@@ -11,28 +11,25 @@ use crate::model::Date;
 /// Today in `zone` (a value of `TZ`), else in the system's time zone. Rejects an unknown zone.
 pub fn today(zone: Option<&str>) -> Result<Date, config::Error> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Ok(day_at(&time_zone(zone)?, now.as_secs() as i64).into())
+    day_at(zone, now.as_secs() as i64)
 }
 
-fn time_zone(zone: Option<&str>) -> Result<TimeZone, config::Error> {
-    match zone {
+fn day_at(zone: Option<&str>, seconds: i64) -> Result<Date, config::Error> {
+    let zone = match zone {
         // A system without a configured time zone uses UTC.
-        None => Ok(TimeZone::local().unwrap_or_else(|_| TimeZone::utc())),
+        None => TimeZone::local().unwrap_or_else(|_| TimeZone::utc()),
         // This name needs no zone file.
-        Some("UTC") => Ok(TimeZone::utc()),
+        Some("UTC") => TimeZone::utc(),
         Some(name) => TimeZone::from_posix_tz(name).map_err(|_| {
             invalid(
                 &TZ,
                 "must name a time zone below /usr/share/zoneinfo (Debian's tzdata), such as Europe/Madrid",
             )
-        }),
-    }
-}
-
-fn day_at(zone: &TimeZone, seconds: i64) -> NaiveDate {
+        })?,
+    };
     let offset = zone.find_local_time_type(seconds).map_or(0, |kind| kind.ut_offset());
     let local = DateTime::from_timestamp(seconds + i64::from(offset), 0);
-    local.unwrap_or_default().date_naive()
+    Ok(local.unwrap_or_default().date_naive().into())
 }
 
 #[cfg(test)]
@@ -44,17 +41,15 @@ mod tests {
 
     #[test]
     fn day_changes_at_local_midnight_in_winter_and_summer() {
-        let madrid = time_zone(Some(MADRID)).unwrap();
-        for (utc, day) in [
-            ("2026-01-31T22:59:59Z", "2026-01-31"),
-            ("2026-01-31T23:00:00Z", "2026-02-01"),
-            ("2026-03-29T21:59:59Z", "2026-03-29"),
-            ("2026-03-29T22:00:00Z", "2026-03-30"),
+        for (zone, utc, day) in [
+            (MADRID, "2026-01-31T22:59:59Z", "2026-01-31"),
+            (MADRID, "2026-01-31T23:00:00Z", "2026-02-01"),
+            (MADRID, "2026-03-29T21:59:59Z", "2026-03-29"),
+            (MADRID, "2026-03-29T22:00:00Z", "2026-03-30"),
+            ("UTC", "1970-01-01T00:00:00Z", "1970-01-01"),
         ] {
             let seconds = DateTime::parse_from_rfc3339(utc).unwrap().timestamp();
-            assert_eq!(day_at(&madrid, seconds).to_string(), day, "{utc}");
+            assert_eq!(day_at(Some(zone), seconds).unwrap().as_str(), day, "{utc}");
         }
-        let utc = time_zone(Some("UTC")).unwrap();
-        assert_eq!(day_at(&utc, 0).to_string(), "1970-01-01");
     }
 }
