@@ -38,17 +38,10 @@ lay_out() {
     lay_out_application
     [ -z "$ini" ] || tee /etc/php/$php_version/{apache2,fpm,cgi}/conf.d/99-school.ini <<< "$ini" > /dev/null
     if [ $php = pool ]; then
-        cat > "/etc/php/$php_version/fpm/pool.d/school.conf" << POOL
-[school]
-user = $user
-group = $user
-listen = /run/php/school.sock
-listen.owner = www-data
-listen.group = www-data
-pm = static
-pm.max_children = 2
-$pool
-POOL
+        # As an administrator does: a copy of Debian's pool, with other names.
+        sed "s/^\[www\]/[school]/; s/^\(user\|group\) = .*/\1 = $user/; s#^listen = .*#listen = /run/php/school.sock#" \
+            "/etc/php/$php_version/fpm/pool.d/www.conf" > "/etc/php/$php_version/fpm/pool.d/school.conf"
+        echo "$pool" >> "/etc/php/$php_version/fpm/pool.d/school.conf"
     fi
     "lay_out_$web"
     unit=${web/%apache/apache2}
@@ -248,43 +241,6 @@ check_is_clean() {
 check_says_not_enabled() {
     comedor check > /tmp/findings || [ $? = 1 ] || { cat /tmp/findings && return 1; }
     expect 'not enabled' < /tmp/findings
-}
-# As `systemctl edit comedor.service` does.
-drop_in() {
-    mkdir -p /etc/systemd/system/comedor.service.d
-    printf '%s\n' '[Service]' "$@" > /etc/systemd/system/comedor.service.d/override.conf
-    systemctl daemon-reload
-}
-# enable_by_hand cgi|fastcgi: as the guides say.
-enable_by_hand() {
-    local change="s#/api/comedor.php#$path#g" examples=/usr/share/doc/comedor/examples
-    mkdir -p /etc/comedor
-    printf '%s\n' COMEDOR_SERVICE=entreaulas "$settings" > /etc/comedor/comedor.conf
-    [ "$1" = cgi ] || systemctl enable -q --now comedor.socket
-    case $web-$1 in
-    apache-cgi)
-        sed -i "$change" /etc/apache2/conf-available/comedor.conf
-        a2enmod -q cgi
-        a2enconf -q comedor
-        ;;
-    apache-fastcgi)
-        sed "$change" $examples/apache-fastcgi.conf.example > /etc/apache2/conf-available/comedor-fastcgi.conf
-        a2enmod -q proxy_fcgi
-        a2enconf -q comedor-fastcgi
-        ;;
-    nginx-fastcgi)
-        sed "$change" $examples/nginx.conf.example > /etc/nginx/snippets/comedor.conf
-        sed "$change" $examples/nginx-upstream.conf.example > /etc/nginx/conf.d/comedor.conf
-        sed -i 's#server_name .*#&\n    include snippets/comedor.conf;#' /etc/nginx/sites-available/default
-        ;;
-    esac > /dev/null
-    systemctl restart $unit
-}
-# enable cgi|fastcgi [NAME=VALUE]...: a server of this kind with comedor.
-enable() {
-    lay_out "${@:2}"
-    install_package
-    enable_by_hand "$1"
 }
 
 # save DISH
