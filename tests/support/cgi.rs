@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io::{BufRead, BufReader, Lines, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStderr, Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Signal, kill_process};
 
 use super::fastcgi::{self, Client, Held};
-use super::{TRANSPORT, Transport, Value, child_of};
+use super::{TRANSPORT, Transport, Value, children};
 
 /// One request.
 #[derive(Clone, Default)]
@@ -194,55 +194,32 @@ impl Cgi {
     pub fn stopped(&self, at: &str, meanwhile: impl FnOnce(&str)) -> Answer {
         let call = at.split(':').next().unwrap();
         let (shown, stop) = (format!("trace={call}"), format!("inject={at}:signal=STOP"));
-        let mut traced = self.traced(&["-e", &shown, "-e", &stop]);
-        traced.wait_for("stopped by SIGSTOP");
-        meanwhile(&traced.pid().to_string());
-        traced.resume();
-        traced.answer().0
+        self.traced(&["-e", &shown, "-e", &stop], &["stopped by SIGSTOP"], meanwhile).0
     }
 
-    /// Starts the program under strace with these options.
+    /// Runs the program under strace with these options. Calls `meanwhile` with its process id after a line of the
+    /// trace with the first of `parts`, then one with the next; then lets it continue. Returns the trace too.
     #[track_caller]
-    pub fn traced(&self, options: &[&str]) -> Traced {
+    pub fn traced(
+        &self,
+        options: &[&str],
+        parts: &[&str],
+        meanwhile: impl FnOnce(&str),
+    ) -> (Answer, Vec<String>) {
         let mut child = self.clone().under(&["strace"]).under(options).start();
-        let lines = BufReader::new(child.stderr.take().unwrap()).lines();
-        Traced { child, lines, trace: Vec::new() }
-    }
-}
-
-/// The program under strace.
-pub struct Traced {
-    child: Child,
-    lines: Lines<BufReader<ChildStderr>>,
-    /// The lines of the trace so far
-    trace: Vec<String>,
-}
-
-impl Traced {
-    /// Waits for a line of the trace that contains `part`.
-    #[track_caller]
-    pub fn wait_for(&mut self, part: &str) {
-        let mut is_found = false;
-        while !is_found {
-            let line = self.lines.next().expect("another line of the trace").unwrap();
-            is_found = line.contains(part);
-            self.trace.push(line);
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+        let mut trace: Vec<String> = Vec::new();
+        for part in parts {
+            while !trace.last().is_some_and(|line| line.contains(part)) {
+                trace.push(lines.next().expect("another line of the trace"));
+            }
         }
-    }
-
-    fn pid(&self) -> Pid {
-        child_of(self.child.id()).expect("the program")
-    }
-
-    pub fn resume(&self) {
-        kill_process(self.pid(), Signal::CONT).unwrap();
-    }
-
-    /// The answer of the program, and the whole trace.
-    #[track_caller]
-    pub fn answer(mut self) -> (Answer, Vec<String>) {
-        self.trace.extend(self.lines.map(Result::unwrap));
-        (Answer::of(self.child), self.trace)
+        let program = children(child.id())[0];
+        meanwhile(&program.to_string());
+        // It may have ended, if it was not stopped.
+        _ = kill_process(program, Signal::CONT);
+        trace.extend(lines);
+        (Answer::of(child), trace)
     }
 }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-use super::{School, child_of};
+use super::{School, children};
 
 /// Record types
 pub const BEGIN: u8 = 1;
@@ -178,7 +178,7 @@ impl Process {
 
     /// Under strace the program is a child of the process that was started.
     fn pid(&self) -> Pid {
-        child_of(self.0.id()).unwrap_or(Pid::from_child(&self.0))
+        children(self.0.id()).pop().unwrap_or(Pid::from_child(&self.0))
     }
 
     /// A value in KiB of /proc/PID/status, such as the peak memory `VmHWM`.

@@ -9,6 +9,7 @@ pub mod site;
 
 use std::env;
 use std::ffi::OsString;
+use std::fmt::Display;
 use std::fs::{self, OpenOptions, Permissions};
 use std::io::Write;
 use std::net::TcpListener;
@@ -286,10 +287,14 @@ pub fn waiting(path: &Path) -> Vec<u32> {
     waiting.map(|fields| fields[5].parse().unwrap()).collect()
 }
 
-/// The process that the process `parent` has started, such as the program under strace.
-pub fn child_of(parent: u32) -> Option<Pid> {
+/// The processes that the process `parent` has started, such as the program under strace.
+pub fn children(parent: impl Display) -> Vec<Pid> {
     let children = fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"));
-    Pid::from_raw(children.ok()?.trim().parse().ok()?)
+    let children = children.unwrap_or_default();
+    children
+        .split_whitespace()
+        .map(|child| Pid::from_raw(child.parse().unwrap()).unwrap())
+        .collect()
 }
 
 /// The output of `php` for `code`, which reads its arguments from `$argv`.

@@ -76,13 +76,13 @@ fn names_are_exchanged_back_before_the_flush_if_a_page_waits() {
     let school = School::with_menu("old");
     let save = school.post("save_menu").json(&save("CGI"));
     let stop = "inject=renameat2:when=1:signal=STOP";
-    let mut writer = save.traced(&["-e", "trace=fsync,renameat2", "-e", stop]);
-    writer.wait_for("stopped by SIGSTOP");
-    // As a page that looked the path up before the exchange.
-    let mut page = php_saves(&school.path(TEMPORARY));
-    writer.resume();
-    let (answer, trace) = writer.answer();
-    assert!(page.wait().unwrap().success());
+    let options = ["-e", "trace=fsync,renameat2", "-e", stop];
+    let mut page = None;
+    let (answer, trace) = save.traced(&options, &["stopped by SIGSTOP"], |_| {
+        // As a page that looked the path up before the exchange.
+        page = Some(php_saves(&school.path(TEMPORARY)));
+    });
+    assert!(page.unwrap().wait().unwrap().success());
     answer.ok();
     let calls = trace.iter().filter_map(|line| Some(line.split_once('(')?.0));
     let calls: Vec<&str> = calls.filter(|call| !call.starts_with("---")).collect();

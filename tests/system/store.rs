@@ -180,9 +180,7 @@ fn a_lock_is_waited_for_even_if_its_user_has_too_many_signals() {
     let lock = fs::File::open(school.path(LOCK)).unwrap();
     lock.lock().unwrap();
     let save = school.post("save_menu").json(&save("new")).under(&["prlimit", "--sigpending=0"]);
-    let mut waiting = save.traced(&["-e", "trace=timer_create,flock"]);
-    waiting.wait_for("timer_create");
-    waiting.wait_for("flock");
-    lock.unlock().unwrap();
-    waiting.answer().0.ok();
+    let (options, parts) = (["-e", "trace=timer_create,flock"], ["timer_create", "flock"]);
+    let (answer, _) = save.traced(&options, &parts, |_| lock.unlock().unwrap());
+    answer.ok();
 }
