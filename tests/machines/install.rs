@@ -8,14 +8,21 @@ use tempfile::TempDir;
 
 use crate::support::*;
 
+const INSTALL: &str = "cgi-bin/install";
+const UNINSTALL: &str = "cgi-bin/uninstall";
+
 /// A system's root with what `cgi-bin/install` installs below `/opt/x`.
 struct Root(TempDir);
 
 impl Root {
     fn installed() -> Root {
         let root = Root(tempfile::tempdir().unwrap());
-        root.install();
+        root.run(INSTALL, &[]);
         root
+    }
+
+    fn files(&self) -> Vec<String> {
+        files_below(self.0.path(), &["!", "-type", "d"])
     }
 
     fn path(&self, path: &str) -> PathBuf {
@@ -34,26 +41,11 @@ impl Root {
         command
     }
 
+    /// The output of a script, which must succeed.
     #[track_caller]
-    fn install(&self) -> String {
-        String::from_utf8(output(&mut self.command("cgi-bin/install"), "bash")).unwrap()
+    fn run(&self, script: &str, options: &[&str]) -> String {
+        String::from_utf8(output(self.command(script).args(options), "dash")).unwrap()
     }
-
-    #[track_caller]
-    fn uninstall(&self, options: &[&str]) -> String {
-        let mut uninstall = self.command("cgi-bin/uninstall");
-        String::from_utf8(output(uninstall.args(options), "dash")).unwrap()
-    }
-}
-
-/// Every file and link below a folder.
-fn files_in(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
-    let files = entries.flat_map(|entry| {
-        let is_folder = entry.file_type().unwrap().is_dir();
-        if is_folder { files_in(&entry.path()) } else { vec![entry.path()] }
-    });
-    files.collect()
 }
 
 /// The installed program answers, and knows its version.
@@ -70,17 +62,16 @@ fn assert_works(program: &Path) {
 /// file.
 #[track_caller]
 fn assert_documented(folder: &Path) {
-    let examples = files_in(&Path::new(REPOSITORY).join("examples"));
-    let examples = examples.iter().map(|file| file.strip_prefix(REPOSITORY).unwrap());
-    let others = ["examples/apache.conf.example", "README.es.md", "README.md", "openapi.yaml"]
-        .map(Path::new);
-    for file in examples.chain(others) {
-        assert!(folder.join(file).exists(), "{file:?}");
+    let examples = files_below(&Path::new(REPOSITORY).join("examples"), &[]);
+    for example in examples.iter().map(String::as_str).chain(["apache.conf.example"]) {
+        assert!(folder.join("examples").join(example).exists(), "{example}");
     }
-    let files = files_in(folder);
-    let is_markdown = |path: &&PathBuf| path.extension().is_some_and(|name| name == "md");
-    for file in files.iter().filter(is_markdown) {
-        for link in relative_links(&text_of(file)) {
+    for file in ["README.es.md", "README.md", "openapi.yaml"] {
+        assert!(folder.join(file).exists(), "{file}");
+    }
+    for file in files_below(folder, &["-name", "*.md"]) {
+        let file = folder.join(file);
+        for link in relative_links(&text_of(&file)) {
             let target = file.with_file_name(link.split('#').next().unwrap());
             assert!(target.exists(), "{file:?}: {target:?} is not installed");
         }
@@ -91,7 +82,7 @@ fn assert_documented(folder: &Path) {
 fn the_script_installs_below_destdir_and_prefix_and_names_the_files_and_the_next_step() {
     let root = Root(tempfile::tempdir().unwrap());
     root.write("etc/lighttpd/conf-available/10-cgi.conf", "");
-    let said = root.install();
+    let said = root.run(INSTALL, &[]);
     assert_works(&root.path("opt/x/lib/cgi-bin/comedor"));
     let link = fs::read_link(root.path("opt/x/bin/comedor")).unwrap();
     assert_eq!(link, Path::new("/opt/x/lib/cgi-bin/comedor"));
@@ -122,7 +113,7 @@ fn the_script_installs_below_destdir_and_prefix_and_names_the_files_and_the_next
 fn the_script_keeps_existing_settings() {
     let root = Root::installed();
     root.write("etc/comedor/comedor.conf", "COMEDOR_SERVICE=x\n");
-    root.install();
+    root.run(INSTALL, &[]);
     let settings = fs::read_to_string(root.path("etc/comedor/comedor.conf")).unwrap();
     assert_eq!(settings, "COMEDOR_SERVICE=x\n");
 }
@@ -141,21 +132,21 @@ fn uninstall_keeps_settings_and_names_them_and_purge_removes_them() {
     ] {
         root.write(copy, content);
     }
-    let text = root.uninstall(&[]);
-    let kept = files_in(&root.path("etc"));
-    assert_eq!((kept.len(), files_in(root.0.path())), (7, kept.clone()));
+    let text = root.run(UNINSTALL, &[]);
+    let kept = root.files();
+    assert_eq!(kept.len(), 7, "{kept:?}");
     for path in kept {
-        assert!(text.contains(&path.display().to_string()), "{path:?} in {text}");
+        assert!(text.contains(&root.path(&path).display().to_string()), "{path} in {text}");
     }
-    root.uninstall(&["--purge"]);
-    assert_eq!(files_in(root.0.path()), Vec::<PathBuf>::new());
+    root.run(UNINSTALL, &["--purge"]);
+    assert_eq!(root.files(), [""; 0]);
     for folder in ["etc/comedor", "opt/x/lib/cgi-bin", "opt/x/lib/systemd/system"] {
         assert!(!root.path(folder).exists(), "{folder}");
     }
     let of_the_package = "etc/nginx/snippets/comedor.conf";
     root.write(of_the_package, "\"/usr/lib/cgi-bin/comedor\"");
-    root.uninstall(&["--purge"]);
-    assert_eq!(files_in(root.0.path()), [root.path(of_the_package)]);
+    root.run(UNINSTALL, &["--purge"]);
+    assert_eq!(root.files(), [of_the_package]);
 }
 
 #[test]
@@ -171,12 +162,12 @@ fn uninstall_removes_nothing_while_a_web_server_uses_the_program() {
         ("etc/systemd/system/sockets.target.wants/comedor.socket", ""),
     ] {
         root.write(file, content);
-        let before = files_in(root.0.path());
-        let result = root.command("cgi-bin/uninstall").arg("--purge").output().unwrap();
+        let before = root.files();
+        let result = root.command(UNINSTALL).arg("--purge").output().unwrap();
         assert_eq!(result.status.code(), Some(1));
         let text = String::from_utf8(result.stderr).unwrap();
         assert!(text.contains(&root.path(file).display().to_string()), "{text}");
-        assert_eq!(files_in(root.0.path()), before);
+        assert_eq!(root.files(), before);
         fs::remove_file(root.path(file)).unwrap();
     }
 }
@@ -285,10 +276,8 @@ fn the_copyright_file_names_everything_that_is_linked_in() {
     let mut rustc = Command::new("rustc");
     rustc.args(["--print=target-libdir", "--target=x86_64-unknown-linux-musl"]);
     let folder = String::from_utf8(output(&mut rustc, "rustc")).unwrap();
-    let libraries = files_in(Path::new(folder.trim_end())).into_iter().filter_map(|library| {
-        let name = library.file_name()?.to_str()?.strip_suffix(".rlib")?;
-        name.strip_prefix("lib")?.split('-').next().map(str::to_owned)
-    });
+    let libraries = files_below(Path::new(folder.trim_end()), &["-name", "lib*.rlib"]);
+    let libraries = libraries.iter().map(|name| name[3..].split('-').next().unwrap().to_owned());
 
     let linked: Vec<String> = components.chain(libraries).collect();
     for name in ["chrono", "musl", "gimli"] {

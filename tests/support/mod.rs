@@ -91,6 +91,16 @@ pub fn text_of(file: impl AsRef<Path>) -> String {
     fs::read_to_string(Path::new(REPOSITORY).join(file)).unwrap()
 }
 
+/// The files and folders below a folder for which these tests of find(1) are true, sorted.
+pub fn files_below(folder: &Path, tests: &[&str]) -> Vec<String> {
+    let mut find = Command::new("find");
+    find.arg(folder).args(["-mindepth", "1"]).args(tests).args(["-printf", "%P\\0"]);
+    let found = String::from_utf8(output(&mut find, "findutils")).unwrap();
+    let mut files: Vec<String> = found.split_terminator('\0').map(str::to_owned).collect();
+    files.sort();
+    files
+}
+
 /// The lines of a Markdown document outside of its code blocks.
 pub fn prose(text: &str) -> String {
     text.split("```").step_by(2).collect()
@@ -199,12 +209,7 @@ impl School {
 
     /// Every file and folder below the aularios, sorted.
     pub fn files(&self) -> Vec<String> {
-        let mut find = Command::new("find");
-        find.arg(self.aularios()).args(["-mindepth", "1", "-printf", "%P\\0"]);
-        let found = String::from_utf8(output(&mut find, "findutils")).unwrap();
-        let mut files: Vec<String> = found.split_terminator('\0').map(str::to_owned).collect();
-        files.sort();
-        files
+        files_below(&self.aularios(), &[])
     }
 
     /// Writes a session file with the mode that PHP gives it.
