@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::{Duration, SystemTime};
 
 use crate::client::{CLIENTS, Client, DATE, MENU, Work};
-use crate::support::site::{Php, Settings, Site, apache_on, files_in, lighttpd_on, module};
+use crate::support::site::{Php, Settings, Site, files_in, module};
 use crate::support::{ADMIN, REPOSITORY, Value, json, output, session};
 
 /// The one server with every contender.
@@ -106,15 +106,14 @@ fn apache(mpm: &str, php: Php, cgi: &str) -> Server {
         Err(why) => missing.push((PHP_CGI, why)),
     }
     if php == Php::Module {
-        more += &["proxy", "proxy_fcgi"].map(module).concat();
         more += "php_admin_value opcache.validate_timestamps 0\n";
-        match attempt(|| site.start_fpm("fpm.sock")) {
+        match attempt(|| site.start_fpm()) {
             Ok(()) => more += &apache_location(&site, "php-fpm", "fpm.sock"),
             Err(why) => missing.push((PHP_FPM, why)),
         }
     }
-    let example = "apache.conf.example";
-    let site = apache_on(example, site, mpm, php, cgi, Settings::File, &more);
+    more += &site.fill("apache.conf.example", Settings::File);
+    site.start_apache(mpm, php, cgi, &more);
     site.start_responder();
     let mut contenders = vec![
         (FLOOR, "floor"),
@@ -137,11 +136,12 @@ fn apache(mpm: &str, php: Php, cgi: &str) -> Server {
 fn lighttpd() -> Server {
     let (mut site, mut missing) = (site(), Vec::new());
     let folder = site.path().display().to_string();
-    if let Err(why) = attempt(|| site.start_fpm("fpm.sock")) {
+    if let Err(why) = attempt(|| site.start_fpm()) {
         missing.push((PHP_FPM, why));
     }
-    let more = format!(
-        r#"server.max-keep-alive-requests = 65535
+    let lines = format!(
+        r#"{}
+        server.max-keep-alive-requests = 65535
         $HTTP["url"] =~ "^/floor$" {{
             alias.url = ( "/floor" => "{folder}/cgi/floor" )
             cgi.assign = ( "" => "" )
@@ -160,10 +160,10 @@ fn lighttpd() -> Server {
             )) )
         }}
         {}"#,
+        site.fill("examples/lighttpd.conf.example", Settings::File),
         fastcgi_example(&site, "examples/lighttpd-fastcgi.conf.example")
     );
-    let example = "examples/lighttpd.conf.example";
-    let site = lighttpd_on(example, site, "enable", Settings::File, &more);
+    site.start_lighttpd("enable", &lines);
     let contenders = vec![
         (FLOOR, "floor"),
         (FLOOR_FASTCGI, "floor-fastcgi"),
@@ -199,17 +199,14 @@ fn nginx() -> Server {
         }}
         "
     );
-    site.upstreams = format!(
-        "upstream floor {{
-            server unix:{folder}/floor-kept.sock;
-            keepalive 16;
-        }}"
-    );
+    let upstreams = [("php", "fpm"), ("floor", "floor-kept")].map(|(name, socket)| {
+        format!("upstream {name} {{ server unix:{folder}/{socket}.sock; keepalive 16; }}\n")
+    });
     let example = site.fill("examples/nginx.conf.example", Settings::File);
     let new = fastcgi_example(&site, "examples/nginx.conf.example")
         .replace("fastcgi_pass comedor;", &format!("fastcgi_pass unix:{folder}/comedor.sock;"))
         .replace("fastcgi_keep_conn on;", "");
-    site.start_nginx(&(example + &new + &more));
+    site.start_nginx(&upstreams.concat(), &(example + &new + &more));
     site.start_responder();
     let contenders = vec![
         (FLOOR_FASTCGI, "floor-fastcgi"),

@@ -3,16 +3,13 @@
 use std::fs;
 use std::process::Command;
 
-use crate::support::free_port;
-use crate::support::site::{CADDIES, Site, caddy_on, wait_until};
-use crate::support::{Value, json, output};
+use crate::PAGES_OF_CADDY;
+use crate::support::site::{CADDIES, Site, wait_until};
+use crate::support::{Value, free_port, json, output};
 
 /// What docs/api.md says for pages of another site. Without quotes, None is empty in PHP's settings.
-const FOR_OTHER_SITES: &str = "php_admin_value[session.cookie_samesite] = \"None\"
+const FOR_OTHER_SITES: &str = "php_admin_value[session.cookie_samesite] = \"None\"\n\
     php_admin_value[session.cookie_secure] = 1";
-
-/// The application under Caddy
-const CADDY: &str = "import comedor.caddyfile\n php_fastcgi FPM";
 
 /// A success, as [`PAGE`] shows it
 const OK: &str = "200 success";
@@ -54,100 +51,85 @@ const BLOCKED: u8 = 1;
 
 /// The application at `https://school.example`, and [`PAGE`] at three origins: on another port, which
 /// is the same site, and on two other sites. The first two are trusted.
-struct School {
-    site: Site,
-    origins: [String; 3],
+fn school(php_settings: &'static str) -> (Site, [String; 3]) {
+    let mut site = Site::new();
+    site.fpm_settings = php_settings;
+    let port = free_port();
+    let origins = ["school", "menus", "evil"].map(|name| format!("https://{name}.example:{port}"));
+    let application = application(&site);
+    let api = format!("{application}/api/comedor.php");
+    site.write("docroot/start.php", LOGIN);
+    fs::create_dir(site.path().join("pages")).unwrap();
+    site.write("pages/index.html", &PAGE.replace("API", &api));
+    let pages = format!(
+        "{} {{
+            root * {}/pages
+            file_server
+        }}",
+        origins.join(" "),
+        site.path().display()
+    );
+    site.start_caddy(CADDIES[1], &application, PAGES_OF_CADDY, &pages);
+    site.trust(&origins[..2]);
+    // A process looks at its settings at most once a second.
+    wait_until("the trusted origins", || {
+        let (_, answer) = site.curl(&["-i", "-H", &format!("Origin: {}", origins[1]), &api]);
+        answer.to_lowercase().contains("access-control-allow-origin")
+    });
+    (site, origins)
 }
 
-impl School {
-    fn new(php_settings: &'static str) -> School {
-        let mut site = Site::new();
-        site.fpm_settings = php_settings;
-        let port = free_port();
-        let origins =
-            ["school", "menus", "evil"].map(|name| format!("https://{name}.example:{port}"));
-        site.write("docroot/start.php", LOGIN);
-        fs::create_dir(site.path().join("pages")).unwrap();
-        let application = format!("https://school.example:{}", site.port);
-        let api = format!("{application}/api/comedor.php");
-        site.write("pages/index.html", &PAGE.replace("API", &api));
-        let pages = site.path().join("pages");
-        let pages = format!(
-            "{} {{
-                root * {}
-                file_server
-            }}",
-            origins.join(" "),
-            pages.display()
-        );
-        let site = caddy_on(CADDIES[1], site, &application, CADDY, &pages);
-        site.trust(&origins[..2]);
-        let resolve = format!("school.example:{}:127.0.0.1", site.port);
-        let login = format!("{application}/login.php");
-        wait_until("Caddy", || {
-            let curl = ["-sk", "--resolve", &resolve, "-w", "%{http_code}", &login];
-            Command::new("curl").args(curl).output().expect("curl").stdout.ends_with(b"200")
-        });
-        // A process looks at its settings at most once a second.
-        wait_until("the trusted origins", || {
-            let origin = format!("Origin: {}", origins[1]);
-            let curl = ["-ski", "--resolve", &resolve, "-H", &origin, &api];
-            let answer = Command::new("curl").args(curl).output().expect("curl").stdout;
-            let answer = String::from_utf8_lossy(&answer).to_lowercase();
-            answer.contains("access-control-allow-origin")
-        });
-        School { site, origins }
-    }
+fn application(site: &Site) -> String {
+    format!("https://school.example:{}", site.port)
+}
 
-    /// What the page at `origin` gets in a browser that has logged in, and sends cookies to other sites
-    /// or not.
-    #[track_caller]
-    fn visit(&self, origin: &str, cookies: u8) -> Value {
-        let profile = tempfile::tempdir().unwrap();
-        let preferences = profile.path().join("Default/Preferences");
-        fs::create_dir(preferences.parent().unwrap()).unwrap();
-        let setting = json!({"profile": {"cookie_controls_mode": cookies}});
-        fs::write(preferences, setting.to_string()).unwrap();
-        let mut chromium = Command::new("/usr/bin/chromium");
-        chromium
-            // Chromium has no sandbox for root.
-            .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"])
-            .arg(format!("--user-data-dir={}", profile.path().display()))
-            .env("HOME", profile.path())
-            // The certificates are Caddy's own.
-            .args(["--host-resolver-rules=MAP *.example 127.0.0.1", "--ignore-certificate-errors"])
-            // Time passes only while nothing is being loaded, so that this waits for the answers.
-            .args(["--virtual-time-budget=20000", "--dump-dom"])
-            .arg(format!("https://school.example:{}/start.php?page={origin}/", self.site.port));
-        let page = String::from_utf8(output(&mut chromium, "chromium")).unwrap();
-        let results = page.split(['<', '>']).find(|text| text.starts_with('['));
-        let results = results.unwrap_or_else(|| panic!("{origin}: {page}"));
-        serde_json::from_str(results).expect("JSON")
-    }
+/// What the page at `origin` gets in a browser that has logged in, and sends cookies to other sites
+/// or not.
+#[track_caller]
+fn visit(site: &Site, origin: &str, cookies: u8) -> Value {
+    let profile = tempfile::tempdir().unwrap();
+    let preferences = profile.path().join("Default/Preferences");
+    fs::create_dir(preferences.parent().unwrap()).unwrap();
+    let setting = json!({"profile": {"cookie_controls_mode": cookies}});
+    fs::write(preferences, setting.to_string()).unwrap();
+    let mut chromium = Command::new("/usr/bin/chromium");
+    chromium
+        // Chromium has no sandbox for root.
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"])
+        .arg(format!("--user-data-dir={}", profile.path().display()))
+        .env("HOME", profile.path())
+        // The certificates are Caddy's own.
+        .args(["--host-resolver-rules=MAP *.example 127.0.0.1", "--ignore-certificate-errors"])
+        // Time passes only while nothing is being loaded, so that this waits for the answers.
+        .args(["--virtual-time-budget=20000", "--dump-dom"])
+        .arg(format!("{}/start.php?page={origin}/", application(site)));
+    let page = String::from_utf8(output(&mut chromium, "chromium")).unwrap();
+    let results = page.split(['<', '>']).find(|text| text.starts_with('['));
+    let results = results.unwrap_or_else(|| panic!("{origin}: {page}"));
+    serde_json::from_str(results).expect("JSON")
 }
 
 #[test]
 fn page_of_another_port_uses_the_api_in_chromium() {
-    let school = School::new("");
-    assert_eq!(school.visit(&school.origins[0], BLOCKED), json!([OK, OK, OK]));
+    let (site, [port, ..]) = school("");
+    assert_eq!(visit(&site, &port, BLOCKED), json!([OK, OK, OK]));
 }
 
 #[test]
 fn page_of_another_site_uses_the_api_in_chromium_if_it_sends_the_cookie() {
-    let school = School::new(FOR_OTHER_SITES);
+    let (site, [_, trusted, _]) = school(FOR_OTHER_SITES);
     let not_sent = "400 INVALID_SESSION";
     let without = json!([not_sent, not_sent, not_sent]);
-    assert_eq!(school.visit(&school.origins[1], BLOCKED), without);
-    assert_eq!(school.visit(&school.origins[1], ALLOWED), json!([OK, OK, OK]));
-    let school = School::new("");
-    assert_eq!(school.visit(&school.origins[1], ALLOWED), without);
+    assert_eq!(visit(&site, &trusted, BLOCKED), without);
+    assert_eq!(visit(&site, &trusted, ALLOWED), json!([OK, OK, OK]));
+    let (site, [_, trusted, _]) = school("");
+    assert_eq!(visit(&site, &trusted, ALLOWED), without);
 }
 
 #[test]
 fn page_of_a_site_that_is_not_trusted_reads_and_writes_nothing_in_chromium() {
-    let school = School::new(FOR_OTHER_SITES);
+    let (site, [.., other]) = school(FOR_OTHER_SITES);
     let error = "TypeError";
-    let answers = school.visit(&school.origins[2], ALLOWED);
-    assert_eq!(answers, json!([error, error, error]));
-    assert!(!school.site.path().join("data/Centros/centro1/Aularios/aula1").exists());
+    assert_eq!(visit(&site, &other, ALLOWED), json!([error, error, error]));
+    assert!(!site.path().join("data/Centros/centro1/Aularios/aula1").exists());
 }

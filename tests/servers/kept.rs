@@ -6,7 +6,7 @@ use std::net::TcpStream;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::children;
+use crate::support::children;
 use crate::support::site::{Php, Site, apache_with_fastcgi, nginx_with_fastcgi, wait_until};
 
 /// Sends a request on each of `count` connections at the same time. They stay open, so that each occupies
@@ -36,7 +36,7 @@ fn restart(site: &Site, file: &str, change: impl Fn(String) -> String) {
     let server = site.server_process();
     let before = children(server);
     kill_process(Pid::from_raw(server as i32).unwrap(), Signal::HUP).unwrap();
-    let has_ended = |child: &u32| !children(server).contains(child);
+    let has_ended = |child: &Pid| !children(server).contains(child);
     wait_until("the end of the old processes", || before.iter().all(has_ended));
 }
 
@@ -46,12 +46,12 @@ fn each_process_of_apache_keeps_a_connection_until_it_ends() {
     let before = site.descriptors();
     site.answers();
     let more = "StartServers 256\nMinSpareServers 256\nMaxSpareServers 256\nKeepAliveTimeout 60\n";
-    restart(&site, "example.conf", |example| example + more);
+    restart(&site, "apache.conf", |conf| conf + more);
     let held = clients(&site, 250);
     wait_until("the kept connections", || site.descriptors() >= before + 250);
     site.answers();
     drop(held);
-    restart(&site, "example.conf", |example| example.replace(more, ""));
+    restart(&site, "apache.conf", |conf| conf.replace(more, ""));
     wait_until("their end", || site.descriptors() == before);
     site.answers();
 }

@@ -4,7 +4,7 @@
 use std::fs::{self, File};
 use std::io::Write;
 use std::net::TcpStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
 
@@ -19,14 +19,18 @@ mod routing;
 mod support;
 
 use support::site::{
-    CADDIES, NOBODY, Php, Settings, Site, apache, apache_in_container, apache_with_fastcgi,
-    apache_with_suexec, caddy, files_in, htaccess, lighttpd, lighttpd_with_fastcgi,
-    nginx_with_fastcgi, nginx_with_fcgiwrap, wait_until,
+    CADDIES, NOBODY, Php, Settings, Site, apache, apache_with_fastcgi, files_in, htaccess,
+    lighttpd, module, nginx_with_fastcgi, nginx_with_fcgiwrap, wait_until,
 };
 
-use support::{chmod, json, output};
+use support::{children, chmod, files_below, json, output};
 
 const DATE: &str = "2026-03-04";
+
+const LIGHTTPD: &str = "examples/lighttpd.conf.example";
+const LIGHTTPD_FASTCGI: &str = "examples/lighttpd-fastcgi.conf.example";
+/// The application under Caddy, as the example says
+const PAGES_OF_CADDY: &str = "import comedor.caddyfile\n php_fastcgi unix/fpm.sock";
 
 /// A test for each server: everything works, and this check of the site succeeds.
 macro_rules! servers {
@@ -54,16 +58,17 @@ servers! {
         apache_with_fastcgi("event", Php::FpmByProxyPassMatch);
     apache_prefork_with_htaccess_only: htaccess("prefork", Php::Module, "cgi", Settings::File);
     apache_event_with_htaccess_only: htaccess("event", Php::Fpm, "cgid", Settings::Server);
-    lighttpd_with_php_cgi_that_checks_for_files: lighttpd("enable", Settings::File);
+    lighttpd_with_php_cgi_that_checks_for_files: lighttpd(LIGHTTPD, "enable", Settings::File);
     lighttpd_with_php_cgi_that_does_not_check_for_files_and_fastcgi:
-        lighttpd_with_fastcgi("disable", Settings::Server);
+        lighttpd(LIGHTTPD_FASTCGI, "disable", Settings::Server);
     nginx_with_php_fpm_and_fcgiwrap_and_server_settings: nginx_with_fcgiwrap(Settings::Server);
     nginx_with_php_fpm_and_fcgiwrap: nginx_with_fcgiwrap(Settings::File);
     // lighttpd without systemd would lose what the program writes to standard error.
     lighttpd_with_php_cgi_that_does_not_check_for_files_and_the_breakagelog_of_the_example:
-        lighttpd("disable", Settings::Server) => |site: &Site| site.logs_errors_in("breakage.log");
+        lighttpd(LIGHTTPD, "disable", Settings::Server)
+            => |site: &Site| site.logs_errors_in("breakage.log");
     lighttpd_with_php_cgi_that_checks_for_files_and_fastcgi:
-        lighttpd_with_fastcgi("enable", Settings::File)
+        lighttpd(LIGHTTPD_FASTCGI, "enable", Settings::File)
             => |site: &Site| site.logs_errors_in("error.log");
     nginx_with_php_fpm_and_fastcgi: nginx_with_fastcgi() => Site::with_a_socket;
     apache_prefork_with_mod_php_and_fastcgi:
@@ -75,53 +80,61 @@ servers! {
 #[test]
 fn apache_with_suexec_writes_all_files_as_the_user_of_the_site() {
     for (mpm, cgi) in [("prefork", "cgi"), ("event", "cgid")] {
-        let site = apache_with_suexec(mpm, cgi);
+        // suEXEC only runs programs below this folder.
+        let mut site = Site::new_in(Path::new("/var/www"));
+        site.user = NOBODY;
+        let suexec = format!("{}SuexecUserGroup #{NOBODY} #{NOBODY}\n", module("suexec"));
+        let example = site.fill("apache.conf.example", Settings::File);
+        site.start_apache(mpm, Php::Fpm, cgi, &(suexec + &example));
         site.exercise();
-        let mut of_others = Command::new("find");
-        of_others.arg(site.path().join("data")).args(["!", "-uid", &NOBODY.to_string()]);
-        assert_eq!(String::from_utf8_lossy(&output(&mut of_others, "findutils")), "");
+        let data = site.path().join("data");
+        assert_eq!(files_below(&data, &["!", "-uid", &NOBODY.to_string()]), [""; 0]);
     }
 }
 
 #[test]
 fn apache_as_process_1_of_a_container_reaps_all_processes() {
     for (mpm, cgi) in [("prefork", "cgi"), ("event", "cgid")] {
-        let site = apache_in_container(mpm, cgi);
+        let mut site = Site::new();
+        site.is_container = true;
+        let example = site.fill("apache.conf.example", Settings::File);
+        site.start_apache(mpm, Php::Fpm, cgi, &example);
         site.exercise();
-        let [apache] = <[u32; 1]>::try_from(children(site.server_process())).unwrap();
-        let is_program = |child: &u32| name(*child).contains("comedor");
+        let [apache] = <[Pid; 1]>::try_from(children(site.server_process())).unwrap();
+        let is_program = |child: &Pid| name(*child).contains("comedor");
         wait_until("no process of comedor", || !children(apache).iter().any(is_program));
     }
 }
 
-/// The child processes of a process.
-fn children(process: u32) -> Vec<u32> {
-    let children = fs::read_to_string(format!("/proc/{process}/task/{process}/children"));
-    children.unwrap_or_default().split_whitespace().map(|child| child.parse().unwrap()).collect()
-}
-
 /// The name of a process; empty if it has ended.
-fn name(process: u32) -> String {
+fn name(process: Pid) -> String {
     fs::read_to_string(format!("/proc/{process}/comm")).unwrap_or_default()
 }
 
 #[test]
 fn lighttpd_starts_the_program_again_after_it_was_stopped() {
-    let site = lighttpd_with_fastcgi("enable", Settings::File);
+    let site = lighttpd(LIGHTTPD_FASTCGI, "enable", Settings::File);
     site.answers();
     let mut programs = children(site.server_process());
     programs.retain(|child| name(*child) == "comedor\n");
-    let [program] = <[u32; 1]>::try_from(programs).unwrap();
-    kill_process(Pid::from_raw(program as i32).unwrap(), Signal::TERM).unwrap();
+    let [program] = <[Pid; 1]>::try_from(programs).unwrap();
+    kill_process(program, Signal::TERM).unwrap();
     let read = site.api("action=get_menu_types&aulario=aula1");
     wait_until("the program", || site.curl(&[&read]).0 == 400);
     assert_ne!(name(program), "comedor\n");
 }
 
+/// This Caddy with these lines in its site.
+fn caddy(program: &str, lines: &str) -> Site {
+    let mut site = Site::new();
+    site.start_caddy(program, &format!("http://127.0.0.1:{}", site.port), lines, "");
+    site
+}
+
 #[test]
 fn caddy_with_php_fpm_and_a_socket_of_the_program() {
     for program in CADDIES {
-        let site = caddy(program, "import comedor.caddyfile\n php_fastcgi FPM");
+        let site = caddy(program, PAGES_OF_CADDY);
         site.exercise();
         site.stop_responder();
         let read = site.api("action=get_menu_types&aulario=aula1");
@@ -134,7 +147,7 @@ fn caddy_with_php_fpm_and_a_socket_of_the_program() {
 #[test]
 fn caddy_with_slow_uploads_serves_others() {
     for program in CADDIES {
-        let site = caddy(program, "import comedor.caddyfile\n php_fastcgi FPM");
+        let site = caddy(program, PAGES_OF_CADDY);
         let before = site.descriptors();
         let (host, port) = ("127.0.0.1", site.port);
         let part = format!(
@@ -159,7 +172,7 @@ fn caddy_with_slow_uploads_serves_others() {
 #[test]
 fn caddy_with_its_pages_in_a_route() {
     for program in CADDIES {
-        caddy(program, "route {\n import comedor.caddyfile\n php_fastcgi FPM\n }").answers();
+        caddy(program, &format!("route {{\n {PAGES_OF_CADDY}\n }}")).answers();
     }
 }
 
@@ -172,7 +185,6 @@ impl Site {
     }
 
     /// Everything that must work under each server.
-    #[track_caller]
     fn exercise(&self) {
         let jar = self.path().join("cookies");
         self.curl(&["-c", jar.to_str().unwrap(), &self.url("login.php")]);
@@ -190,18 +202,15 @@ impl Site {
     }
 
     /// Reads and writes, as JSON and as a form, succeed, and PHP sees their effect.
-    #[track_caller]
     fn actions(&self) {
         let types = self.call("get_menu_types", None);
         assert_eq!(types["menu_types"][0]["id"], "basal");
         self.save(DATE, "primero", "Lentejas/ñ");
-        self.save_by_php(DATE, "postre", "Natillas");
+        self.save_by_php(DATE, "postre");
         let menu = self.call(&format!("get_menu&date={DATE}"), None);
         assert_eq!(menu["menu"]["plates"]["primero"]["name"], "Lentejas/ñ");
-        assert_eq!(
-            menu["menu"]["plates"]["postre"],
-            json!({"name": "Natillas", "pictogram": "fruta.png"})
-        );
+        let saved = json!({"name": "PHP", "pictogram": "fruta.png"});
+        assert_eq!(menu["menu"]["plates"]["postre"], saved);
         let (status, page) = self.curl(&[&self.url(&format!("day.php?date={DATE}"))]);
         assert!(status == 200 && page.contains("Lentejas\\/ñ"), "{page}");
 
@@ -212,8 +221,8 @@ impl Site {
     }
 
     fn settings(&self) -> PathBuf {
-        let folder = if self.has_file_in_docroot { "docroot/api" } else { "cgi" };
-        self.path().join(folder).join("comedor.conf")
+        let beside = self.path().join("docroot/api/comedor.conf");
+        if beside.exists() { beside } else { self.path().join("cgi/comedor.conf") }
     }
 
     fn trust(&self, origins: &[String]) {
@@ -228,8 +237,15 @@ impl Site {
         wait_until(expected, || self.curl(&["-i", &url]).1.contains(expected));
     }
 
-    /// Bodies, queries, methods and headers arrive as the client or the program sent them.
+    /// Saves the name of a plate with the frontend's PHP page.
     #[track_caller]
+    fn save_by_php(&self, date: &str, plate: &str) {
+        let url = self.url(&format!("day.php?date={date}"));
+        let fields = format!("plate={plate}&name=PHP");
+        assert_eq!(self.curl(&["-d", &fields, &url]).0, 200);
+    }
+
+    /// Bodies, queries, methods and headers arrive as the client or the program sent them.
     fn requests(&self) {
         self.trust(&["https://menus.example".to_owned()]);
         self.wait_for("Vary: Origin");
@@ -293,14 +309,13 @@ impl Site {
                 });
             }
         });
-        if self.has_file_in_docroot {
+        if self.settings().ends_with("docroot/api/comedor.conf") {
             assert_eq!(self.curl(&[&self.url("api/comedor.conf")]).0, 403);
         }
     }
 
     /// 160 requests of 8 clients. The program and the PHP page write different days concurrently and
     /// the same day in turn.
-    #[track_caller]
     fn concurrent_clients(&self) {
         let shared = "2026-05-31";
         thread::scope(|scope| {
@@ -310,7 +325,7 @@ impl Site {
                     for round in 0..5 {
                         self.save(shared, &format!("p{client}-{round}"), "CGI");
                         self.save(&own, &format!("c{round}"), "CGI");
-                        self.save_by_php(&own, &format!("p{round}"), "PHP");
+                        self.save_by_php(&own, &format!("p{round}"));
                         let menu = self.call(&format!("get_menu&date={own}"), None);
                         assert_eq!(menu["menu"]["plates"][format!("p{round}")]["name"], "PHP");
                     }
@@ -329,7 +344,6 @@ impl Site {
     /// With a socket that stays open between the processes of the program: the cause of a 502 or 503 is
     /// in the server's log, as docs/troubleshooting.md quotes it; a request that comes while the program is
     /// not running is answered once it is.
-    #[track_caller]
     fn with_a_socket(&self) {
         self.logs_errors_in("error.log");
         // Kept connections need no socket.

@@ -35,15 +35,14 @@ struct Browser<'b> {
 }
 
 impl Browser<'_> {
-    fn url(&self, page: &str) -> String {
-        format!("http://{}:{}/{page}", self.host, self.balancer.port)
+    fn origin(&self) -> String {
+        format!("http://{}:{}", self.host, self.balancer.port)
     }
 
     /// The status and body of a request with these arguments of curl.
     #[track_caller]
     fn curl(&self, arguments: &[&str], page: &str) -> (u16, String) {
-        let address = format!("{}:{}:127.0.0.1", self.host, self.balancer.port);
-        self.balancer.curl(&[&["--resolve", &address], arguments, &[&self.url(page)]].concat())
+        self.balancer.curl(&[arguments, &[&format!("{}/{page}", self.origin())]].concat())
     }
 
     /// The cookies of both host names are in one file.
@@ -68,12 +67,12 @@ impl Browser<'_> {
         answer["menu"]["plates"]["primero"]["name"].as_str().unwrap().to_owned()
     }
 
-    /// Saves the name of the first plate, as a page of the site `origin` does.
+    /// Saves the host name as that of the first plate, as a page of the school `page` does.
     #[track_caller]
-    fn save(&self, name: &str, origin: &str) -> (u16, String) {
-        let plates = json!({"primero": {"name": name}});
+    fn save(&self, page: &Browser) -> (u16, String) {
+        let plates = json!({"primero": {"name": self.host}});
         let body = json!({"date": DATE, "menu_type": "basal", "plates": plates}).to_string();
-        let origin = format!("Origin: {}", origin.trim_end_matches('/'));
+        let origin = format!("Origin: {}", page.origin());
         let arguments = ["-H", "Content-Type: application/json", "-H", &origin, "-d", &body];
         self.curl(&arguments, "api/comedor.php?action=save_menu&aulario=aula1")
     }
@@ -106,12 +105,12 @@ fn each_school_is_read_and_written_on_its_own_server() {
     norte.log_in();
     sur.log_in();
     for (school, server) in [(&norte, &server_a), (&sur, &server_b)] {
-        assert_answer(school.save(school.host, &school.url("")), 200, "true");
+        assert_answer(school.save(school), 200, "true");
         assert_eq!(server.plates("aula1", DATE)["primero"]["name"], school.host);
     }
     assert_eq!((norte.plate(), sur.plate()), (norte.host.to_owned(), sur.host.to_owned()));
     // A page of another site cannot save: the program sees the host name that the browser sees.
-    assert_answer(norte.save("x", &sur.url("")), 403, "FORBIDDEN");
+    assert_answer(norte.save(&sur), 403, "FORBIDDEN");
     // A body over 1 MiB is refused by the program, with JSON.
     let big = balancer.path().join("tmp/big");
     fs::write(&big, " ".repeat(1024 * 1024 + 1)).unwrap();
@@ -134,7 +133,7 @@ fn a_login_at_one_school_is_not_valid_at_another_and_an_unknown_host_name_is_ref
         assert_answer(unknown.curl(&["-H", &cookie], TYPES), 421, "Misdirected");
     }
     // The name in the request line must not hide the one in Host, which a page may use in links.
-    let line = norte.url(TYPES);
+    let line = format!("{}/{TYPES}", norte.origin());
     let claims = ["--request-target", &line, "-H", "Host: evil.example", "-H", &cookie];
     assert_answer(norte.curl(&claims, TYPES), 421, "Misdirected");
 }
@@ -145,7 +144,7 @@ fn a_stopped_server_does_not_affect_the_school_of_another_server() {
     let [norte, sur] = browsers(&balancer);
     norte.log_in();
     sur.log_in();
-    assert_answer(norte.save(norte.host, &norte.url("")), 200, "true");
+    assert_answer(norte.save(&norte), 200, "true");
     assert_eq!(sur.get_menu().0, 200);
     thread::scope(|scope| {
         let stopped = scope.spawn(|| {
@@ -158,7 +157,7 @@ fn a_stopped_server_does_not_affect_the_school_of_another_server() {
         });
         while !stopped.is_finished() {
             assert_eq!(norte.plate(), norte.host);
-            assert_answer(norte.save(norte.host, &norte.url("")), 200, "true");
+            assert_answer(norte.save(&norte), 200, "true");
         }
     });
 }
@@ -224,7 +223,7 @@ fn a_request_is_not_sent_to_a_second_address() {
         let requests = heads.map_while(|head| head.into_iter().next());
         requests.map(|line| line[..4].to_owned()).collect::<Vec<_>>()
     });
-    assert_eq!(norte.save("x", &norte.url("")).0, 502);
+    assert_eq!(norte.save(&norte).0, 502);
     assert_eq!(norte.get_menu().0, 502);
     // The end of the list: a connection without a request.
     TcpStream::connect(&address).unwrap();

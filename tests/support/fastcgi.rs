@@ -170,7 +170,9 @@ impl Process {
     pub fn stop(mut self) -> String {
         kill_process(self.pid(), Signal::TERM).unwrap();
         let mut log = String::new();
-        self.0.stderr.take().unwrap().read_to_string(&mut log).unwrap();
+        if let Some(mut stderr) = self.0.stderr.take() {
+            stderr.read_to_string(&mut log).unwrap();
+        }
         let status = self.0.wait().unwrap();
         assert!(status.success(), "{status:?} {log}");
         log

@@ -153,7 +153,12 @@ pub struct School {
 
 impl School {
     pub fn new() -> School {
-        let school = School { folder: open_folder() };
+        School::new_in(&env::temp_dir())
+    }
+
+    pub fn new_in(folder: &Path) -> School {
+        let school = School { folder: tempfile::tempdir_in(folder).expect("a temporary folder") };
+        chmod(school.folder(), 0o755);
         fs::create_dir(school.sessions()).unwrap();
         fs::create_dir_all(school.aularios()).unwrap();
         for (aulario, settings) in [
@@ -175,12 +180,16 @@ impl School {
         school
     }
 
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
     pub fn sessions(&self) -> PathBuf {
-        self.folder.path().join("sessions")
+        self.folder().join("sessions")
     }
 
     pub fn data(&self) -> PathBuf {
-        self.folder.path().join("data")
+        self.folder().join("data")
     }
 
     /// The folder of the aularios; the paths below are relative to it.

@@ -1,6 +1,5 @@
 //! The browser of a logged-in user of a site, and the data files as it leaves them.
 
-use std::fs;
 use std::process::Command;
 
 use super::Site;
@@ -11,14 +10,19 @@ impl Site {
         format!("http://127.0.0.1:{}/{page}", self.port)
     }
 
-    /// The status and body of a request by curl with these arguments and the login's cookie.
+    /// The status and body of a request by curl with these arguments and the login's cookie. Every name is this
+    /// machine's. Without an answer the status is 0, and the text curl's.
     #[track_caller]
     pub fn curl(&self, arguments: &[&str]) -> (u16, String) {
-        let jar = self.path().join("cookies").display().to_string();
-        let always = ["-s", "-m", "30", "-b", &jar, "-w", "\n%{http_code}"];
-        let output = output(Command::new("curl").args(always).args(arguments), "curl");
-        let output = String::from_utf8(output).unwrap();
-        let (body, status) = output.rsplit_once('\n').unwrap();
+        let mut curl = Command::new("curl");
+        let resolve = format!("*:{}:127.0.0.1", self.port);
+        curl.args(["-skS", "-m", "30", "--resolve", &resolve, "-w", "\n%{http_code}", "-b"]);
+        let answer = curl.arg(self.path().join("cookies")).args(arguments).output().expect("curl");
+        if !answer.status.success() {
+            return (0, String::from_utf8_lossy(&answer.stderr).into_owned());
+        }
+        let answer = String::from_utf8(answer.stdout).unwrap();
+        let (body, status) = answer.rsplit_once('\n').unwrap();
         (status.parse().unwrap(), body.to_owned())
     }
 
@@ -36,8 +40,9 @@ impl Site {
             arguments.extend(["-H", "Content-Type: application/json", "-d", body]);
         }
         let (status, answer) = self.curl(&arguments);
+        assert_eq!(status, 200, "{url} {body:?} {answer}");
         let answer: Value = serde_json::from_str(&answer).expect("JSON");
-        assert_eq!((status, &answer["success"]), (200, &json!(true)), "{url} {body:?} {answer}");
+        assert_eq!(answer["success"], true, "{url} {body:?} {answer}");
         answer
     }
 
@@ -48,24 +53,12 @@ impl Site {
         self.call("save_menu", Some(json!({"date": date, "menu_type": "basal", "plates": plates})))
     }
 
-    /// Saves the name of a plate with the frontend's PHP page.
-    #[track_caller]
-    pub fn save_by_php(&self, date: &str, plate: &str, name: &str) {
-        let (plate, name) = (format!("plate={plate}"), format!("name={name}"));
-        let url = self.url(&format!("day.php?date={date}"));
-        assert_eq!(self.curl(&["-d", &plate, "-d", &name, &url]).0, 200);
-    }
-
     /// The plates in the file of this day of the aulario.
     #[track_caller]
     pub fn plates(&self, aulario: &str, date: &str) -> Value {
-        let (month, day) = date.split_at(7);
-        let path = format!(
-            "data/Centros/centro1/Aularios/{aulario}/Comedor/{month}/{}/_datos.json",
-            &day[1..]
-        );
-        let text = fs::read(self.path().join(path)).unwrap();
-        let day: Value = serde_json::from_slice(&text).expect("complete JSON");
+        let (month, day) = (&date[..7], &date[8..]);
+        let text = self.school.read(&format!("{aulario}/Comedor/{month}/{day}/_datos.json"));
+        let day: Value = serde_json::from_str(&text).expect("complete JSON");
         day["menus"]["basal"]["plates"].clone()
     }
 }

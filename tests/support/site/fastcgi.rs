@@ -1,31 +1,22 @@
 //! Web servers that run no programs, or need not: the program as a FastCGI responder, and nginx with
 //! fcgiwrap too.
 
-use std::fs;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixListener;
-use std::path::Path;
-use std::process::{Child, Command};
+use std::process::Command;
 
-use rustix::process::{Pid, Signal, kill_process};
-
-use super::{Php, Settings, Site, WWW_DATA, apache_on, lighttpd_on, proxy_modules, wait_until};
+use super::{Php, Settings, Site, WWW_DATA, wait_until};
+use crate::support::fastcgi::Process;
 use crate::support::{chmod, output, text_of};
 
 /// Apache with mod_proxy_fcgi.
 pub fn apache_with_fastcgi(mpm: &str, php: Php) -> Site {
-    let modules = if php == Php::Module { proxy_modules() } else { String::new() };
-    let example = "examples/apache-fastcgi.conf.example";
-    let site = Site::new();
+    let mut site = Site::new();
+    let example = site.fill("examples/apache-fastcgi.conf.example", Settings::File);
     // The program reads its settings when it starts, and a change after a second.
-    site.fill(example, Settings::File);
     site.start_responder();
-    apache_on(example, site, mpm, php, "cgid", Settings::File, &modules)
-}
-
-/// lighttpd, which starts the program itself.
-pub fn lighttpd_with_fastcgi(check_local: &str, settings: Settings) -> Site {
-    lighttpd_on("examples/lighttpd-fastcgi.conf.example", Site::new(), check_local, settings, "")
+    site.start_apache(mpm, php, "cgid", &example);
+    site
 }
 
 /// nginx and the program as a responder.
@@ -33,7 +24,7 @@ pub fn nginx_with_fastcgi() -> Site {
     let mut site = Site::new();
     let example = site.fill("examples/nginx.conf.example", Settings::File);
     site.start_responder();
-    site.start_nginx(&example);
+    site.start_nginx("", &example);
     site
 }
 
@@ -42,12 +33,8 @@ pub fn nginx_with_fcgiwrap(settings: Settings) -> Site {
     let mut site = Site::new();
     let example = site.fill("examples/nginx-fcgiwrap.conf.example", settings);
     let socket = format!("{}/fcgiwrap.socket", site.path().display());
-    site.start(
-        "fcgiwrap",
-        "/usr/sbin/fcgiwrap",
-        &["-f", "-c", "4", "-s", &format!("unix:{socket}")],
-    );
-    site.start_nginx(&example.replace("/run/fcgiwrap.socket", &socket));
+    site.start("/usr/sbin/fcgiwrap", &["-f", "-c", "4", "-s", &format!("unix:{socket}")]);
+    site.start_nginx("", &example.replace("/run/fcgiwrap.socket", &socket));
     site
 }
 
@@ -55,71 +42,56 @@ pub fn nginx_with_fcgiwrap(settings: Settings) -> Site {
 pub const CADDIES: [&str; 2] =
     ["/usr/bin/caddy", concat!(env!("CARGO_MANIFEST_DIR"), "/target/venv/bin/caddy")];
 
-/// This Caddy with these lines in its site, in which `FPM` is the socket of PHP-FPM, and the program
-/// with a socket that it creates itself, as in a container.
-#[track_caller]
-pub fn caddy(program: &str, lines: &str) -> Site {
-    let site = Site::new();
-    let address = format!("http://127.0.0.1:{}", site.port);
-    let site = caddy_on(program, site, &address, lines, "");
-    site.wait();
-    site
-}
-
-/// The same for an existing site at this address, with the sites `more`.
-#[track_caller]
-pub fn caddy_on(program: &str, mut site: Site, address: &str, lines: &str, more: &str) -> Site {
-    assert!(Path::new(program).exists(), "{program} is missing; tests/run installs it");
-    // Its own folder may be closed to the user of the web server.
-    let copy = site.path().join("caddy");
-    output(Command::new("install").arg(program).arg(&copy), "coreutils");
-    let mut example = site.fill("examples/Caddyfile.example", Settings::File);
-    if program != CADDIES[0] {
-        example = example.replace("buffer_requests", "").replace("max_buffer_size 2MB", "");
-        example = example.replace("#request_buffers", "request_buffers");
-    }
-    site.write("comedor.caddyfile", &example);
-    site.start_fpm("fpm.sock");
-    site.start_responder_with_a_path();
-    let folder = site.path().display();
-    let configuration = format!(
-        "{{
-            admin off
-            storage file_system {folder}/tmp
-            auto_https disable_redirects
-            local_certs
-            skip_install_trust
-        }}
-        {address} {{
-            root * {folder}/docroot
-            {}
-        }}
-        {more}
-        ",
-        lines.replace("FPM", &format!("unix/{folder}/fpm.sock"))
-    );
-    site.write("Caddyfile", &configuration);
-    site.start(
-        "caddy",
-        copy.to_str().unwrap(),
-        &["run", "--config", "Caddyfile", "--adapter", "caddyfile"],
-    );
-    site
-}
-
 impl Site {
+    /// This Caddy with these lines in the site at this address, and the sites `more`. The program has a
+    /// socket that it creates itself, as in a container.
+    pub fn start_caddy(&mut self, program: &str, address: &str, lines: &str, more: &str) {
+        // Its own folder may be closed to the user of the web server.
+        let copy = self.path().join("caddy");
+        output(Command::new("install").arg(program).arg(&copy), "what tests/run installs");
+        let mut example = self.fill("examples/Caddyfile.example", Settings::File);
+        if program != CADDIES[0] {
+            example = example.replace("buffer_requests", "").replace("max_buffer_size 2MB", "");
+            example = example.replace("#request_buffers", "request_buffers");
+        }
+        self.write("comedor.caddyfile", &example);
+        self.start_fpm();
+        self.start_responder_with_a_path();
+        let folder = self.path().display();
+        let configuration = format!(
+            "{{
+                admin off
+                storage file_system {folder}/tmp
+                auto_https disable_redirects
+                local_certs
+                skip_install_trust
+            }}
+            {address} {{
+                root * {folder}/docroot
+                {lines}
+            }}
+            {more}
+            "
+        );
+        self.write("Caddyfile", &configuration);
+        let arguments = ["run", "--config", "Caddyfile", "--adapter", "caddyfile"];
+        self.start(copy.to_str().unwrap(), &arguments);
+        wait_until("Caddy", || self.curl(&[&format!("{address}/login.php")]).0 == 200);
+    }
+
     /// Starts the program as comedor.socket and comedor.service do.
-    #[track_caller]
     pub fn start_responder(&self) {
         let listener = self.listener.get_or_init(|| self.listen("comedor"));
-        *self.responder.lock().unwrap() = Some(self.start_on(listener, "comedor"));
+        let mut command = self.program("comedor", &[]);
+        command.stdin(OwnedFd::from(listener.try_clone().unwrap()));
+        *self.responder.lock().unwrap() = Some(Process(command.spawn().unwrap()));
     }
 
     /// Starts another program of the folder `cgi` in the same way, on a socket of its name.
-    #[track_caller]
     pub fn start_with_socket(&mut self, program: &str) {
-        let process = self.start_on(&self.listen(program), program);
-        self.processes.push(process);
+        let mut command = self.program(program, &[]);
+        command.stdin(OwnedFd::from(self.listen(program)));
+        self.processes.push(command.spawn().unwrap());
     }
 
     fn listen(&self, program: &str) -> UnixListener {
@@ -130,59 +102,41 @@ impl Site {
         listener
     }
 
-    #[track_caller]
-    fn start_on(&self, listener: &UnixListener, program: &str) -> Child {
-        let mut command = self.program(program, &[]);
-        command.stdin(OwnedFd::from(listener.try_clone().unwrap())).spawn().unwrap()
-    }
-
     /// Starts `comedor fastcgi` with the path of the socket.
-    #[track_caller]
     pub fn start_responder_with_a_path(&self) {
         self.set_owners();
         let socket = self.path().join("comedor.sock");
         let mut command = self.program("comedor", &["fastcgi", socket.to_str().unwrap()]);
-        *self.responder.lock().unwrap() = Some(command.spawn().unwrap());
+        *self.responder.lock().unwrap() = Some(Process(command.spawn().unwrap()));
         wait_until("the socket", || socket.exists());
     }
 
     /// A program of the folder `cgi`.
     fn program(&self, name: &str, arguments: &[&str]) -> Command {
         let path = self.path().join("cgi").join(name);
-        self.command(WWW_DATA, name, path.to_str().unwrap(), arguments)
+        self.command(WWW_DATA, path.to_str().unwrap(), arguments)
     }
 
     /// The open file descriptors of the program.
     pub fn descriptors(&self) -> usize {
-        let responder = self.responder.lock().unwrap();
-        let process = responder.as_ref().expect("a responder").id();
-        fs::read_dir(format!("/proc/{process}/fd")).unwrap().count()
+        self.responder.lock().unwrap().as_ref().expect("a responder").descriptors()
     }
 
     /// Stops the program. It exits with status 0.
     #[track_caller]
     pub fn stop_responder(&self) {
-        let mut responder = self.responder.lock().unwrap().take().expect("a responder");
-        kill_process(Pid::from_child(&responder), Signal::TERM).unwrap();
-        let status = responder.wait().unwrap();
-        assert!(status.success(), "{status}");
+        self.responder.lock().unwrap().take().expect("a responder").stop();
     }
 
-    /// nginx and PHP-FPM, with these lines in the site's `server`.
-    #[track_caller]
-    pub fn start_nginx(&mut self, example: &str) {
-        self.write("example.conf", example);
-        self.start_fpm("fpm.sock");
+    /// nginx and PHP-FPM, with these lines in `http` and in the site's `server`.
+    pub fn start_nginx(&mut self, http: &str, lines: &str) {
+        self.start_fpm();
         let (folder, port) = (self.path().display().to_string(), self.port);
         let upstream = text_of("examples/nginx-upstream.conf.example");
         let upstream = upstream.replace("/run/comedor/", &format!("{folder}/"));
         let server = format!(
             "{upstream}
-            {}
-            upstream php {{
-                server unix:{folder}/fpm.sock;
-                keepalive 16;
-            }}
+            {http}
             server {{
                 listen 127.0.0.1:{port};
                 root {folder}/docroot;
@@ -191,17 +145,15 @@ impl Site {
                     fastcgi_param SCRIPT_FILENAME $document_root$fastcgi_script_name;
                     fastcgi_pass unix:{folder}/fpm.sock;
                 }}
-                include {folder}/example.conf;
+                {lines}
             }}
-            ",
-            self.upstreams
+            "
         );
         self.start_nginx_only(&server);
         self.wait();
     }
 
     /// nginx with these lines in `http`.
-    #[track_caller]
     pub fn start_nginx_only(&mut self, http: &str) {
         let folder = self.path().display();
         let configuration = format!(
@@ -224,6 +176,6 @@ impl Site {
         self.write("nginx.conf", &configuration);
         let error_log = format!("{folder}/log/error.log");
         let configuration = format!("{folder}/nginx.conf");
-        self.start("nginx", "/usr/sbin/nginx", &["-e", &error_log, "-c", &configuration]);
+        self.start("/usr/sbin/nginx", &["-e", &error_log, "-c", &configuration]);
     }
 }

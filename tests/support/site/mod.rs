@@ -4,21 +4,22 @@
 mod client;
 mod fastcgi;
 
+use std::env;
 use std::fs::{self, File};
 use std::os::unix::fs::chown;
 use std::os::unix::net::UnixListener;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock};
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
+use crate::support::fastcgi::Process;
 use crate::support::*;
 #[allow(unused_imports, reason = "a benchmark uses none of these")]
 pub use fastcgi::*;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
-use tempfile::TempDir;
 
 const MODULES: &str = "/usr/lib/apache2/modules";
 /// The id of Debian's user of web servers, and of its group
@@ -41,43 +42,10 @@ pub enum Settings {
 }
 
 pub fn apache(mpm: &str, php: Php, cgi: &str, settings: Settings) -> Site {
-    apache_on("apache.conf.example", Site::new(), mpm, php, cgi, settings, "")
-}
-
-/// Apache for an existing site, with the example after the lines `more`.
-pub fn apache_on(
-    example: &str,
-    mut site: Site,
-    mpm: &str,
-    php: Php,
-    cgi: &str,
-    settings: Settings,
-    more: &str,
-) -> Site {
-    let mut example = site.fill(example, settings);
-    if php == Php::FpmByProxyPassMatch {
-        example = example.replace("#ProxyPass", "ProxyPass");
-    }
-    site.write("example.conf", &example);
-    let include = format!("{more}Include {}/example.conf\n", site.path().display());
-    site.start_apache(mpm, php, cgi, "None", &include);
-    site
-}
-
-/// Apache as process 1 of a PID namespace, which inherits orphaned processes.
-pub fn apache_in_container(mpm: &str, cgi: &str) -> Site {
     let mut site = Site::new();
-    site.is_container = true;
-    apache_on("apache.conf.example", site, mpm, Php::Fpm, cgi, Settings::File, "")
-}
-
-/// Apache with PHP and programs that run as the site's own user. suEXEC only runs programs below
-/// `/var/www`.
-pub fn apache_with_suexec(mpm: &str, cgi: &str) -> Site {
-    let mut site = Site::new_in(Path::new("/var/www"));
-    site.user = NOBODY;
-    let more = format!("{}SuexecUserGroup #{NOBODY} #{NOBODY}\n", module("suexec"));
-    apache_on("apache.conf.example", site, mpm, Php::Fpm, cgi, Settings::File, &more)
+    let example = site.fill("apache.conf.example", settings);
+    site.start_apache(mpm, php, cgi, &example);
+    site
 }
 
 /// Apache with an `.htaccess` file only: the program as `comedor.cgi` and its settings beside it in
@@ -86,108 +54,67 @@ pub fn htaccess(mpm: &str, php: Php, cgi: &str, settings: Settings) -> Site {
     let mut site = Site::new();
     site.write("docroot/api/.htaccess", &site.fill("examples/htaccess.example", settings));
     for (from, to) in [("comedor", "comedor.cgi"), ("comedor.conf", "comedor.conf")] {
-        let to = format!("docroot/api/{to}");
-        fs::rename(site.path().join("cgi").join(from), site.path().join(to)).unwrap();
+        let to = site.path().join("docroot/api").join(to);
+        fs::rename(site.path().join("cgi").join(from), to).unwrap();
     }
-    site.has_file_in_docroot = true;
-    site.start_apache(mpm, php, cgi, "FileInfo AuthConfig Options=ExecCGI", "");
+    site.start_apache(mpm, php, cgi, "");
     site
 }
 
-pub fn lighttpd(check_local: &str, settings: Settings) -> Site {
-    lighttpd_on("examples/lighttpd.conf.example", Site::new(), check_local, settings, "")
-}
-
-/// lighttpd for an existing site, with the example before the lines `more`.
-pub fn lighttpd_on(
-    example: &str,
-    mut site: Site,
-    check_local: &str,
-    settings: Settings,
-    more: &str,
-) -> Site {
-    site.write("example.conf", &site.fill(example, settings));
-    let (folder, port) = (site.path().display(), site.port);
-    let configuration = format!(
-        r#"server.bind = "127.0.0.1"
-        server.port = {port}
-        server.document-root = "{folder}/docroot"
-        server.errorlog = "{folder}/log/error.log"
-        server.upload-dirs = ( "{folder}/tmp" )
-        server.modules = ( "mod_fastcgi" )
-        # The program, not the server, must reject these requests.
-        server.http-parseopts = ( "url-ctrls-reject" => "disable", "method-get-body" => "enable" )
-        fastcgi.server = ( ".php" => ((
-            "bin-path" => "/usr/bin/php-cgi -d session.save_path={folder}/sessions",
-            "socket" => "{folder}/php.sock", "max-procs" => 1,
-            "bin-environment" => ( "PHP_FCGI_CHILDREN" => "4" ), "check-local" => "{check_local}"
-        )) )
-        include "{folder}/example.conf"
-        {more}
-        "#
-    );
-    site.write("lighttpd.conf", &configuration);
-    site.start("lighttpd", "/usr/sbin/lighttpd", &["-D", "-f", "lighttpd.conf"]);
-    site.wait();
+/// lighttpd with this example of its configuration; with that for FastCGI it starts the program itself.
+pub fn lighttpd(example: &str, check_local: &str, settings: Settings) -> Site {
+    let mut site = Site::new();
+    let example = site.fill(example, settings);
+    site.start_lighttpd(check_local, &example);
     site
 }
 
 /// A document root with a PHP frontend, the data, the sessions, the program and the running servers.
 pub struct Site {
-    folder: TempDir,
+    /// The running program, if it speaks FastCGI
+    responder: Mutex<Option<Process>>,
+    school: School,
     pub port: u16,
     /// The owner of all files and the user of PHP-FPM: by default the web server's user.
-    user: u32,
+    pub user: u32,
     /// More lines of the pool of PHP-FPM.
     pub fpm_settings: &'static str,
-    /// More lines for `http` of nginx
-    pub upstreams: String,
-    is_container: bool,
+    /// Whether servers are process 1 of a PID namespace, which inherits orphaned processes.
+    pub is_container: bool,
     processes: Vec<Child>,
-    /// The running program, if it speaks FastCGI
-    responder: Mutex<Option<Child>>,
     /// Its socket if, as with systemd, it is open while the program is not running
     listener: OnceLock<UnixListener>,
-    pub has_file_in_docroot: bool,
 }
 
 impl Site {
     pub fn new() -> Site {
-        Site::new_in(&std::env::temp_dir())
+        Site::new_in(&env::temp_dir())
     }
 
-    fn new_in(folder: &Path) -> Site {
-        let folder = tempfile::tempdir_in(folder).unwrap();
-        let path = folder.path();
-        for inner in
-            ["docroot/api", "data/Centros/centro1/Aularios", "sessions", "log", "cgi", "tmp"]
-        {
-            fs::create_dir_all(path.join(inner)).unwrap();
-        }
-        for page in ["login.php", "logout.php", "day.php", "api/comedor.php"] {
-            let name = page.trim_start_matches("api/");
-            let from = format!("{REPOSITORY}/tests/fixtures/site/{name}");
-            fs::copy(from, path.join("docroot").join(page)).unwrap();
-        }
-        program_in(&path.join("cgi"), NO_SETTINGS);
-        let aulario = path.join("data/Centros/centro1/Aularios/aula1.json");
-        fs::write(aulario, "{\"name\":\"Aula 1\"}").unwrap();
-        Site {
-            folder,
+    pub fn new_in(folder: &Path) -> Site {
+        let site = Site {
+            responder: Mutex::default(),
+            school: School::new_in(folder),
             port: free_port(),
             user: WWW_DATA,
             fpm_settings: "",
-            upstreams: String::new(),
             is_container: false,
             processes: Vec::new(),
-            responder: Mutex::default(),
             listener: OnceLock::new(),
-            has_file_in_docroot: false,
+        };
+        for inner in ["docroot/api", "log", "cgi", "tmp"] {
+            fs::create_dir_all(site.path().join(inner)).unwrap();
         }
+        for page in ["login.php", "logout.php", "day.php", "api/comedor.php"] {
+            let text = text_of(format!("tests/fixtures/site/{}", page.trim_start_matches("api/")));
+            site.write(&format!("docroot/{page}"), &text);
+        }
+        program_in(&site.path().join("cgi"), NO_SETTINGS);
+        site
     }
 
     pub fn path(&self) -> &Path {
-        self.folder.path()
+        self.school.folder()
     }
 
     pub fn write(&self, name: &str, content: &str) {
@@ -205,17 +132,15 @@ impl Site {
             Settings::Server => NO_SETTINGS.to_owned(),
         };
         self.write("cgi/comedor.conf", &file);
-        let example = text_of(example);
-        let lines = example.lines().map(|line| {
-            let setting = line.trim_start().strip_prefix('#').unwrap_or("").trim_start();
-            let starts = [
-                "SetEnv", "fastcgi_param", "setenv.", "server.", "\"bin-", "\"COMEDOR_", "\"TZ\"",
-                ")",
-            ];
-            let is_setting = starts.iter().any(|start| setting.starts_with(start));
-            if settings == Settings::Server && is_setting { setting } else { line }
-        });
-        let example: String = lines.flat_map(|line| [line, "\n"]).collect();
+        let mut example = text_of(example);
+        if settings == Settings::Server {
+            // In a comment that is no setting, a space follows.
+            let is_setting = |text: &&str| !text.starts_with(' ') || text.contains("\" => \"");
+            let lines = example
+                .lines()
+                .map(|line| line.trim_start().strip_prefix('#').filter(is_setting).unwrap_or(line));
+            example = lines.flat_map(|line| [line, "\n"]).collect();
+        }
         example
             .replace("/usr/lib/cgi-bin", &format!("{folder}/cgi"))
             .replace("/DATA/service", &format!("{folder}/data"))
@@ -225,20 +150,16 @@ impl Site {
             .replace("/var/lib/php/sessions", &format!("{folder}/sessions"))
     }
 
-    #[track_caller]
-    fn start_apache(
-        &mut self,
-        mpm: &str,
-        php: Php,
-        cgi: &str,
-        allow_override: &str,
-        include: &str,
-    ) {
+    /// Apache with these lines in its configuration.
+    pub fn start_apache(&mut self, mpm: &str, php: Php, cgi: &str, lines: &str) {
         let (folder, port) = (self.path().display().to_string(), self.port);
-        let modules = ["authz_core", "alias", "env", "rewrite", "setenvif", cgi].map(module);
+        let mpm = format!("mpm_{mpm}");
+        let always = ["authz_core", "alias", "env", "rewrite", "setenvif", "proxy", "proxy_fcgi"];
+        let modules: String = always.into_iter().chain([&*mpm, cgi]).map(module).collect();
         let script_socket =
             if cgi == "cgid" { format!("ScriptSock {folder}/cgisock") } else { String::new() };
-        let php = match php {
+        let mut lines = lines.to_owned();
+        let pages = match php {
             Php::Module => format!(
                 "LoadModule php_module {}
                 <FilesMatch \"\\.php$\">
@@ -247,28 +168,20 @@ impl Site {
                 php_admin_value session.save_path {folder}/sessions",
                 first_of(MODULES, "libphp").display()
             ),
-            Php::Fpm => {
-                self.start_fpm("fpm.sock");
-                format!(
-                    "{}
-                    <FilesMatch \"\\.php$\">
-                        SetHandler \"proxy:unix:{folder}/fpm.sock|fcgi://localhost\"
-                    </FilesMatch>",
-                    proxy_modules()
-                )
-            }
+            Php::Fpm => format!(
+                "<FilesMatch \"\\.php$\">
+                    SetHandler \"proxy:unix:{folder}/fpm.sock|fcgi://localhost\"
+                </FilesMatch>"
+            ),
             Php::FpmByProxyPassMatch => {
-                let fpm = format!("127.0.0.1:{}", free_port());
-                self.start_fpm(&fpm);
-                format!(
-                    "{}
-                    {include}
-                    ProxyPassMatch \"^/(.*\\.php(/.*)?)$\" \"fcgi://{fpm}{folder}/docroot/$1\"",
-                    proxy_modules()
-                )
+                lines = lines.replace("#ProxyPass", "ProxyPass");
+                let target = format!("unix:{folder}/fpm.sock|fcgi://localhost{folder}/docroot");
+                format!("ProxyPassMatch \"^/(.*\\.php(/.*)?)$\" \"{target}\"")
             }
         };
-        let include = if php.contains(include) { "" } else { include };
+        if php != Php::Module {
+            self.start_fpm();
+        }
         let configuration = format!(
             "ServerRoot {folder}
             ServerName localhost
@@ -276,7 +189,7 @@ impl Site {
             PidFile {folder}/apache.pid
             DefaultRuntimeDir {folder}
             ErrorLog {folder}/log/error.log
-            {}{}
+            {modules}
             {script_socket}
             DocumentRoot {folder}/docroot
             <Directory />
@@ -284,84 +197,96 @@ impl Site {
             </Directory>
             <Directory {folder}/docroot>
                 Options FollowSymLinks
-                AllowOverride {allow_override}
+                AllowOverride FileInfo AuthConfig Options=ExecCGI
                 Require all granted
             </Directory>
-            {php}
-            {include}
-            ",
-            module(&format!("mpm_{mpm}")),
-            modules.concat(),
+            {lines}
+            {pages}
+            "
         );
         self.write("apache.conf", &configuration);
         let configuration = format!("{folder}/apache.conf");
-        self.start("apache", "/usr/sbin/apache2", &["-DFOREGROUND", "-f", &configuration]);
+        self.start("/usr/sbin/apache2", &["-DFOREGROUND", "-f", &configuration]);
+        self.wait();
+    }
+
+    /// lighttpd, whose PHP asks or does not ask whether there is a file, with these lines in its configuration.
+    pub fn start_lighttpd(&mut self, check_local: &str, lines: &str) {
+        let (folder, port) = (self.path().display(), self.port);
+        let configuration = format!(
+            r#"server.bind = "127.0.0.1"
+            server.port = {port}
+            server.document-root = "{folder}/docroot"
+            server.errorlog = "{folder}/log/error.log"
+            server.upload-dirs = ( "{folder}/tmp" )
+            server.modules = ( "mod_fastcgi" )
+            # The program, not the server, must reject these requests.
+            server.http-parseopts = ( "url-ctrls-reject" => "disable", "method-get-body" => "enable" )
+            fastcgi.server = ( ".php" => ((
+                "bin-path" => "/usr/bin/php-cgi -d session.save_path={folder}/sessions",
+                "socket" => "{folder}/php.sock", "max-procs" => 1,
+                "bin-environment" => ( "PHP_FCGI_CHILDREN" => "4" ), "check-local" => "{check_local}"
+            )) )
+            {lines}
+            "#
+        );
+        self.write("lighttpd.conf", &configuration);
+        self.start("/usr/sbin/lighttpd", &["-D", "-f", "lighttpd.conf"]);
         self.wait();
     }
 
     /// Starts PHP-FPM as root, as Debian does, and waits until it listens.
-    #[track_caller]
-    pub fn start_fpm(&mut self, listen: &str) {
+    pub fn start_fpm(&mut self) {
         let folder = self.path().display().to_string();
-        let listen =
-            if listen.contains(':') { listen.to_owned() } else { format!("{folder}/{listen}") };
+        let (user, more) = (self.user, self.fpm_settings);
         let configuration = format!(
-            "[global]
-            error_log = {folder}/log/fpm.log
-            daemonize = no
-            [www]
-            listen = {listen}
-            listen.owner = {group}
-            listen.group = {group}
-            user = {user}
-            group = {user}
-            pm = static
-            pm.max_children = 8
-            php_admin_value[session.save_path] = {folder}/sessions
-            {more}
-            ",
-            group = WWW_DATA,
-            user = self.user,
-            more = self.fpm_settings,
+            "[global]\n\
+            error_log = {folder}/log/fpm.log\n\
+            daemonize = no\n\
+            [www]\n\
+            listen = {folder}/fpm.sock\n\
+            listen.owner = {WWW_DATA}\n\
+            listen.group = {WWW_DATA}\n\
+            user = {user}\n\
+            group = {user}\n\
+            pm = static\n\
+            pm.max_children = 8\n\
+            php_admin_value[session.save_path] = {folder}/sessions\n\
+            {more}\n",
         );
-        let lines = configuration.lines().map(|line| format!("{}\n", line.trim_start()));
-        self.write("fpm.conf", &lines.collect::<String>());
+        self.write("fpm.conf", &configuration);
         let program = first_of("/usr/sbin", "php-fpm");
-        let configuration = format!("{folder}/fpm.conf");
-        self.start_as(0, "fpm", program.to_str().unwrap(), &["-y", &configuration]);
+        self.start_as(0, program.to_str().unwrap(), &["-y", &format!("{folder}/fpm.conf")]);
         let log = self.path().join("log/fpm.log");
         wait_until("PHP-FPM", || {
             fs::read_to_string(&log).is_ok_and(|log| log.contains("ready to handle connections"))
         });
     }
 
-    fn start(&mut self, name: &str, program: &str, arguments: &[&str]) {
-        self.start_as(WWW_DATA, name, program, arguments);
+    fn start(&mut self, program: &str, arguments: &[&str]) {
+        self.start_as(WWW_DATA, program, arguments);
     }
 
-    #[track_caller]
-    fn start_as(&mut self, user: u32, name: &str, program: &str, arguments: &[&str]) {
+    fn start_as(&mut self, user: u32, program: &str, arguments: &[&str]) {
         self.set_owners();
-        let mut command = self.command(user, name, program, arguments);
+        let mut command = self.command(user, program, arguments);
         self.processes.push(command.spawn().expect("setpriv and unshare, of Debian's util-linux"));
     }
 
     /// Makes www-data or the site's own user the owner of every file.
-    #[track_caller]
     fn set_owners(&self) {
-        let everything = output(Command::new("find").arg(self.path()), "findutils");
-        for path in String::from_utf8(everything).unwrap().lines() {
-            let own = ["cgi", "data", "docroot", "sessions"].map(|folder| self.path().join(folder));
-            let is_own = own.iter().any(|own| Path::new(path).starts_with(own));
-            let owner = if is_own { self.user } else { WWW_DATA };
-            chown(path, Some(owner), Some(owner)).expect("this test needs to run as root");
+        let own: &[&str] = &["cgi", "data", "docroot", "sessions"];
+        for (owner, paths) in [(WWW_DATA, &["."][..]), (self.user, own)] {
+            let mut chown = Command::new("chown");
+            chown.current_dir(self.path()).args(["-R", &format!("{owner}:{owner}")]);
+            output(chown.args(paths), "a run as root");
         }
-        chmod(self.path(), 0o755);
     }
 
     /// A server in its own process group.
-    #[track_caller]
-    fn command(&self, user: u32, name: &str, program: &str, arguments: &[&str]) -> Command {
+    fn command(&self, user: u32, program: &str, arguments: &[&str]) -> Command {
+        assert!(Path::new(program).exists(), "{program} is missing; tests/run installs it");
+        let name = Path::new(program).file_name().unwrap().display();
         let log = File::create(self.path().join(format!("log/{name}.out"))).unwrap();
         let container: &[&str] = &["unshare", "--pid", "--fork", "--kill-child", "setpriv"];
         let container = if self.is_container && user == WWW_DATA { container } else { &[] };
@@ -380,23 +305,16 @@ impl Site {
             .stdout(log.try_clone().unwrap())
             .stderr(log)
             .process_group(0);
-        assert!(Path::new(program).exists(), "{program} is missing; tests/run installs it");
         command
     }
 
-    #[track_caller]
     pub fn wait(&self) {
-        let url = self.url("login.php");
-        wait_until("the server", || {
-            let status = ["-s", "-o", "/dev/null", "-w", "%{http_code}", &url];
-            Command::new("curl").args(status).output().expect("curl").stdout == b"200"
-        });
+        wait_until("the server", || self.curl(&[&self.url("login.php")]).0 == 200);
     }
 
     /// Writes a session file as the site's PHP does.
     pub fn log_in(&self, id: &str, content: &str) {
-        let path = self.path().join(format!("sessions/sess_{id}"));
-        fs::write(&path, content).unwrap();
+        let path = self.school.log_in(id, content);
         chown(path, Some(WWW_DATA), Some(WWW_DATA)).unwrap();
     }
 
@@ -408,8 +326,7 @@ impl Site {
 
 impl Drop for Site {
     fn drop(&mut self) {
-        let responder = self.responder.get_mut().unwrap_or_else(PoisonError::into_inner);
-        for process in self.processes.iter_mut().rev().chain(responder) {
+        for process in self.processes.iter_mut().rev() {
             let id = Pid::from_child(process);
             _ = kill_process(id, Signal::TERM);
             let started = Instant::now();
@@ -432,10 +349,6 @@ impl Drop for Site {
 
 pub fn module(name: &str) -> String {
     format!("LoadModule {name}_module {MODULES}/mod_{name}.so\n")
-}
-
-fn proxy_modules() -> String {
-    ["proxy", "proxy_fcgi"].map(module).concat()
 }
 
 pub fn files_in(folder: &Path) -> Vec<PathBuf> {
