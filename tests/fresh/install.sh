@@ -12,7 +12,7 @@ cp "$(runuser -u teacher -- env HOME=/home/teacher cgi-bin/package | tail -n 1)"
 (cd $downloads && sha256sum -- * > SHA256SUMS)
 
 as=(runuser -u teacher -- env --chdir=$downloads HOME=/home/teacher)
-application '' service
+application /var/www/html service /DATA/service www-data
 answers /api/comedor.php 'OLD PHP SCRIPT'
 log_in ''
 run 'Install.1'

@@ -54,20 +54,26 @@ gives() {
     answer=$(curl -s -m 60 -b "PHPSESSID=${id:-}" "http://localhost$1?action=get_menu_types&aulario=aula1")
     [[ $answer == *"$2"* ]] || { echo "$1: $answer; expected: $2" && return 1; }
 }
-# The same within ten seconds: `systemctl` does not wait until lighttpd listens or nginx has new workers.
-answers() {
+# soon COMMAND...: it succeeds within ten seconds.
+soon() {
     local end=$((SECONDS + 10))
-    until gives "$@" > /tmp/answer || [ $SECONDS -gt $end ]; do sleep 0.02; done
-    gives "$@"
+    until "$@"; do
+        [ $SECONDS -lt $end ] || { echo "not within ten seconds: $*" >&2 && return 1; }
+        sleep 0.02
+    done
 }
-# application FOLDER SERVICE: the PHP application, with one aulario.
+# `systemctl` does not wait until lighttpd listens or nginx has new workers.
+answers() { soon gives "$@"; }
+install_package() { dpkg -i "$PACKAGE" > /dev/null; }
+# application FOLDER SERVICE DATA USER: the PHP application, with one aulario.
 application() {
-    local docroot=/var/www/html$1 aularios=/DATA/$2/Centros/colegio/Aularios page
-    mkdir -p "$docroot/api" "$aularios"
-    for page in login.php api/comedor.php; do
-        sed "s/'service/'$2/g; s#/DATA/service#/DATA/$2#; s/centro1/colegio/" "tests/fixtures/site/${page#api/}" > "$docroot/$page"
+    local aularios=$3/Centros/colegio/Aularios page
+    mkdir -p "$1/api" "$aularios"
+    for page in login.php day.php api/comedor.php; do
+        sed "s/'service/'$2/g; s/centro1/colegio/; s#/DATA/service/#$3/#; s#__DIR__ . '/../data/#'$3/#" \
+            "tests/fixtures/site/${page#api/}" > "$1/$page"
     done
     echo '{"name":"Aula 1"}' > "$aularios/aula1.json"
-    chown -R www-data: "/DATA/$2"
+    chown -R "$4:" "$3/"
 }
 log_in() { id=$(curl -si -m 60 "http://localhost$1/login.php" | sed -n 's/^Set-Cookie: PHPSESSID=\([^;]*\).*/\1/p' | tail -n 1); }

@@ -32,7 +32,6 @@ with_downloads() {
     "$@"
     as=()
 }
-install_package() { dpkg -i "$PACKAGE" > /dev/null; }
 settings() {
     inline 'sudo install -D -m 644 /usr/share/doc/comedor/examples/comedor.conf.example /etc/comedor/comedor.conf'
 }
@@ -63,7 +62,7 @@ back_up() {
     [ "$(stat -c %a /var/backups/comedor-*.tar.gz)" = 600 ]
 }
 
-application '' service
+application /var/www/html service /DATA/service www-data
 everything > /tmp/before
 systemctl start apache2
 log_in ''
@@ -92,7 +91,7 @@ Check)
     run 'Check.2' <<< "$id"
     ;;
 Settings)
-    application /aulas aulas
+    application /var/www/html/aulas aulas /DATA/aulas www-data
     for folder in /etc/php/*/apache2/conf.d; do echo 'date.timezone = Europe/Madrid' > "$folder/99-zone.ini"; done
     install_package
     settings

@@ -1,6 +1,7 @@
 # Sourced by scripts in a machine that tests/boot has booted: lays out the server of a school, and uses it.
 
 set -Eeuo pipefail
+. tests/machines/guide.sh
 trap 'echo "failed: ${BASH_SOURCE[0]}: $LINENO: $BASH_COMMAND" >&2' ERR
 
 php_version=$(basename /etc/php/*)
@@ -67,19 +68,15 @@ clear_server() {
 } &> /dev/null
 
 lay_out_application() {
-    local page
-    mkdir -p "$application/api" "${data_at:-$data}/Centros/colegio/Aularios"
-    for page in login.php day.php api/comedor.php; do
-        sed "s/'service/'entreaulas/g; s/centro1/colegio/; s#/DATA/service/#$data/#; s#__DIR__ . '/../data/#'$data/#" \
-            "tests/fixtures/site/${page#api/}" > "$application/$page"
-    done
+    if [ -n "$data_at" ]; then
+        mkdir -p "$data_at"
+        ln -s "$data_at" "$data"
+    fi
+    application "$application" entreaulas "$data" "$user"
     if [ -n "$code" ]; then
         printf '<?php\n%s\n' "$code" > "$application/settings.php"
         sed -i "s#^session_start()#require_once '$application/settings.php';\n&#" "$application"/{,api/}*.php
     fi
-    [ -z "$data_at" ] || ln -s "$data_at" "$data"
-    echo '{"name":"Aula 1"}' > "$data/Centros/colegio/Aularios/aula1.json"
-    chown -R "$user:" "${data_at:-$data}"
     [ -d "$sessions" ] || install -d -o "$user" -m 700 "$sessions"
 }
 
@@ -195,15 +192,6 @@ expect() {
     [[ $text == *"$1"* ]] || { echo "expected $1: $text" >&2 && return 1; }
 }
 
-# soon COMMAND...: it succeeds within ten seconds.
-soon() {
-    local end=$((SECONDS + 10))
-    until "$@"; do
-        [ $SECONDS -lt $end ] || { echo "not within ten seconds: $*" >&2 && return 1; }
-        sleep 0.02
-    done
-}
-install_package() { dpkg -i "$PACKAGE" > /dev/null; }
 # /tmp/next.deb: a newer version of the package
 next_version() {
     dpkg-deb -R "$PACKAGE" /tmp/next
