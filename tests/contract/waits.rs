@@ -3,12 +3,12 @@
 use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::process;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use crate::support::fastcgi::{Client, Held};
-use crate::support::site::wait_until;
 use crate::support::*;
 
 /// Calls `test`. Meanwhile this number of threads repeat `background`, and end even if the test fails.
@@ -31,24 +31,43 @@ pub fn beside(threads: usize, background: impl Fn() + Sync, test: impl FnOnce())
 /// The time that a page holds the lock.
 const PAGE: Duration = Duration::from_millis(300);
 
-/// Makes five requests while two pages hold the lock on `path` in turn: one has it, the other waits for it.
-/// On average a request may have to wait for four pages: a program that polls waits for more.
+/// Makes five requests while two pages hold the lock on `path` in turn. Each releases it only when
+/// the other waits for it, and asks for it again when the other has it. On average a request may have
+/// to wait for four pages: a program that polls waits for more.
 fn beside_pages(path: &Path, request: impl Fn()) {
+    const DONE: usize = 1 << 32;
+    // The page with an even number is the first thread's.
     let pages = AtomicUsize::new(0);
-    let page = || {
-        let file = File::open(path).unwrap();
-        file.lock().unwrap();
-        pages.fetch_add(1, Ordering::SeqCst);
-        thread::sleep(PAGE);
-        file.unlock().unwrap();
-        // Time for the other one to get it
-        thread::sleep(PAGE / 10);
-    };
-    beside(2, page, || {
-        wait_until("a page waits", || !waiting(path).is_empty());
+    let is_next = || waiting(path).contains(&process::id());
+    let is_done = || pages.load(Ordering::SeqCst) >= DONE;
+    thread::scope(|scope| {
+        for page in 0..2 {
+            let (pages, is_done, is_next) = (&pages, &is_done, &is_next);
+            scope.spawn(move || {
+                let file = File::open(path).unwrap();
+                while !is_done() {
+                    if pages.load(Ordering::SeqCst) % 2 != page {
+                        thread::yield_now();
+                        continue;
+                    }
+                    file.lock().unwrap();
+                    pages.fetch_add(1, Ordering::SeqCst);
+                    thread::sleep(PAGE);
+                    while !is_next() && !is_done() {
+                        thread::yield_now();
+                    }
+                    file.unlock().unwrap();
+                }
+            });
+        }
+        while !is_next() {
+            thread::yield_now();
+        }
         let before = pages.load(Ordering::SeqCst);
-        (0..5).for_each(|_| request());
-        let pages = pages.load(Ordering::SeqCst) - before;
+        // The pages end even if a request fails.
+        let requests = catch_unwind(AssertUnwindSafe(|| (0..5).for_each(|_| request())));
+        let pages = pages.fetch_add(DONE, Ordering::SeqCst) - before;
+        assert!(requests.is_ok());
         assert!(pages <= 20, "{pages} pages came first");
     });
 }
