@@ -3,13 +3,15 @@
 use std::path::Path;
 
 use super::files::APACHE;
-use super::plan::Part;
 use crate::admin::accounts::{group_name, user_name};
 use crate::admin::site::plain;
 use crate::config::Config;
 use crate::session::{Address, RedisServer, SavePath};
 use crate::store::layout;
 use crate::sys::process::Credentials;
+
+/// A file to write, its content (of the settings, what is shown of it), and what is run after that
+pub type Part = (&'static str, String, Vec<&'static str>);
 
 /// Starts what set-up writes.
 pub const MARK: &str = "# Written by `comedor setup`; to undo it: sudo comedor setup --undo\n";

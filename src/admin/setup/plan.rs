@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use super::content::{self, MARK};
+use super::content::{self, MARK, Part};
 use super::files::{NGINX, SERVICE, SOCKET, UPSTREAM};
 use super::login::Judgement;
 use super::settings::{FILE as SETTINGS, SettingsFile};
@@ -23,8 +23,6 @@ const GUIDE: &str = "/usr/share/doc/comedor/docs/install.md";
 const BESIDE: &str = "/usr/lib/cgi-bin/comedor.conf";
 /// The time to read the script.
 const READ: Duration = Duration::from_secs(10);
-/// A file to write, its content (of the settings, what is shown of it), and what is run after that
-pub type Part = (&'static str, String, Vec<&'static str>);
 
 #[derive(Debug)]
 pub struct Plan {
