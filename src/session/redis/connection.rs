@@ -1,131 +1,158 @@
 //! A connection to a Redis server, with one deadline for all commands of a request.
 
-use std::io;
+use std::io::{self, BufRead, BufReader, Read};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::time::Instant;
 
-use rustix::buffer::spare_capacity;
 use rustix::io::{Errno, read, retry_on_intr};
 use rustix::net::addr::SocketAddrArg;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, recv,
-    send, socket_with,
+    RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, recv, send, socket_with,
 };
 
-use super::reply::{self, Reply};
 use super::{Address, Commands, RedisFault};
-use crate::sys::shared_file;
+use crate::sys::shared_file::{self, MAX_SIZE};
 
-/// The minimum buffer space for a read
+/// The buffer for replies
 const BLOCK: usize = 4096;
 
-#[derive(Debug)]
-pub struct RedisConnection {
+/// The maximum length of a line, such as an error
+const MAX_LINE: u64 = 4096;
+
+/// The value of a key; `None` if it does not exist, and in the reply to any other command.
+pub type Reply = Option<Vec<u8>>;
+
+/// Connects to the first address of the server that accepts.
+pub fn open(address: &Address, deadline: Instant) -> Result<OwnedFd, RedisFault> {
+    let (host, port) = match address {
+        Address::Unix(path) => return Ok(open_one(&SocketAddrUnix::new(path)?, deadline)?),
+        Address::Tcp { host, port } => (host, *port),
+    };
+    let mut failed = RedisFault::UnknownHost(host.clone());
+    for ip in addresses(host) {
+        match open_one(&SocketAddr::new(ip, port), deadline) {
+            Ok(socket) => return Ok(socket),
+            Err(error) => failed = error.into(),
+        }
+    }
+    Err(failed)
+}
+
+fn open_one(address: &impl SocketAddrArg, deadline: Instant) -> Result<OwnedFd, Errno> {
+    let family = address.as_any().address_family();
+    let socket = socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+    // The send timeout applies to connect(2) too (socket(7)).
+    limit(&socket, Timeout::Send, deadline)?;
+    connect(&socket, address)?;
+    Ok(socket)
+}
+
+/// Whether the connection is open and has no unread bytes, which would be taken for the next reply.
+pub fn is_idle(socket: &OwnedFd) -> bool {
+    let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+    let peeked = retry_on_intr(|| recv(socket, &mut [0; 1], flags));
+    peeked.is_err_and(|error| error == Errno::AGAIN)
+}
+
+/// Sends `commands` and waits for their replies, or the first error, after which a server may close the
+/// connection. Returns the value among the replies, and the socket unless it has sent more. A reply of another
+/// kind than that of its command is a fault: the server may have sent a surplus one, so that the others are late.
+pub fn exchange(
     socket: OwnedFd,
-    /// Bytes received after the last reply
-    received: Vec<u8>,
-}
-
-impl RedisConnection {
-    /// Connects to the first address of the server that accepts.
-    pub fn open(address: &Address, deadline: Instant) -> Result<RedisConnection, RedisFault> {
-        let (host, port) = match address {
-            Address::Unix(path) => {
-                let path = SocketAddrUnix::new(path)?;
-                return RedisConnection::to(AddressFamily::UNIX, &path, deadline);
-            }
-            Address::Tcp { host, port } => (host, *port),
-        };
-        let mut failed = RedisFault::UnknownHost(host.clone());
-        for ip in addresses(host) {
-            let family = if ip.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
-            match RedisConnection::to(family, &SocketAddr::new(ip, port), deadline) {
-                Ok(connection) => return Ok(connection),
-                Err(fault) => failed = fault,
-            }
-        }
-        Err(failed)
-    }
-
-    fn to(
-        family: AddressFamily,
-        address: &impl SocketAddrArg,
-        deadline: Instant,
-    ) -> Result<RedisConnection, RedisFault> {
-        let socket = socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
-        // The send timeout applies to connect(2) too (socket(7)).
+    commands: &Commands,
+    deadline: Instant,
+) -> Result<(Reply, Option<OwnedFd>), RedisFault> {
+    let mut rest = commands.bytes.as_slice();
+    while !rest.is_empty() {
         limit(&socket, Timeout::Send, deadline)?;
-        connect(&socket, address)?;
-        Ok(RedisConnection { socket, received: Vec::new() })
-    }
-
-    /// Whether the connection is open and has no unread bytes, which would be taken for the next
-    /// reply.
-    pub fn is_idle(&self) -> bool {
-        let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
-        let peeked = retry_on_intr(|| recv(&self.socket, &mut [0; 1], flags));
-        self.received.is_empty() && peeked.is_err_and(|error| error == Errno::AGAIN)
-    }
-
-    /// Sends `commands` and waits for their replies, or the first error, after which a server may
-    /// close the connection. Returns the value among the replies. A reply of another kind than that of its
-    /// command is a fault: the server may have sent a surplus one, so that the others are late.
-    pub fn exchange(
-        &mut self,
-        commands: &Commands,
-        deadline: Instant,
-    ) -> Result<Reply, RedisFault> {
-        let mut rest = commands.bytes.as_slice();
-        while !rest.is_empty() {
-            limit(&self.socket, Timeout::Send, deadline)?;
-            match retry_on_intr(|| send(&self.socket, rest, SendFlags::NOSIGNAL)) {
-                // The server has closed the connection; before that it may have said why.
-                Err(Errno::PIPE) => break,
-                sent => rest = &rest[sent?..],
-            }
+        match retry_on_intr(|| send(&socket, rest, SendFlags::NOSIGNAL)) {
+            // The server has closed the connection; before that it may have said why.
+            Err(Errno::PIPE) => break,
+            sent => rest = &rest[sent?..],
         }
-        let mut value = None;
-        for &kind in &commands.replies {
-            value = value.or(loop {
-                match reply::take(&mut self.received, kind)? {
-                    Some(reply) => break reply,
-                    None => self.receive(deadline)?,
-                }
-            });
-        }
-        Ok(value)
     }
+    let mut input = BufReader::with_capacity(BLOCK, Input { socket: &socket, deadline });
+    let mut value = None;
+    for &kind in &commands.replies {
+        value = value.or(take(&mut input, kind)?);
+    }
+    let is_read = input.buffer().is_empty();
+    Ok((value, is_read.then_some(socket)))
+}
 
-    fn receive(&mut self, deadline: Instant) -> Result<(), RedisFault> {
-        limit(&self.socket, Timeout::Recv, deadline)?;
-        self.received.reserve(BLOCK);
-        match retry_on_intr(|| read(&self.socket, spare_capacity(&mut self.received)))? {
-            0 => Err(RedisFault::Io(io::ErrorKind::UnexpectedEof.into())),
-            _ => Ok(()),
-        }
+/// What a server sends until the deadline
+struct Input<'s> {
+    socket: &'s OwnedFd,
+    deadline: Instant,
+}
+
+impl Read for Input<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        limit(self.socket, Timeout::Recv, self.deadline)?;
+        Ok(retry_on_intr(|| read(self.socket, &mut *buffer))?)
     }
 }
 
-/// Limits the next calls on `socket` to the time until `deadline`.
-fn limit(socket: &OwnedFd, calls: Timeout, deadline: Instant) -> Result<(), RedisFault> {
+/// Limits the next calls on `socket` to the time until `deadline`. Fails as they do after it.
+fn limit(socket: &OwnedFd, calls: Timeout, deadline: Instant) -> Result<(), Errno> {
     let left = deadline.saturating_duration_since(Instant::now());
-    if left.is_zero() {
-        return Err(RedisFault::Timeout);
-    }
-    Ok(set_socket_timeout(socket, calls, Some(left))?)
+    if left.is_zero() { Err(Errno::AGAIN) } else { set_socket_timeout(socket, calls, Some(left)) }
 }
 
 impl From<Errno> for RedisFault {
     fn from(error: Errno) -> RedisFault {
-        match error {
+        io::Error::from(error).into()
+    }
+}
+
+impl From<io::Error> for RedisFault {
+    fn from(error: io::Error) -> RedisFault {
+        match Errno::from_io_error(&error) {
             // connect(2) over TCP fails with EINPROGRESS.
-            Errno::AGAIN | Errno::INPROGRESS => RedisFault::Timeout,
-            error => RedisFault::Io(error.into()),
+            Some(Errno::AGAIN | Errno::INPROGRESS) => RedisFault::Timeout,
+            _ => RedisFault::Io(error),
         }
     }
+}
+
+/// Reads a reply (RESP2, <https://redis.io/docs/latest/develop/reference/protocol-spec/>): `+` status,
+/// `:` integer or `$` value, as `kind` says, or an error. No reply to the commands in use is an array.
+/// Allocates nothing for a length that the server only claims.
+pub fn take(input: &mut impl BufRead, kind: u8) -> Result<Reply, RedisFault> {
+    let is_other = |first: &u8| *first != kind && *first != b'-';
+    if input.fill_buf()?.first().is_some_and(is_other) {
+        return Err(RedisFault::NotRedis);
+    }
+    let cut = || io::Error::from(io::ErrorKind::UnexpectedEof).into();
+    let mut line = Vec::new();
+    let length = input.take(MAX_LINE).read_until(b'\n', &mut line)? as u64;
+    let Some((first, text)) = line.strip_suffix(b"\r\n").and_then(<[u8]>::split_first) else {
+        let is_cut = length < MAX_LINE && !line.ends_with(b"\n");
+        return Err(if is_cut { cut() } else { RedisFault::NotRedis });
+    };
+    let text = String::from_utf8_lossy(text);
+    if *first == b'-' {
+        return Err(RedisFault::refused(&text));
+    }
+    if *first != b'$' || text == "-1" {
+        return Ok(None);
+    }
+    let length: u64 = text.parse().map_err(|_| RedisFault::NotRedis)?;
+    if length > MAX_SIZE {
+        return Err(RedisFault::TooLarge);
+    }
+    let mut value = Vec::new();
+    if (input.take(length + 2).read_to_end(&mut value)? as u64) < length + 2 {
+        return Err(cut());
+    }
+    if !value.ends_with(b"\r\n") {
+        return Err(RedisFault::NotRedis);
+    }
+    value.truncate(length as usize);
+    Ok(Some(value))
 }
 
 /// The addresses of `host`: itself, or those in `/etc/hosts`. The name services of glibc are plug-ins
@@ -186,13 +213,13 @@ mod tests {
         let path = folder.path().join("socket");
         let listener = UnixListener::bind(&path).unwrap();
         let deadline = Instant::now() + Duration::from_secs(5);
-        let mut connection = RedisConnection::open(&Address::Unix(path), deadline).unwrap();
+        let socket = open(&Address::Unix(path), deadline).unwrap();
         let (mut server, _) = listener.accept().unwrap();
         server.write_all(b"-ERR max number of clients reached\r\n").unwrap();
         drop(server);
         let mut commands = Commands::default();
         commands.push(b'+', &["PING"]);
-        let fault = connection.exchange(&commands, deadline).unwrap_err();
+        let fault = exchange(socket, &commands, deadline).unwrap_err();
         assert_eq!(fault.to_string(), "ERR max number of clients reached");
     }
 }

@@ -3,18 +3,18 @@
 //! created, written or deleted.
 
 mod connection;
-mod reply;
 
 use std::io;
+use std::iter::from_fn;
+use std::os::fd::OwnedFd;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::{Address, Effect, RedisServer, Session, SessionConfig, SessionId};
 use crate::error::Error;
-use connection::RedisConnection;
-pub use reply::Reply;
+pub use connection::Reply;
 #[cfg(any(test, fuzzing))]
-pub use reply::take;
+pub use connection::take;
 
 /// The timeout for all commands of a request together
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -26,13 +26,13 @@ const MAX_IDLE: Duration = Duration::from_secs(60);
 /// The idle connections of this process, each logged in to its server, and since when they are idle. One
 /// request at a time uses a connection, and returns it only after the last reply: a late reply would be
 /// taken for the session of another user.
-static IDLE: Mutex<Vec<(RedisServer, RedisConnection, Instant)>> = Mutex::new(Vec::new());
+static IDLE: Mutex<Vec<(RedisServer, OwnedFd, Instant)>> = Mutex::new(Vec::new());
 
 /// Why a session could not be read from the server.
 #[derive(Debug, thiserror::Error)]
 pub enum RedisFault {
     #[error("{0}")]
-    Io(#[from] io::Error),
+    Io(io::Error),
     #[error("no answer within 5 seconds")]
     Timeout,
     #[error("{0}")]
@@ -78,35 +78,26 @@ pub fn probe(server: &RedisServer, lifetime: u32) -> Result<(), RedisFault> {
 fn get(server: &RedisServer, id: &str, lifetime: Option<u32>) -> Result<Reply, RedisFault> {
     let deadline = Instant::now() + TIMEOUT;
     let key = [&server.prefix, id].concat();
-    let with_commands = |mut before: Commands| {
-        before.push(b'$', &["GET", &key]);
+    let ask = |socket, mut commands: Commands| {
+        commands.push(b'$', &["GET", &key]);
         if let Some(lifetime) = lifetime {
-            before.push(b':', &["EXPIRE", &key, &lifetime.to_string(), "GT"]);
+            commands.push(b':', &["EXPIRE", &key, &lifetime.to_string(), "GT"]);
         }
-        before
+        let (reply, socket) = connection::exchange(socket, &commands, deadline)?;
+        if let Some(socket) = socket {
+            let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
+            idle.push((server.clone(), socket, Instant::now()));
+        }
+        Ok(reply)
     };
-    if let Some(connection) = idle(server) {
-        match ask(server, connection, &with_commands(Commands::default()), deadline) {
+    if let Some(socket) = idle(server) {
+        match ask(socket, Commands::default()) {
             // The server was restarted. Sending both commands twice is harmless.
             Err(RedisFault::Io(_)) => {}
             reply => return reply,
         }
     }
-    let connection = RedisConnection::open(&server.address, deadline)?;
-    ask(server, connection, &with_commands(login(server)), deadline)
-}
-
-/// Asks on a connection, and keeps it for the next request if all replies were as expected.
-fn ask(
-    server: &RedisServer,
-    mut connection: RedisConnection,
-    commands: &Commands,
-    deadline: Instant,
-) -> Result<Reply, RedisFault> {
-    let reply = connection.exchange(commands, deadline)?;
-    let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
-    idle.push((server.clone(), connection, Instant::now()));
-    Ok(reply)
+    ask(connection::open(&server.address, deadline)?, login(server))
 }
 
 /// The commands that log in on a new connection
@@ -123,15 +114,10 @@ fn login(server: &RedisServer) -> Commands {
 }
 
 /// Takes an idle connection to `server`. Closes the connections that have expired, or are to another server.
-fn idle(server: &RedisServer) -> Option<RedisConnection> {
+fn idle(server: &RedisServer) -> Option<OwnedFd> {
     let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
     idle.retain(|(known, _, since)| known == server && since.elapsed() < MAX_IDLE);
-    while let Some((_, connection, _)) = idle.pop() {
-        if connection.is_idle() {
-            return Some(connection);
-        }
-    }
-    None
+    from_fn(|| idle.pop()).map(|(_, socket, _)| socket).find(connection::is_idle)
 }
 
 impl RedisFault {
@@ -165,22 +151,19 @@ impl Commands {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::net::UnixListener;
+    use std::os::unix::net::UnixStream;
 
     use super::*;
 
     #[test]
     fn idle_connection_is_reused_for_a_minute() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("socket");
-        let _listener = UnixListener::bind(&path).unwrap();
-        let address = Address::Unix(path);
+        let address = Address::Unix("/socket".into());
         let server = RedisServer { address, login: None, database: None, prefix: String::new() };
         for (seconds, is_usable) in [(0, true), (30, true), (60, false)] {
             let now = Instant::now();
-            let connection = RedisConnection::open(&server.address, now + TIMEOUT).unwrap();
+            let (socket, _other_end) = UnixStream::pair().unwrap();
             let since = now.checked_sub(Duration::from_secs(seconds)).unwrap();
-            IDLE.lock().unwrap().push((server.clone(), connection, since));
+            IDLE.lock().unwrap().push((server.clone(), socket.into(), since));
             assert_eq!(idle(&server).is_some(), is_usable, "{seconds}");
         }
     }
