@@ -102,10 +102,10 @@ pub fn fastcgi(input: &[u8]) {
     assert_eq!(protocol::outcome(&limits, pieces), outcome, "split into pieces");
     assert_eq!(protocol::outcome(&limits, bytes.chunks(1)), outcome, "byte by byte");
     for request in outcome.0 {
-        assert!(request.body.len() <= limits.body + 1);
-        if let Ok(params) = request.params {
+        assert!(request.body.bytes.len() <= limits.body + 1);
+        if let Ok(params) = request.params(&limits) {
             let length = |(name, value): (&[u8], &[u8])| name.len() + value.len();
-            assert!(params.iter().map(length).sum::<usize>() <= limits.params);
+            assert!(params.map(length).sum::<usize>() <= limits.params);
         }
     }
 }

@@ -11,7 +11,8 @@ use crate::cgi::Variables;
 use crate::cgi::input::Body;
 use crate::config::{InForce, Setting};
 use crate::error::Error;
-use crate::fastcgi::{Handler, Output, Params, Refusal};
+use crate::fastcgi::protocol::PRIVATE;
+use crate::fastcgi::{Handler, Output, Pairs, Refusal};
 use crate::sys::{log, process};
 
 /// Answers FastCGI requests.
@@ -23,8 +24,8 @@ pub struct Responder {
 }
 
 impl Handler for Responder {
-    fn handle(&self, params: &Params, body: &[u8]) -> Output {
-        let variables = Variables::of_parameters(params.iter());
+    fn handle(&self, params: Pairs, body: &[u8]) -> Output {
+        let variables = Variables::of_parameters(params.clone());
         let settings = self.settings.get();
         let mut output = match &*settings {
             Ok(config) => crate::answer(config, &variables, &mut Body::new(&variables, body)),
@@ -34,7 +35,7 @@ impl Handler for Responder {
         logged(output)
     }
 
-    fn refuse(&self, params: &Params, why: Refusal) -> Output {
+    fn refuse(&self, params: Pairs, why: Refusal) -> Output {
         let error = match why {
             Refusal::Overloaded => Error::overloaded(),
             Refusal::ParamsTooLarge(limit) => Error::too_large(format!(
@@ -46,12 +47,12 @@ impl Handler for Responder {
         };
         let settings = self.settings.get();
         let config = settings.as_ref().as_ref().ok();
-        logged(crate::refuse(config, &Variables::of_parameters(params.iter()), error))
+        logged(crate::refuse(config, &Variables::of_parameters(params), error))
     }
 
     /// What the check finds in this process, for root only.
-    fn answer_privately(&self, peer: &UnixStream) -> Option<Vec<u8>> {
-        (process::peer(peer).ok()?.uid == 0).then(|| check::findings(None))
+    fn answer_role(&self, role: u16, peer: &UnixStream) -> Option<Vec<u8>> {
+        (role == PRIVATE && process::peer(peer).ok()?.uid == 0).then(|| check::findings(None))
     }
 
     fn log(&self, line: &str) {
@@ -67,8 +68,8 @@ impl Responder {
 
     /// Logs once per process that a parameter with the name of a setting has no effect: the web
     /// server's configuration may have been written for CGI.
-    fn report_settings(&self, params: &Params, output: &mut Output) {
-        let setting = params.iter().find_map(|(name, _)| Setting::find(name));
+    fn report_settings(&self, mut params: Pairs, output: &mut Output) {
+        let setting = params.find_map(|(name, _)| Setting::find(name));
         if let Some(setting) = setting
             && !self.has_reported.swap(true, Ordering::Relaxed)
         {

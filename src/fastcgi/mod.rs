@@ -34,7 +34,6 @@
 //!   same id after an early answer. Caddy sends bodies of unknown length with `CONTENT_LENGTH=-1`;
 //!   the handler must accept this.
 
-mod answers;
 mod connection;
 mod events;
 mod limits;
@@ -48,7 +47,7 @@ use std::os::unix::net::UnixStream;
 pub use crate::sys::log::Output;
 pub use crate::sys::places::wait;
 pub use limits::Limits;
-pub use record::Params;
+pub use record::Pairs;
 pub use server::serve;
 pub use socket::Socket;
 
@@ -56,14 +55,14 @@ pub use socket::Socket;
 pub trait Handler: Sync {
     /// Answers one request. `body` is complete, or longer than [`Limits::body`] and then possibly
     /// truncated. Before it waits, it calls [`wait`]. A panic becomes [`Refusal::Panicked`].
-    fn handle(&self, params: &Params, body: &[u8]) -> Output;
+    fn handle(&self, params: Pairs, body: &[u8]) -> Output;
 
     /// The answer to a request that [`handle`](Self::handle) did not answer. `params` is empty if the
     /// parameters cannot be used.
-    fn refuse(&self, params: &Params, why: Refusal) -> Output;
+    fn refuse(&self, params: Pairs, why: Refusal) -> Output;
 
-    /// The answer in the role [`PRIVATE`](protocol::PRIVATE), if `peer` may have it.
-    fn answer_privately(&self, _peer: &UnixStream) -> Option<Vec<u8>> {
+    /// The answer in a role other than that of web servers, if `peer` may have it.
+    fn answer_role(&self, _role: u16, _peer: &UnixStream) -> Option<Vec<u8>> {
         None
     }
 

@@ -12,15 +12,13 @@
 
 use std::mem;
 
-use super::record::{self, NotFastCgi, Pairs, Params, Record, kind};
+use super::record::{self, NotFastCgi, Pairs, Record, kind};
 use super::{Limits, Refusal};
 
 /// FCGI_RESPONDER, the only role of web servers
-const RESPONDER: u16 = 1;
+pub const RESPONDER: u16 = 1;
 
-/// A role of this program. BEGIN_REQUEST is the whole request, and the handler gives it its meaning: a peer to
-/// which [`Handler::answer_privately`](super::Handler::answer_privately) has no answer gets that to an unknown
-/// role.
+/// A role of this program, which [`Handler::answer_role`](super::Handler::answer_role) gives its meaning.
 pub const PRIVATE: u16 = 0xc0ed;
 
 /// FCGI_KEEP_CONN
@@ -35,21 +33,33 @@ pub enum Status {
     UnknownRole = 3,
 }
 
-/// A received request.
-#[derive(Debug, PartialEq)]
+/// A request, of which at least BEGIN_REQUEST was received.
+#[derive(Debug, Default, PartialEq)]
 pub struct FcgiRequest {
     pub id: u16,
+    /// In a role other than [`RESPONDER`], BEGIN_REQUEST is the whole request.
+    pub role: u16,
     /// FCGI_KEEP_CONN: the connection stays open after the answer
     pub keep: bool,
-    pub params: Result<Params, Refusal>,
-    pub body: Vec<u8>,
-    /// The body was received completely
-    pub is_whole: bool,
-    /// In the role [`PRIVATE`], without parameters and body
-    pub is_private: bool,
+    params: Stream,
+    pub body: Stream,
 }
 
 impl FcgiRequest {
+    /// The parameters, if they can be used.
+    pub fn params(&self, limits: &Limits) -> Result<Pairs<'_>, Refusal> {
+        let bytes = &self.params.bytes;
+        if bytes.len() > limits.params {
+            return Err(Refusal::ParamsTooLarge(limits.params));
+        }
+        Pairs::parse(bytes).ok_or(Refusal::ParamsMalformed)
+    }
+
+    fn is_complete(&self, limits: &Limits) -> bool {
+        let is_enough = self.body.has_ended || self.body.bytes.len() > limits.body;
+        self.params.has_ended && (is_enough || self.params.bytes.len() > limits.params)
+    }
+
     /// The record that refuses it as one of an unknown role.
     pub fn unknown_role(&self) -> Vec<u8> {
         let mut out = Vec::new();
@@ -76,9 +86,9 @@ impl FcgiRequest {
 }
 
 /// A stream of records (§3.3), up to one byte over its limit, to detect that it was exceeded.
-#[derive(Debug, Default)]
-struct Stream {
-    bytes: Vec<u8>,
+#[derive(Debug, Default, PartialEq)]
+pub struct Stream {
+    pub bytes: Vec<u8>,
     has_ended: bool,
 }
 
@@ -92,32 +102,6 @@ impl Stream {
     }
 }
 
-/// A request that is being received.
-#[derive(Debug, Default)]
-pub struct Incoming {
-    id: u16,
-    keep: bool,
-    params: Stream,
-    body: Stream,
-}
-
-impl Incoming {
-    fn is_complete(&self, limits: &Limits) -> bool {
-        let is_enough = self.body.has_ended || self.body.bytes.len() > limits.body;
-        self.params.has_ended && (is_enough || self.params.bytes.len() > limits.params)
-    }
-
-    fn request(self, limits: &Limits) -> FcgiRequest {
-        let params = if self.params.bytes.len() > limits.params {
-            Err(Refusal::ParamsTooLarge(limits.params))
-        } else {
-            Params::parse(self.params.bytes).ok_or(Refusal::ParamsMalformed)
-        };
-        let Stream { bytes: body, has_ended: is_whole } = self.body;
-        FcgiRequest { id: self.id, keep: self.keep, params, body, is_whole, is_private: false }
-    }
-}
-
 /// What a connection receives next.
 #[derive(Debug, Default)]
 pub enum Stage {
@@ -125,7 +109,7 @@ pub enum Stage {
     #[default]
     Idle,
     /// The rest of a request
-    Receiving(Incoming),
+    Receiving(FcgiRequest),
     /// The next request, after this complete one is taken
     Ready(FcgiRequest),
     /// The rest of the input, to discard it after the last request
@@ -171,13 +155,10 @@ impl<'l> Protocol<'l> {
 
     /// The complete request, if there is one. After its answer, [`go_on`](Self::go_on) is called.
     pub fn take_request(&mut self) -> Option<FcgiRequest> {
-        match mem::take(&mut self.stage) {
-            Stage::Ready(request) => Some(request),
-            other => {
-                self.stage = other;
-                None
-            }
-        }
+        let Stage::Ready(request) = &mut self.stage else { return None };
+        let request = mem::take(request);
+        self.stage = Stage::Idle;
+        Some(request)
     }
 
     /// Receives the request after `request`, which may already be in `pending`; unless `keep`, only
@@ -186,7 +167,7 @@ impl<'l> Protocol<'l> {
         if keep {
             self.feed(&[]);
         } else {
-            let is_read = request.is_whole && self.pending.is_empty();
+            let is_read = request.body.has_ended && self.pending.is_empty();
             self.end(if is_read { Stage::Answered } else { Stage::Draining });
         }
     }
@@ -209,9 +190,7 @@ impl<'l> Protocol<'l> {
     /// The request that is being received, if its parameters are complete. It ends the connection.
     pub fn give_up(self) -> Option<FcgiRequest> {
         match self.stage {
-            Stage::Receiving(incoming) if incoming.params.has_ended => {
-                Some(incoming.request(self.limits))
-            }
+            Stage::Receiving(request) if request.params.has_ended => Some(request),
             _ => None,
         }
     }
@@ -239,19 +218,18 @@ impl<'l> Protocol<'l> {
                 record::push(&mut self.replies, kind::UNKNOWN_TYPE, 0, &content);
             }
             (kind::BEGIN_REQUEST, id, _) => self.begin(id, record.content),
-            (kind, id, Stage::Receiving(incoming)) if incoming.id == id => {
+            (kind, id, Stage::Receiving(request)) if request.id == id => {
                 match kind {
                     kind::ABORT_REQUEST => {
-                        let keep = incoming.keep;
-                        self.stage = Stage::Idle;
-                        return self.reply_end(id, Status::RequestComplete, keep);
+                        self.stage = if request.keep { Stage::Idle } else { Stage::Draining };
+                        return push_end(&mut self.replies, id, Status::RequestComplete);
                     }
-                    kind::PARAMS => incoming.params.extend(record.content, self.limits.params),
-                    kind::STDIN => incoming.body.extend(record.content, self.limits.body),
+                    kind::PARAMS => request.params.extend(record.content, self.limits.params),
+                    kind::STDIN => request.body.extend(record.content, self.limits.body),
                     _ => {}
                 }
-                if incoming.is_complete(self.limits) {
-                    self.stage = Stage::Ready(mem::take(incoming).request(self.limits));
+                if request.is_complete(self.limits) {
+                    self.stage = Stage::Ready(mem::take(request));
                 }
             }
             _ => {}
@@ -263,30 +241,15 @@ impl<'l> Protocol<'l> {
         let Some(&[role1, role0, flags, ..]) = content.first_chunk::<8>() else {
             return self.end(Stage::Draining);
         };
-        let keep = flags & KEEP_CONNECTION != 0;
-        let begun = Incoming { id, keep, ..Incoming::default() };
-        match (u16::from_be_bytes([role1, role0]), &self.stage) {
-            (_, Stage::Receiving(other)) if other.id != id => {
-                self.reply_end(id, Status::CannotMultiplex, true);
-            }
-            (RESPONDER, _) => self.stage = Stage::Receiving(begun),
-            // Its other records are ignored, as those of an unknown role.
-            (PRIVATE, _) => {
-                let request = begun.request(self.limits);
-                self.stage = Stage::Ready(FcgiRequest { is_private: true, ..request });
-            }
-            _ => {
-                self.stage = Stage::Idle;
-                self.reply_end(id, Status::UnknownRole, keep);
-            }
+        if let Stage::Receiving(other) = &self.stage
+            && other.id != id
+        {
+            return push_end(&mut self.replies, id, Status::CannotMultiplex);
         }
-    }
-
-    fn reply_end(&mut self, id: u16, status: Status, keep: bool) {
-        push_end(&mut self.replies, id, status);
-        if !keep {
-            self.end(Stage::Draining);
-        }
+        let (role, keep) = (u16::from_be_bytes([role1, role0]), flags & KEEP_CONNECTION != 0);
+        let begun = FcgiRequest { id, role, keep, ..FcgiRequest::default() };
+        let is_responder = role == RESPONDER;
+        self.stage = if is_responder { Stage::Receiving(begun) } else { Stage::Ready(begun) };
     }
 
     /// GET_VALUES_RESULT (§4.1): the requested values, without unknown names.
@@ -328,9 +291,9 @@ pub fn outcome<'b>(
             requests.push(request);
         }
         replies.append(&mut protocol.replies);
-        if let Stage::Receiving(incoming) = &protocol.stage {
-            assert!(incoming.params.bytes.len() <= limits.params + 1);
-            assert!(incoming.body.bytes.len() <= limits.body + 1);
+        if let Stage::Receiving(request) = &protocol.stage {
+            assert!(request.params.bytes.len() <= limits.params + 1);
+            assert!(request.body.bytes.len() <= limits.body + 1);
         }
     }
     let has_ended = matches!(protocol.stage, Stage::Draining | Stage::Answered | Stage::Over);

@@ -64,9 +64,19 @@ pub fn push(out: &mut Vec<u8>, kind: u8, id: u16, content: &[u8]) {
     }
 }
 
-/// Name-value pairs, in order, up to the end or to a pair with an invalid length.
+/// Name-value pairs, in order, up to the end or to a pair with an invalid length. CGI passes the parameters of a
+/// request, which are such pairs, in the environment.
 #[derive(Clone, Debug)]
 pub struct Pairs<'b>(pub &'b [u8]);
+
+impl<'b> Pairs<'b> {
+    /// The pairs in all of `bytes`. `None` if a length is invalid.
+    pub fn parse(bytes: &'b [u8]) -> Option<Pairs<'b>> {
+        let mut pairs = Pairs(bytes);
+        pairs.by_ref().for_each(drop);
+        pairs.0.is_empty().then_some(Pairs(bytes))
+    }
+}
 
 impl<'b> Iterator for Pairs<'b> {
     type Item = (&'b [u8], &'b [u8]);
@@ -89,23 +99,5 @@ fn length(bytes: &[u8]) -> Option<(usize, &[u8])> {
         }
         [short, ref rest @ ..] if short < 0x80 => Some((short.into(), rest)),
         _ => None,
-    }
-}
-
-/// The parameters of a request, which CGI passes in the environment.
-#[derive(Debug, Default, PartialEq)]
-pub struct Params(Vec<u8>);
-
-impl Params {
-    /// Parses the joined content of the PARAMS records. `None` if a length is invalid.
-    pub fn parse(bytes: Vec<u8>) -> Option<Params> {
-        let mut pairs = Pairs(&bytes);
-        pairs.by_ref().for_each(drop);
-        pairs.0.is_empty().then_some(Params(bytes))
-    }
-
-    /// All pairs, in the order sent.
-    pub fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
-        Pairs(&self.0)
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Scope};
@@ -14,9 +15,10 @@ use rustix::net::{SocketFlags, accept_with};
 
 use super::connection::{Connection, Phase};
 use super::events::{DONE, Events, LISTENER, ONCE, STOP, TIMER};
-use super::{Handler, Limits, Refusal, Socket};
+use super::protocol::{FcgiRequest, RESPONDER};
+use super::{Handler, Limits, Output, Pairs, Refusal, Socket};
 use crate::sys::allocator;
-use crate::sys::places::{Places, keep_messages};
+use crate::sys::places::{Places, guarded, keep_messages};
 
 /// The size of a read. A request without a large body is shorter, so that one read is enough.
 const READ_SIZE: usize = 64 * 1024;
@@ -43,13 +45,13 @@ pub fn serve(
     thread::scope(|scope| allocator::with_cache(|| server.work(scope)))
 }
 
-pub struct Server<'s, H> {
+struct Server<'s, H> {
     socket: Socket,
-    pub handler: &'s H,
+    handler: &'s H,
     limits: &'s Limits,
     events: Events,
     state: Mutex<State<'s>>,
-    pub places: Arc<Places>,
+    places: Arc<Places>,
     /// The number of threads that wait for an event
     idle: AtomicUsize,
 }
@@ -209,6 +211,35 @@ impl<'s, H: Handler> Server<'s, H> {
             (state.is_full, state.accept_at) = (false, None);
             _ = self.events.arm(&self.socket.listener, LISTENER, ONCE);
         }
+    }
+
+    /// The records that answer a request; `None` if the handler panics for the refusal too.
+    fn answer(&self, request: &FcgiRequest, peer: &UnixStream) -> Option<Vec<u8>> {
+        let place = self.places.enter();
+        if request.role != RESPONDER {
+            // With a place it waits as a request does.
+            let answer = guarded(place.as_ref(), || self.handler.answer_role(request.role, peer));
+            return Some(match answer.ok()? {
+                Some(answer) => request.answer(&answer, &[]),
+                None => request.unknown_role(),
+            });
+        }
+        let params = match request.params(self.limits) {
+            Ok(params) => params,
+            Err(unusable) => return self.refuse(request, unusable),
+        };
+        let Some(place) = place else { return self.refuse(request, Refusal::Overloaded) };
+        match guarded(Some(&place), || self.handler.handle(params, &request.body.bytes)) {
+            Ok(Output { stdout, stderr }) => Some(request.answer(&stdout, &stderr)),
+            Err(panic) => self.refuse(request, Refusal::Panicked(panic)),
+        }
+    }
+
+    /// The records that answer a request without handling it.
+    fn refuse(&self, request: &FcgiRequest, why: Refusal) -> Option<Vec<u8>> {
+        let params = request.params(self.limits).unwrap_or(Pairs(&[]));
+        let Output { stdout, stderr } = guarded(None, || self.handler.refuse(params, why)).ok()?;
+        Some(request.answer(&stdout, &stderr))
     }
 
     /// Serves a connection until it has to wait or is closed.

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::{self, JoinHandle};
 
-use comedor::fastcgi::{Handler, Limits, Output, Params, Refusal, Socket, serve, wait};
+use comedor::fastcgi::{Handler, Limits, Output, Pairs, Refusal, Socket, serve, wait};
 use tempfile::TempDir;
 
 use crate::support::fastcgi::*;
@@ -48,10 +48,10 @@ impl Dummy {
 }
 
 impl Handler for Dummy {
-    fn handle(&self, params: &Params, body: &[u8]) -> Output {
+    fn handle(&self, mut params: Pairs, body: &[u8]) -> Output {
         let gate = self.receive();
         let (mut stdout, mut stderr) = (body.to_vec(), Vec::new());
-        let command = params.iter().find(|(name, _)| *name == b"DO");
+        let command = params.find(|(name, _)| *name == b"DO");
         match command.map(|(_, command)| command) {
             Some(b"wait") => drop(self.changed.wait_while(gate, |(_, open)| !*open).unwrap()),
             // Waits for the key that is the body.
@@ -72,7 +72,7 @@ impl Handler for Dummy {
         Output { stdout, stderr }
     }
 
-    fn refuse(&self, _: &Params, why: Refusal) -> Output {
+    fn refuse(&self, _: Pairs, why: Refusal) -> Output {
         Output { stdout: format!("{why:?}").into(), stderr: Vec::new() }
     }
 

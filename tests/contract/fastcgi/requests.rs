@@ -102,7 +102,7 @@ fn records_are_answered_or_ignored_and_invalid_ones_end_the_connection() {
         (
             "another role",
             vec![role(2, 1), params(&[]), whole("x")],
-            vec![answer("x"), refused(1, 3)],
+            vec![refused(1, 3), answer("x")],
         ),
         ("another role, not kept", vec![role(3, 0), whole("")], vec![refused(1, 3)]),
         ("not kept", vec![request(false, &[], b"x"), whole("y")], vec![answer("x")]),
