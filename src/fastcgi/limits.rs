@@ -1,5 +1,3 @@
-//! The limits of one process.
-
 use std::io;
 use std::time::Duration;
 

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use rustix::fs::{Mode, fchmod};
 use rustix::io::Errno;
-use rustix::net::sockopt::{socket_acceptconn, socket_domain};
+use rustix::net::sockopt::socket_acceptconn;
 use rustix::net::{
     AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, connect, listen, socket_with,
 };
@@ -50,13 +50,14 @@ impl Socket {
         if socket_acceptconn(stdin()) != Ok(true) {
             return Ok(None);
         }
-        if socket_domain(stdin())? == AddressFamily::UNIX {
-            let listener = UnixListener::from(stdin().as_fd().try_clone_to_owned()?);
-            if listener.local_addr()?.as_pathname().is_some() {
-                return Ok(Some(Socket { listener, file: None }));
+        let listener = UnixListener::from(stdin().as_fd().try_clone_to_owned()?);
+        match listener.local_addr() {
+            Ok(address) if address.as_pathname().is_some() => {
+                Ok(Some(Socket { listener, file: None }))
             }
+            // A TCP socket has no address of this type.
+            _ => Err(Error::new(ErrorKind::Unsupported, NO_FILE)),
         }
-        Err(Error::new(ErrorKind::Unsupported, NO_FILE))
     }
 
     /// Creates the socket at `path`, with mode 0660. Replaces the file of a socket that no process
@@ -95,22 +96,17 @@ impl Socket {
 
 /// Removes the socket at `path`, if there is one and no process listens on it.
 fn remove_unused(path: &Path) -> io::Result<()> {
-    match fs::symlink_metadata(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(error),
-        Ok(file) if !file.file_type().is_socket() => {
-            return Err(Error::new(
-                ErrorKind::AlreadyExists,
-                "the file exists and is not a socket",
-            ));
-        }
-        Ok(_) => {}
-    }
     // The socket does not block: the queue of the other process may be full.
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
     match connect(&socket, &SocketAddrUnix::new(path)?) {
-        Err(Errno::CONNREFUSED) => fs::remove_file(path),
+        Err(Errno::NOENT) => Ok(()),
+        Err(Errno::CONNREFUSED) if fs::symlink_metadata(path)?.file_type().is_socket() => {
+            fs::remove_file(path)
+        }
+        Err(Errno::CONNREFUSED) => {
+            Err(Error::new(ErrorKind::AlreadyExists, "the file exists and is not a socket"))
+        }
         Ok(()) | Err(Errno::AGAIN) => {
             Err(Error::new(ErrorKind::AddrInUse, "another process listens on this socket"))
         }
