@@ -12,6 +12,7 @@ use rustix::io::{Errno, ioctl_fionread, retry_on_intr};
 use rustix::net::{RecvFlags, recv};
 
 use super::Limits;
+use super::events::Events;
 use super::protocol::{FcgiRequest, Protocol, Stage};
 
 /// The maximum size of unsent replies to management records, in bytes. A web server sends at most one
@@ -51,13 +52,12 @@ pub enum Phase {
 /// A connection that was accepted.
 #[derive(Debug)]
 pub struct Connection<'l> {
-    pub stream: UnixStream,
+    stream: UnixStream,
     pub deadline: Instant,
     /// Whether the stream was added to the server's epoll instance
-    pub is_watched: bool,
+    is_watched: bool,
     protocol: Protocol<'l>,
     out: Vec<u8>,
-    sent: usize,
     /// The phase to which `deadline` applies; `None` if it is the one after sending, at `since`
     phase: Option<Phase>,
     /// When the phase began
@@ -76,7 +76,6 @@ impl<'l> Connection<'l> {
             is_watched: false,
             protocol: Protocol::new(limits),
             out: Vec::new(),
-            sent: 0,
             phase: None,
             since: now,
             is_kept: false,
@@ -86,7 +85,7 @@ impl<'l> Connection<'l> {
     /// Reads at most once, so that a peer that sends without pause cannot occupy a thread; answers
     /// the complete requests; sends as much as the peer accepts. `answer` returns the records that
     /// answer a request of this peer, or `None` to close the connection without an answer. Returns
-    /// whether it stays open, to wait for the events of [`interest`](Self::interest).
+    /// whether it stays open, to be [armed](Self::arm).
     pub fn turn(
         &mut self,
         buffer: &mut [u8],
@@ -132,12 +131,12 @@ impl<'l> Connection<'l> {
 
     /// Sends as much of `out` as the peer accepts. Returns whether everything was sent.
     fn send(&mut self) -> io::Result<bool> {
-        while self.sent < self.out.len() {
+        while !self.out.is_empty() {
             // The write wakes the peer, which may run before this thread does again.
             let now = Instant::now();
-            match self.stream.write(&self.out[self.sent..]) {
+            match self.stream.write(&self.out) {
                 Ok(length) => {
-                    self.sent += length;
+                    self.out.drain(..length);
                     // The peer made progress, so the send timeout starts again.
                     (self.phase, self.since) = (None, now);
                 }
@@ -146,16 +145,19 @@ impl<'l> Connection<'l> {
                 Err(error) => return Err(error),
             }
         }
-        (self.out, self.sent) = (Vec::new(), 0);
         Ok(true)
     }
 
-    /// The epoll events that the connection waits for.
-    pub fn interest(&self) -> EventFlags {
-        let mut interest = EventFlags::ONESHOT;
-        interest.set(EventFlags::IN, self.protocol.wants_input());
-        interest.set(EventFlags::OUT, !self.out.is_empty());
-        interest
+    /// Arms the connection for its next event, which has this token.
+    pub fn arm(&mut self, events: &Events, token: u64) -> Result<(), Errno> {
+        let mut flags = EventFlags::ONESHOT;
+        flags.set(EventFlags::IN, self.protocol.wants_input());
+        flags.set(EventFlags::OUT, !self.out.is_empty());
+        if mem::replace(&mut self.is_watched, true) {
+            events.arm(&self.stream, token, flags)
+        } else {
+            events.watch(&self.stream, token, flags)
+        }
     }
 
     /// Sets the deadline of the current phase; `stop` is when the server began to stop.

@@ -4,9 +4,9 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
+use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
-use rustix::event::{EventfdFlags, Timespec, eventfd};
-use rustix::io::{Errno, retry_on_intr, write};
+use rustix::io::{Errno, retry_on_intr};
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
 };
@@ -15,6 +15,7 @@ use rustix::time::{
 pub const LISTENER: u64 = 0;
 pub const STOP: u64 = 1;
 pub const TIMER: u64 = 2;
+/// The last connection was closed after the stop: all threads end
 pub const DONE: u64 = 3;
 
 /// A source that is readable wakes one thread, and must then be armed again.
@@ -24,8 +25,6 @@ pub const ONCE: EventFlags = EventFlags::IN.union(EventFlags::ONESHOT);
 pub struct Events {
     epoll: OwnedFd,
     timer: OwnedFd,
-    /// An eventfd, readable after the last connection is closed: all threads exit
-    done: OwnedFd,
 }
 
 impl Events {
@@ -33,11 +32,9 @@ impl Events {
         let events = Events {
             epoll: epoll::create(CreateFlags::CLOEXEC)?,
             timer: timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC)?,
-            done: eventfd(0, EventfdFlags::CLOEXEC)?,
         };
         // Edge-triggered: one thread gets the event, and the timer need not be read.
         events.watch(&events.timer, TIMER, EventFlags::IN | EventFlags::ET)?;
-        events.watch(&events.done, DONE, EventFlags::IN)?;
         Ok(events)
     }
 
@@ -57,20 +54,11 @@ impl Events {
         epoll::modify(&self.epoll, source, EventData::new_u64(token), flags)
     }
 
-    pub fn forget(&self, source: impl AsFd) {
-        _ = epoll::delete(&self.epoll, source);
-    }
-
     pub fn set_timer(&self, at: Instant) {
         // Zero would disarm the timer.
         let rest = at.saturating_duration_since(Instant::now()).max(Duration::from_nanos(1));
         let it_value = Timespec::try_from(rest).unwrap_or(Timespec { tv_sec: 1, tv_nsec: 0 });
         let time = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value };
         _ = timerfd_settime(&self.timer, TimerfdTimerFlags::empty(), &time);
-    }
-
-    /// Ends all threads.
-    pub fn end(&self) {
-        _ = write(&self.done, &1_u64.to_ne_bytes());
     }
 }

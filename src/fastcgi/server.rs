@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,6 +10,7 @@ use std::thread::{self, Scope};
 use std::time::{Duration, Instant};
 
 use rustix::event::Timespec;
+use rustix::event::epoll::EventFlags;
 use rustix::io::{Errno, ioctl_fionbio};
 use rustix::net::{SocketFlags, accept_with};
 
@@ -41,7 +42,7 @@ pub fn serve(
     stop: impl AsFd,
 ) -> io::Result<()> {
     keep_messages();
-    let server = Server::new(socket, handler, limits, &stop)?;
+    let server = Server::new(socket, handler, limits, stop.as_fd())?;
     thread::scope(|scope| allocator::with_cache(|| server.work(scope)))
 }
 
@@ -49,6 +50,7 @@ struct Server<'s, H> {
     socket: Socket,
     handler: &'s H,
     limits: &'s Limits,
+    stop: BorrowedFd<'s>,
     events: Events,
     state: Mutex<State<'s>>,
     places: Arc<Places>,
@@ -61,10 +63,8 @@ struct State<'s> {
     /// The connections by token; `None` while a thread owns and serves one
     open: BTreeMap<u64, Option<Connection<'s>>>,
     accepted: u64,
-    /// Whether the listener is not armed, because all connections have running handlers
+    /// Whether the listener is not armed, because all connections have running handlers or accepting failed
     is_full: bool,
-    /// The time until which the listener is not armed, because accepting failed
-    accept_at: Option<Instant>,
     /// The time for which the timer is set
     timer_at: Option<Instant>,
     /// When the signal to stop came
@@ -92,13 +92,14 @@ impl<'s, H: Handler> Server<'s, H> {
         socket: Socket,
         handler: &'s H,
         limits: &'s Limits,
-        stop: &impl AsFd,
+        stop: BorrowedFd<'s>,
     ) -> io::Result<Server<'s, H>> {
         ioctl_fionbio(&socket.listener, true)?;
         let server = Server {
             socket,
             handler,
             limits,
+            stop,
             events: Events::new()?,
             state: Mutex::default(),
             places: Places::new(limits.requests, limits.waiting, limits.waiting_for_one),
@@ -187,9 +188,8 @@ impl<'s, H: Handler> Server<'s, H> {
                     state.open.remove(&idle);
                     return self.accept_more(&mut state);
                 }
-                let at = Instant::now() + ACCEPT_PAUSE;
-                state.accept_at = Some(at);
-                self.set_timer(&mut state, at);
+                state.is_full = true;
+                self.set_timer(&mut state, Instant::now() + ACCEPT_PAUSE);
                 self.log(state, || format!("cannot accept a connection: {error}"));
             }
         }
@@ -208,7 +208,7 @@ impl<'s, H: Handler> Server<'s, H> {
     /// Arms the listener, unless the server is stopping.
     fn accept_more(&self, state: &mut State) {
         if state.stop.is_none() {
-            (state.is_full, state.accept_at) = (false, None);
+            state.is_full = false;
             _ = self.events.arm(&self.socket.listener, LISTENER, ONCE);
         }
     }
@@ -255,21 +255,13 @@ impl<'s, H: Handler> Server<'s, H> {
     /// Arms a connection for its next event.
     fn wait(&self, state: &mut State<'s>, token: u64, mut connection: Connection<'s>) {
         connection.set_deadline(state.stop);
-        if state.stop.is_some() && connection.is_due(state.stop) {
+        let is_due = state.stop.is_some() && connection.is_due(state.stop);
+        if is_due || connection.arm(&self.events, token).is_err() {
             drop(connection);
             return self.close(state, token);
         }
-        let (interest, deadline) = (connection.interest(), connection.deadline);
-        let connection = state.open.entry(token).or_default().insert(connection);
-        let armed = if connection.is_watched {
-            self.events.arm(&connection.stream, token, interest)
-        } else {
-            connection.is_watched = true;
-            self.events.watch(&connection.stream, token, interest)
-        };
-        if armed.is_err() {
-            return self.close(state, token);
-        }
+        let deadline = connection.deadline;
+        state.open.insert(token, Some(connection));
         if state.is_full {
             self.accept_more(state);
         }
@@ -285,11 +277,11 @@ impl<'s, H: Handler> Server<'s, H> {
     /// Accepts more connections, or ends all threads if the server is stopping and the last one was
     /// closed.
     fn closed(&self, state: &mut State) {
-        if state.is_full || state.accept_at.is_some() {
+        if state.is_full {
             self.accept_more(state);
         }
         if state.stop.is_some() && state.open.is_empty() {
-            self.events.end();
+            _ = self.events.arm(self.stop, DONE, EventFlags::IN);
         }
     }
 
@@ -309,7 +301,6 @@ impl<'s, H: Handler> Server<'s, H> {
     /// closed when they are idle.
     fn stop(&self) {
         let state = &mut *self.state();
-        self.events.forget(&self.socket.listener);
         self.socket.withdraw();
         loop {
             if state.open.len() >= self.limits.connections {
@@ -367,7 +358,8 @@ mod tests {
         let path = folder.path().join("socket");
         let (limits, handler) = (Limits::default(), Responder::load());
         let (stop, _stopper) = pipe().unwrap();
-        let server = Server::new(Socket::bind(&path).unwrap(), &handler, &limits, &stop).unwrap();
+        let socket = Socket::bind(&path).unwrap();
+        let server = Server::new(socket, &handler, &limits, stop.as_fd()).unwrap();
         let next = server.socket.listener.try_clone().unwrap();
         // The stop removes the path of the socket.
         let other_path = folder.path().join("other");
@@ -387,7 +379,8 @@ mod tests {
         let path = folder.path().join("socket");
         let limits = Limits { connections: 1, ..Limits::default() };
         let (handler, (stop, _stopper)) = (Responder::load(), pipe().unwrap());
-        let server = Server::new(Socket::bind(&path).unwrap(), &handler, &limits, &stop).unwrap();
+        let socket = Socket::bind(&path).unwrap();
+        let server = Server::new(socket, &handler, &limits, stop.as_fd()).unwrap();
         let mut kept = UnixStream::connect(&path).unwrap();
         // BEGIN_REQUEST with FCGI_KEEP_CONN, the ends of PARAMS and STDIN
         kept.write_all(b"\x01\x01\0\x01\0\x08\0\0\0\x01\x01\0\0\0\0\0").unwrap();
