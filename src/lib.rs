@@ -25,7 +25,7 @@ use std::io::Read;
 
 use api::caller::Caller;
 use api::{Call, Fields, Kind};
-use cgi::input::Body;
+use cgi::input::{Body, check_length};
 use cgi::{Cors, Response, Variables, body, origin};
 use config::Config;
 use error::Error;
@@ -48,7 +48,7 @@ pub fn answer<R: Read>(config: &Config, variables: &Variables, body: &mut Body<R
         if cors.is_preflight(variables) {
             return Ok(Response::preflight());
         }
-        body.check_length()?;
+        check_length(variables)?;
         let query = variables.query();
         perform(config, variables, &query, body)
             .map_err(|error| error.in_context(api::context(&query)))

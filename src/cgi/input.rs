@@ -7,7 +7,6 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::Timespec;
 use rustix::stdio::stdin;
 
-use super::variables::Length;
 use super::{Method, Variables};
 use crate::error::Error;
 
@@ -15,43 +14,37 @@ use crate::error::Error;
 /// half of it.
 pub const MAX_BODY: u64 = 1024 * 1024;
 
-/// The body of a request, which starts where its input is.
-#[derive(Debug)]
-pub struct Body<R> {
-    length: Length,
-    /// The rest of the body
-    input: Take<R>,
+/// INVALID_FORMAT for a length that is not a number, TOO_LARGE for one larger than [`MAX_BODY`].
+pub(crate) fn check_length(variables: &Variables) -> Result<(), Error> {
+    match variables.content_length()? {
+        Some(length) if length > MAX_BODY => Err(too_large()),
+        _ => Ok(()),
+    }
 }
+
+/// The rest of the body of a request, which starts where its input is.
+#[derive(Debug)]
+pub struct Body<R>(Take<R>);
 
 impl<R: Read> Body<R> {
     /// The body in `input`: at most `CONTENT_LENGTH` bytes (RFC 3875 §4.2). Without a length, a GET, HEAD or
     /// OPTIONS has no body; the body of any other request, such as a chunked upload, ends at end of file.
     pub fn new(variables: &Variables, input: R) -> Body<R> {
-        let length = variables.content_length();
-        let limit = match (length, variables.method()) {
-            (Length::Bytes(length), _) => length,
-            (Length::Invalid, _) => 0,
-            (Length::Unknown, Method::Get | Method::Head | Method::Options) => 0,
-            (Length::Unknown, _) => u64::MAX,
+        let limit = match (variables.content_length(), variables.method()) {
+            (Ok(Some(length)), _) => length,
+            (Err(_), _) | (_, Method::Get | Method::Head | Method::Options) => 0,
+            (Ok(None), _) => u64::MAX,
         };
-        Body { length, input: input.take(limit) }
+        Body(input.take(limit))
     }
 
-    /// INVALID_FORMAT for a length that is not a number, TOO_LARGE for one larger than [`MAX_BODY`].
-    pub(crate) fn check_length(&self) -> Result<(), Error> {
-        match self.length {
-            Length::Invalid => Err(Error::invalid_format("Content-Length must be a number.")),
-            Length::Bytes(length) if length > MAX_BODY => Err(too_large()),
-            Length::Unknown | Length::Bytes(_) => Ok(()),
-        }
-    }
-
-    /// Reads the body. TOO_LARGE if it is longer than [`MAX_BODY`], INVALID_FORMAT if it is shorter than its
-    /// length.
+    /// Reads the body, whose length was checked. TOO_LARGE if it is longer than [`MAX_BODY`], INVALID_FORMAT if it
+    /// is shorter than its length.
     pub(crate) fn read(&mut self) -> Result<Vec<u8>, Error> {
-        let length = if let Length::Bytes(length) = self.length { length } else { 0 };
+        // Without a length, the limit is larger.
+        let length = if self.0.limit() <= MAX_BODY { self.0.limit() } else { 0 };
         let mut bytes = Vec::with_capacity(length as usize);
-        match self.input.by_ref().take(MAX_BODY + 1).read_to_end(&mut bytes) {
+        match self.0.by_ref().take(MAX_BODY + 1).read_to_end(&mut bytes) {
             Ok(read) if read as u64 > MAX_BODY => Err(too_large()),
             Ok(read) if length > read as u64 => {
                 Err(Error::invalid_format("The body is shorter than its Content-Length."))
@@ -90,12 +83,12 @@ impl Body<StandardInput> {
     pub fn drain(&mut self) {
         // The time is taken in the first round: without a body, even that would cost 500 instructions with musl.
         let mut started = None;
-        while self.input.limit() > 0
+        while self.0.limit() > 0
             && started.get_or_insert_with(Instant::now).elapsed() < DRAIN_TIMEOUT
         {
             let mut stdin = [PollFd::from_borrowed_fd(stdin(), PollFlags::IN)];
             let is_ready = matches!(poll(&mut stdin, Some(&DRAIN_IDLE_TIMEOUT)), Ok(1..));
-            if !is_ready || !matches!(self.input.read(&mut vec![0; 8192]), Ok(1..)) {
+            if !is_ready || !matches!(self.0.read(&mut vec![0; 8192]), Ok(1..)) {
                 return;
             }
         }

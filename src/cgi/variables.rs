@@ -1,5 +1,6 @@
 //! The meta-variables of a request (RFC 3875 §4.1).
 
+use crate::error::Error;
 use crate::php::form::Form;
 use crate::sys::environment::environment;
 
@@ -22,16 +23,6 @@ pub enum Method {
     Options,
     Post,
     Other,
-}
-
-/// The length of a body, as the server declares it
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Length {
-    /// There is no body, or its length is unknown (a chunked body)
-    Unknown,
-    Bytes(u64),
-    /// Not a number
-    Invalid,
 }
 
 impl<'v> Variables<'v> {
@@ -94,16 +85,15 @@ impl<'v> Variables<'v> {
         Form::from_query(self.meta("QUERY_STRING").unwrap_or_default())
     }
 
-    /// `CONTENT_LENGTH` (RFC 3875 §4.1.2)
-    pub(super) fn content_length(&self) -> Length {
-        match self.meta("CONTENT_LENGTH") {
-            None => Length::Unknown,
-            Some(digits) if digits.iter().all(u8::is_ascii_digit) => {
-                let length = str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok());
-                // Only a number beyond 64 bits does not parse.
-                Length::Bytes(length.unwrap_or(u64::MAX))
-            }
-            Some(_) => Length::Invalid,
+    /// `CONTENT_LENGTH` (RFC 3875 §4.1.2); `None` if there is no body, or its length is unknown (a
+    /// chunked body). INVALID_FORMAT if it is not a number.
+    pub(super) fn content_length(&self) -> Result<Option<u64>, Error> {
+        let Some(digits) = self.meta("CONTENT_LENGTH") else { return Ok(None) };
+        if !digits.iter().all(u8::is_ascii_digit) {
+            return Err(Error::invalid_format("Content-Length must be a number."));
         }
+        let length = str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok());
+        // Only a number beyond 64 bits does not parse.
+        Ok(Some(length.unwrap_or(u64::MAX)))
     }
 }
