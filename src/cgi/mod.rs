@@ -1,13 +1,12 @@
 //! CGI/1.1 (RFC 3875): requests and responses. Independent of sessions and menus.
 
 pub(crate) mod body;
-mod cors;
 pub mod input;
 pub(crate) mod multipart;
 pub(crate) mod origin;
 mod response;
 mod variables;
 
-pub(crate) use cors::Cors;
+pub(crate) use origin::Cors;
 pub(crate) use response::{Response, output};
 pub use variables::{Method, Variables};

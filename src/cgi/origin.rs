@@ -1,10 +1,34 @@
-//! The site that a write comes from: the headers `Origin` (Fetch standard) and `Sec-Fetch-Site`
+//! The site that a request comes from: the headers `Origin` (Fetch standard) and `Sec-Fetch-Site`
 //! (Fetch Metadata). A browser sends the session cookie also with a form of another site; a page
 //! cannot forge these headers.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use super::Variables;
+use super::{Method, Variables};
+use crate::php::ini::parse_number;
+
+/// What the `Origin` of a request means for its response: pages of trusted origins may send requests and read
+/// the answers (CORS protocol, Fetch standard).
+#[derive(Debug)]
+pub struct Cors<'t> {
+    /// The trusted origin that the request comes from
+    pub origin: Option<&'t str>,
+    /// Whether any origin is trusted, so that responses differ by origin
+    pub varies: bool,
+}
+
+impl<'t> Cors<'t> {
+    pub fn new(variables: &Variables, trusted: &'t [String]) -> Cors<'t> {
+        Cors { origin: self::trusted(variables, trusted), varies: !trusted.is_empty() }
+    }
+
+    /// Whether a browser asks if a page may send a request. It sends no cookie with this question.
+    pub fn is_preflight(&self, variables: &Variables) -> bool {
+        self.origin.is_some()
+            && variables.method() == Method::Options
+            && variables.meta("HTTP_ACCESS_CONTROL_REQUEST_METHOD").is_some()
+    }
+}
 
 /// Whether the request comes from a page of another site that is not among `trusted`.
 ///
@@ -22,7 +46,7 @@ pub fn is_another_site(variables: &Variables, trusted: &[String]) -> bool {
 }
 
 /// The one of the `trusted` origins that the header `Origin` names.
-pub fn trusted<'t>(variables: &Variables, trusted: &'t [String]) -> Option<&'t str> {
+fn trusted<'t>(variables: &Variables, trusted: &'t [String]) -> Option<&'t str> {
     let origin = normal(variables.meta("HTTP_ORIGIN")?)?;
     trusted.iter().find(|trusted| **trusted == origin).map(String::as_str)
 }
@@ -41,16 +65,16 @@ fn is_own(origin: &str, variables: &Variables) -> bool {
 pub fn of_setting(text: &str) -> Option<String> {
     let origin = normal(text.as_bytes())?;
     let (scheme, site) = origin.split_once("://")?;
-    let (host, port) = host_and_port(site);
-    // A browser drops leading zeros, and then a default port.
-    let is_port = |port: &str| !port.starts_with('0') && port.parse::<u16>().is_ok();
-    if !matches!(scheme, "http" | "https") || !port.is_none_or(is_port) {
+    let (host, _) = host_and_port(site);
+    if !matches!(scheme, "http" | "https") {
         return None;
     }
-    match host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
-        Some(address) => Some(origin.replace(host, &serialized(address.parse().ok()?))),
-        None => is_name(host).then(|| origin.clone()),
-    }
+    let Some(address) = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) else {
+        return is_name(host).then(|| origin.clone());
+    };
+    // Browsers write an IPv4-mapped address with hexadecimal digits, and nobody uses one.
+    let address = address.parse().ok().filter(|ip: &Ipv6Addr| ip.to_ipv4_mapped().is_none())?;
+    Some(origin.replace(host, &format!("[{address}]")))
 }
 
 /// Whether a browser sends `host` as it is. One that "ends in a number" (URL standard) is an IPv4
@@ -63,14 +87,6 @@ fn is_name(host: &str) -> bool {
     let is_hexadecimal = digits.is_some_and(|d| d.bytes().all(|byte| byte.is_ascii_hexdigit()));
     host.bytes().all(is_valid)
         && (!(is_decimal || is_hexadecimal) || host.parse::<Ipv4Addr>().is_ok())
-}
-
-/// An address in brackets. Browsers write an IPv4-mapped one with hexadecimal digits.
-fn serialized(address: Ipv6Addr) -> String {
-    match (address.to_ipv4_mapped(), address.segments()) {
-        (Some(_), [.., high, low]) => format!("[::ffff:{high:x}:{low:x}]"),
-        _ => format!("[{address}]"),
-    }
 }
 
 /// An origin in lower case and without its scheme's default port, so that equal origins are equal
@@ -92,7 +108,8 @@ fn authority(text: &str, default: &str) -> Option<String> {
     let is_address = host.starts_with('[') && host.ends_with(']');
     let is_host =
         !host.is_empty() && !host.contains(['/', ' ', '@']) && (is_address || !host.contains(':'));
-    let is_port = |port: &str| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+    // A browser drops leading zeros.
+    let is_port = |port: &str| !port.starts_with('0') && parse_number::<u16>(port).is_some();
     if !is_host || !port.is_none_or(is_port) {
         return None;
     }
@@ -127,7 +144,6 @@ mod tests {
             ("http://192.168.1.10:8080", "http://192.168.1.10:8080"),
             ("http://[::1]:80", "http://[::1]"),
             ("http://[2001:DB8:0:0:0:0:0:1]:8080", "http://[2001:db8::1]:8080"),
-            ("http://[::ffff:192.168.1.10]", "http://[::ffff:c0a8:10a]"),
         ] {
             assert_eq!(of_setting(text).as_deref(), Some(origin), "{text}");
         }
@@ -141,8 +157,8 @@ mod tests {
             "https://menus.example:65536", "https://menus.example:1:2", "https://menus .example",
             "http://127.1", "http://0x7f.0.0.1", "http://127.0.0.0x1", "http://127.0.0.1.",
             "http://192.168.1.010", "http://256.1.1.1", "http://[::1", "http://::1",
-            "http://[::1%25eth0]", "http://[1.2.3.4]", "http://[]", "http://[menus",
-            "http://menus]",
+            "http://[::1%25eth0]", "http://[1.2.3.4]", "http://[::ffff:1.2.3.4]", "http://[]",
+            "http://[menus", "http://menus]",
         ] {
             assert_eq!(of_setting(text), None, "{text}");
         }
