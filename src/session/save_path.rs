@@ -63,22 +63,15 @@ impl SavePath {
 
 impl SessionFolder {
     fn parse(value: &[u8]) -> Option<SessionFolder> {
-        let mut parts = value.splitn(3, |&byte| byte == b';');
-        let (depth, mode, folder) = match (parts.next(), parts.next(), parts.next()) {
-            (Some(folder), None, None) => (b"0".as_slice(), b"0".as_slice(), folder),
-            (Some(depth), Some(folder), None) => (depth, b"0".as_slice(), folder),
-            (Some(depth), Some(mode), Some(folder)) => (depth, mode, folder),
-            _ => return None,
+        let mut parts: Vec<&[u8]> = value.splitn(3, |&byte| byte == b';').collect();
+        let folder = parts.pop().filter(|folder| folder.starts_with(b"/"))?;
+        let number = |at: usize, radix| match parts.get(at) {
+            None => Some(0),
+            Some(digits) => usize::from_str_radix(str::from_utf8(digits).ok()?, radix).ok(),
         };
-        let digits = |bytes, radix| u32::from_str_radix(str::from_utf8(bytes).ok()?, radix).ok();
-        digits(mode, 8).filter(|&mode| mode <= 0o7777)?;
-        if !folder.starts_with(b"/") {
-            return None;
-        }
-        Some(SessionFolder {
-            depth: usize::try_from(digits(depth, 10)?).ok()?,
-            folder: PathBuf::from(OsStr::from_bytes(folder)),
-        })
+        let depth = number(0, 10)?;
+        number(1, 8).filter(|&mode| mode <= 0o7777)?;
+        Some(SessionFolder { depth, folder: PathBuf::from(OsStr::from_bytes(folder)) })
     }
 }
 
@@ -92,31 +85,25 @@ impl RedisServer {
         }
         let (address, query) = text.split_once('?').unwrap_or((text, ""));
         let address = match address.split_once("://")? {
-            ("unix", path) if path.starts_with('/') && !path.contains('#') => {
-                Address::Unix(path.into())
-            }
+            _ if address.contains('#') => return None,
+            ("unix", path) if path.starts_with('/') => Address::Unix(path.into()),
             ("tcp", address) => tcp(address)?,
             _ => return None,
         };
+        let prefix = PREFIX.to_owned();
+        let mut server = RedisServer { address, login: None, database: None, prefix };
         let parameters = Form::from_body(query.as_bytes())?.nested(usize::MAX)?;
-        // `seed` names the servers of a Redis Cluster, which is not supported.
-        if parameters.get("seed").is_some() {
-            return None;
+        for (name, value) in parameters.iter() {
+            match name {
+                // The servers of a Redis Cluster, which is not supported.
+                "seed" => return None,
+                "auth" => server.login = Some(login(value)?),
+                "database" => server.database = Some(parse_number(value.as_str()?)?),
+                "prefix" => server.prefix = value.as_str()?.to_owned(),
+                _ => {}
+            }
         }
-        let text = |name| match parameters.get(name) {
-            None => Some(None),
-            Some(value) => value.as_str().map(Some),
-        };
-        let database = match text("database")? {
-            None => None,
-            Some(number) => Some(parse_number(number)?),
-        };
-        let login = match parameters.get("auth") {
-            None => None,
-            Some(auth) => Some(login(auth)?),
-        };
-        let prefix = text("prefix")?.unwrap_or(PREFIX).to_owned();
-        Some(RedisServer { address, login, database, prefix })
+        Some(server)
     }
 }
 
@@ -127,11 +114,11 @@ fn tcp(address: &str) -> Option<Address> {
     let (host, port) = host_and_port(authority);
     let ip = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
     let host = ip.or((!host.contains(':')).then_some(host))?;
-    if host.is_empty() || host.contains(['[', ']']) {
+    if host.is_empty() || host.contains(['[', ']', '@']) {
         return None;
     }
     let port = port.map_or(Some(6379), |port| parse_number(port).filter(|port| *port > 0))?;
-    (!address.contains(['@', '#'])).then(|| Address::Tcp { host: host.to_owned(), port })
+    Some(Address::Tcp { host: host.to_owned(), port })
 }
 
 /// `auth=password`, or a list or map of a user and a password or of a password alone
@@ -194,13 +181,6 @@ mod tests {
         }
     }
 
-    fn redis(value: &str) -> RedisServer {
-        match SavePath::parse(value.as_bytes()) {
-            Some(SavePath::Redis(server)) => server,
-            other => panic!("{value}: {other:?}"),
-        }
-    }
-
     #[test]
     fn address_of_redis_is_parsed_like_phpredis() {
         for (value, shown) in [
@@ -215,7 +195,8 @@ mod tests {
             ("tcp://[::1]:7000/5", "tcp://[::1]:7000"),
             ("unix:///run/redis/redis.sock?persistent=1", "unix:///run/redis/redis.sock"),
         ] {
-            assert_eq!(redis(value).to_string(), shown);
+            let parsed = SavePath::parse(value.as_bytes());
+            assert_eq!(format!("{parsed:?}"), format!("Some(Redis({shown}))"));
         }
     }
 
