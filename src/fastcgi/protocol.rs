@@ -283,19 +283,18 @@ pub fn outcome<'b>(
     pieces: impl IntoIterator<Item = &'b [u8]>,
 ) -> (Vec<FcgiRequest>, Vec<u8>, bool) {
     let mut protocol = Protocol::new(limits);
-    let (mut requests, mut replies) = (Vec::new(), Vec::new());
+    let mut requests = Vec::new();
     for piece in pieces {
         protocol.feed(piece);
         while let Some(request) = protocol.take_request() {
             protocol.go_on(&request, request.keep);
             requests.push(request);
         }
-        replies.append(&mut protocol.replies);
         if let Stage::Receiving(request) = &protocol.stage {
             assert!(request.params.bytes.len() <= limits.params + 1);
             assert!(request.body.bytes.len() <= limits.body + 1);
         }
     }
     let has_ended = matches!(protocol.stage, Stage::Draining | Stage::Answered | Stage::Over);
-    (requests, replies, has_ended)
+    (requests, protocol.replies, has_ended)
 }

@@ -345,51 +345,52 @@ impl<'s, H: Handler> Server<'s, H> {
 #[cfg(test)]
 mod tests {
     use std::io::{Read, Write, pipe};
-    use std::os::unix::net::UnixStream;
+    use std::path::Path;
 
     use super::*;
     use crate::responder::Responder;
+
+    /// Calls `test` with a server without threads, and the path of its socket.
+    fn with_server(limits: &Limits, test: impl FnOnce(&Server<Responder>, &Path)) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("socket");
+        let (handler, (stop, _stopper)) = (Responder::load(), pipe().unwrap());
+        let socket = Socket::bind(&path).unwrap();
+        test(&Server::new(socket, &handler, limits, stop.as_fd()).unwrap(), &path);
+    }
 
     /// A thread gets the event of the listener, and another one stops the server before the first
     /// accepts.
     #[test]
     fn connection_after_the_stop_is_left_to_the_next_process() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("socket");
-        let (limits, handler) = (Limits::default(), Responder::load());
-        let (stop, _stopper) = pipe().unwrap();
-        let socket = Socket::bind(&path).unwrap();
-        let server = Server::new(socket, &handler, &limits, stop.as_fd()).unwrap();
-        let next = server.socket.listener.try_clone().unwrap();
-        // The stop removes the path of the socket.
-        let other_path = folder.path().join("other");
-        std::fs::hard_link(&path, &other_path).unwrap();
-        let _first = UnixStream::connect(&path).unwrap();
-        server.stop();
-        assert_eq!(server.state().open.len(), 1);
-        let _second = UnixStream::connect(&other_path).unwrap();
-        server.accept(&mut [0; 1]);
-        assert_eq!(server.state().open.len(), 1);
-        assert!(next.accept().is_ok());
+        with_server(&Limits::default(), |server, path| {
+            let next = server.socket.listener.try_clone().unwrap();
+            // The stop removes the path of the socket.
+            let other_path = path.with_extension("other");
+            std::fs::hard_link(path, &other_path).unwrap();
+            let _first = UnixStream::connect(path).unwrap();
+            server.stop();
+            assert_eq!(server.state().open.len(), 1);
+            let _second = UnixStream::connect(&other_path).unwrap();
+            server.accept(&mut [0; 1]);
+            assert_eq!(server.state().open.len(), 1);
+            assert!(next.accept().is_ok());
+        });
     }
 
     #[test]
     fn at_the_stop_an_idle_connection_gives_way_to_one_in_the_queue() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("socket");
-        let limits = Limits { connections: 1, ..Limits::default() };
-        let (handler, (stop, _stopper)) = (Responder::load(), pipe().unwrap());
-        let socket = Socket::bind(&path).unwrap();
-        let server = Server::new(socket, &handler, &limits, stop.as_fd()).unwrap();
-        let mut kept = UnixStream::connect(&path).unwrap();
-        // BEGIN_REQUEST with FCGI_KEEP_CONN, the ends of PARAMS and STDIN
-        kept.write_all(b"\x01\x01\0\x01\0\x08\0\0\0\x01\x01\0\0\0\0\0").unwrap();
-        kept.write_all(b"\x01\x04\0\x01\0\0\0\0\x01\x05\0\x01\0\0\0\0").unwrap();
-        server.accept(&mut [0; 64]);
-        let _queued = UnixStream::connect(&path).unwrap();
-        server.stop();
-        // The answer, then the end of the connection
-        assert!(kept.read_to_end(&mut Vec::new()).unwrap() > 0);
-        assert_eq!(server.state().open.len(), 1);
+        with_server(&Limits { connections: 1, ..Limits::default() }, |server, path| {
+            let mut kept = UnixStream::connect(path).unwrap();
+            // BEGIN_REQUEST with FCGI_KEEP_CONN, the ends of PARAMS and STDIN
+            kept.write_all(b"\x01\x01\0\x01\0\x08\0\0\0\x01\x01\0\0\0\0\0").unwrap();
+            kept.write_all(b"\x01\x04\0\x01\0\0\0\0\x01\x05\0\x01\0\0\0\0").unwrap();
+            server.accept(&mut [0; 64]);
+            let _queued = UnixStream::connect(path).unwrap();
+            server.stop();
+            // The answer, then the end of the connection
+            assert!(kept.read_to_end(&mut Vec::new()).unwrap() > 0);
+            assert_eq!(server.state().open.len(), 1);
+        });
     }
 }
