@@ -25,8 +25,8 @@ use std::io::Read;
 
 use api::caller::Caller;
 use api::{Call, Fields, Kind};
-use cgi::input::{Body, check_length};
-use cgi::{Cors, Response, Variables, body, origin};
+use cgi::input::{self, Body};
+use cgi::{Cors, Response, Variables, origin};
 use config::Config;
 use error::Error;
 use php::form::Form;
@@ -48,7 +48,7 @@ pub fn answer<R: Read>(config: &Config, variables: &Variables, body: &mut Body<R
         if cors.is_preflight(variables) {
             return Ok(Response::preflight());
         }
-        check_length(variables)?;
+        input::check_length(variables)?;
         let query = variables.query();
         perform(config, variables, &query, body)
             .map_err(|error| error.in_context(api::context(&query)))
@@ -91,7 +91,7 @@ fn perform<R: Read>(
             if origin::is_another_site(variables, &config.trusted_origins) {
                 return Err(Error::another_site());
             }
-            Fields::new(body::parse(variables, &body.read()?)?)
+            Fields::new(input::parse(variables, &body.read()?)?)
         }
     };
     let call = Call { aulario: &aulario, query, fields: &fields, zone: config.zone.as_deref() };

@@ -1,6 +1,5 @@
 //! CGI/1.1 (RFC 3875): requests and responses. Independent of sessions and menus.
 
-pub(crate) mod body;
 pub mod input;
 pub(crate) mod multipart;
 pub(crate) mod origin;
