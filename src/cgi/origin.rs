@@ -19,7 +19,9 @@ pub struct Cors<'t> {
 
 impl<'t> Cors<'t> {
     pub fn new(variables: &Variables, trusted: &'t [String]) -> Cors<'t> {
-        Cors { origin: self::trusted(variables, trusted), varies: !trusted.is_empty() }
+        let sent = variables.meta("HTTP_ORIGIN").and_then(normal);
+        let origin = trusted.iter().find(|trusted| Some(*trusted) == sent.as_ref());
+        Cors { origin: origin.map(String::as_str), varies: !trusted.is_empty() }
     }
 
     /// Whether a browser asks if a page may send a request. It sends no cookie with this question.
@@ -35,7 +37,7 @@ impl<'t> Cors<'t> {
 /// Browsers send `Sec-Fetch-Site` only over HTTPS and to localhost; without it `Origin` must match
 /// the requested host. A request with neither header does not come from a browser and is accepted.
 pub fn is_another_site(variables: &Variables, trusted: &[String]) -> bool {
-    if self::trusted(variables, trusted).is_some() {
+    if Cors::new(variables, trusted).origin.is_some() {
         return false;
     }
     match (variables.meta("HTTP_SEC_FETCH_SITE"), variables.meta("HTTP_ORIGIN")) {
@@ -43,12 +45,6 @@ pub fn is_another_site(variables: &Variables, trusted: &[String]) -> bool {
         (Some(b"same-origin" | b"none"), _) | (_, None) => false,
         (_, Some(origin)) => !normal(origin).is_some_and(|origin| is_own(&origin, variables)),
     }
-}
-
-/// The one of the `trusted` origins that the header `Origin` names.
-fn trusted<'t>(variables: &Variables, trusted: &'t [String]) -> Option<&'t str> {
-    let origin = normal(variables.meta("HTTP_ORIGIN")?)?;
-    trusted.iter().find(|trusted| **trusted == origin).map(String::as_str)
 }
 
 /// Whether `origin` matches the requested host. The scheme is not compared, because a proxy may
@@ -82,11 +78,11 @@ pub fn of_setting(text: &str) -> Option<String> {
 fn is_name(host: &str) -> bool {
     let is_valid = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-');
     let last = host.strip_suffix('.').unwrap_or(host).rsplit('.').next().unwrap_or_default();
-    let is_decimal = !last.is_empty() && last.bytes().all(|byte| byte.is_ascii_digit());
-    let digits = last.strip_prefix("0x");
-    let is_hexadecimal = digits.is_some_and(|d| d.bytes().all(|byte| byte.is_ascii_hexdigit()));
-    host.bytes().all(is_valid)
-        && (!(is_decimal || is_hexadecimal) || host.parse::<Ipv4Addr>().is_ok())
+    let is_number = match last.strip_prefix("0x") {
+        Some(digits) => digits.bytes().all(|byte| byte.is_ascii_hexdigit()),
+        None => !last.is_empty() && last.bytes().all(|byte| byte.is_ascii_digit()),
+    };
+    host.bytes().all(is_valid) && (!is_number || host.parse::<Ipv4Addr>().is_ok())
 }
 
 /// An origin in lower case and without its scheme's default port, so that equal origins are equal
