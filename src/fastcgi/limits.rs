@@ -85,11 +85,9 @@ impl Limits {
         // Each limit is lowered in proportion to the descriptors.
         let part = open_files.saturating_sub(OWN_DESCRIPTORS);
         let lower = |limit: usize| (limit * part / (needed - OWN_DESCRIPTORS)).max(1);
-        let waiting = lower(self.waiting);
         let limits = Limits {
             requests: lower(self.requests),
-            waiting,
-            waiting_for_one: self.waiting_for_one.min(waiting),
+            waiting: lower(self.waiting),
             connections: lower(self.connections),
             ..self.clone()
         };
