@@ -91,24 +91,15 @@ impl<'l> Connection<'l> {
         buffer: &mut [u8],
         answer: impl Fn(&FcgiRequest, &UnixStream) -> Option<Vec<u8>>,
     ) -> io::Result<bool> {
-        let is_open = self.respond(&answer)?;
-        if !is_open || !self.protocol.wants_input() {
-            return Ok(is_open);
+        if self.protocol.wants_input() {
+            match retry_on_intr(|| recv(&self.stream, &mut *buffer, RecvFlags::empty())) {
+                Ok((0, _)) => self.protocol.end(Stage::Over),
+                Ok((length, _)) => self.protocol.feed(&buffer[..length]),
+                Err(Errno::AGAIN) => {}
+                Err(error) => return Err(error.into()),
+            }
         }
-        match retry_on_intr(|| recv(&self.stream, &mut *buffer, RecvFlags::empty())) {
-            Ok((0, _)) => self.protocol.end(Stage::Over),
-            Ok((length, _)) => self.protocol.feed(&buffer[..length]),
-            Err(Errno::AGAIN) => return Ok(true),
-            Err(error) => return Err(error.into()),
-        }
-        self.respond(&answer)
-    }
-
-    /// Answers and sends until more input is needed or the peer has to read.
-    fn respond(
-        &mut self,
-        answer: impl Fn(&FcgiRequest, &UnixStream) -> Option<Vec<u8>>,
-    ) -> io::Result<bool> {
+        // Until more input is needed or the peer has to read.
         while self.send()? {
             if let Some(request) = self.protocol.take_request() {
                 let records = answer(&request, &self.stream);
