@@ -22,19 +22,14 @@ pub fn session_id(header: &[u8], name: &str) -> Option<SessionId> {
     });
     let mut found = None;
     for (key, value) in cookies.take(MAX_PAIRS) {
+        let key = String::from_utf8_lossy(key);
         // The configured name cannot contain a character that PHP replaces.
-        let is_found = key == name.as_bytes() || {
-            key.iter().any(|byte| matches!(byte, b' ' | b'.' | b'[')) && {
-                let key = String::from_utf8_lossy(key);
-                let (base, path) = php_name(&key);
-                if base == name && !path.is_empty() {
-                    return None;
-                }
-                base == name
-            }
-        };
-        if is_found {
+        let (base, path) = php_name(&key);
+        if base == name {
             found = found.or(Some(value));
+            if !path.is_empty() {
+                return None;
+            }
         }
     }
     let id: Vec<u8> = percent_decode(found?).collect();
