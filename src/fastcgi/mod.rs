@@ -8,12 +8,10 @@
 //! without a queue. So only a running handler occupies a thread; a connection that is idle,
 //! receives a partial request or has a slow reader does not. The maximum number of threads is one
 //! more than the maximum number of handlers, so that one thread can always accept, receive and
-//! refuse. A thread is started when the last idle one gets work. Threads are reused; those that only
-//! a burst of waiting handlers needed end after it.
+//! refuse.
 //!
 //! Handlers: a handler that waits for a lock ([`wait`]) does not count as running, so that
-//! requests that wait for the lock of one user do not make others busy. The number of waiting handlers is
-//! limited too, in all and for one lock. A handler that got its lock runs on, even without a free place.
+//! requests that wait for the lock of one user do not make others busy.
 //!
 //! Connections: if all are taken, one of them gives way to a new one, so that slow clients and idle
 //! connections keep no others out: the one that has been idle longest, else the one whose request has
