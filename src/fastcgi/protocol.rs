@@ -70,10 +70,10 @@ impl FcgiRequest {
     /// The records of the answer: one for each line of `stderr`, then `stdout`.
     pub fn answer(&self, stdout: &[u8], stderr: &[u8]) -> Vec<u8> {
         let mut out = Vec::with_capacity(stdout.len() + stderr.len() + 64);
-        let mut lines = stderr.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
-        if let Some(first) = lines.next() {
-            record::push(&mut out, kind::STDERR, self.id, first);
-            lines.for_each(|line| record::push(&mut out, kind::STDERR, self.id, line));
+        for line in stderr.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
+            record::push(&mut out, kind::STDERR, self.id, line);
+        }
+        if !stderr.is_empty() {
             record::push(&mut out, kind::STDERR, self.id, &[]);
         }
         if !stdout.is_empty() {
