@@ -258,7 +258,7 @@ impl From<io::Error> for RedisFault {
 
 /// Reads a reply (RESP2, <https://redis.io/docs/latest/develop/reference/protocol-spec/>): `+` status,
 /// `:` integer or `$` value, as `kind` says, or an error. No reply to the commands in use is an array.
-/// Allocates nothing for a length that the server only claims.
+/// Allocates at most a block for a length that the server only claims.
 pub fn take(input: &mut impl BufRead, kind: u8) -> Result<Reply, RedisFault> {
     let is_other = |first: &u8| *first != kind && *first != b'-';
     if input.fill_buf()?.first().is_some_and(is_other) {
@@ -282,7 +282,7 @@ pub fn take(input: &mut impl BufRead, kind: u8) -> Result<Reply, RedisFault> {
     if length > MAX_SIZE {
         return Err(RedisFault::TooLarge);
     }
-    let mut value = Vec::new();
+    let mut value = Vec::with_capacity(BLOCK.min(length as usize + 2));
     if (input.take(length + 2).read_to_end(&mut value)? as u64) < length + 2 {
         return Err(cut());
     }
