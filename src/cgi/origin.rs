@@ -68,9 +68,7 @@ pub fn of_setting(text: &str) -> Option<String> {
     let Some(address) = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) else {
         return is_name(host).then(|| origin.clone());
     };
-    // Browsers write an IPv4-mapped address with hexadecimal digits, and nobody uses one.
-    let address = address.parse().ok().filter(|ip: &Ipv6Addr| ip.to_ipv4_mapped().is_none())?;
-    Some(origin.replace(host, &format!("[{address}]")))
+    Some(origin.replace(host, &serialized(address.parse().ok()?)))
 }
 
 /// Whether a browser sends `host` as it is. One that "ends in a number" (URL standard) is an IPv4
@@ -83,6 +81,14 @@ fn is_name(host: &str) -> bool {
         None => !last.is_empty() && last.bytes().all(|byte| byte.is_ascii_digit()),
     };
     host.bytes().all(is_valid) && (!is_number || host.parse::<Ipv4Addr>().is_ok())
+}
+
+/// An address in brackets. Browsers write an IPv4-mapped one with hexadecimal digits.
+fn serialized(address: Ipv6Addr) -> String {
+    match (address.to_ipv4_mapped(), address.segments()) {
+        (Some(_), [.., high, low]) => format!("[::ffff:{high:x}:{low:x}]"),
+        _ => format!("[{address}]"),
+    }
 }
 
 /// An origin in lower case and without its scheme's default port, so that equal origins are equal
@@ -140,6 +146,7 @@ mod tests {
             ("http://192.168.1.10:8080", "http://192.168.1.10:8080"),
             ("http://[::1]:80", "http://[::1]"),
             ("http://[2001:DB8:0:0:0:0:0:1]:8080", "http://[2001:db8::1]:8080"),
+            ("http://[::ffff:192.168.1.10]", "http://[::ffff:c0a8:10a]"),
         ] {
             assert_eq!(of_setting(text).as_deref(), Some(origin), "{text}");
         }
@@ -153,8 +160,8 @@ mod tests {
             "https://menus.example:65536", "https://menus.example:1:2", "https://menus .example",
             "http://127.1", "http://0x7f.0.0.1", "http://127.0.0.0x1", "http://127.0.0.1.",
             "http://192.168.1.010", "http://256.1.1.1", "http://[::1", "http://::1",
-            "http://[::1%25eth0]", "http://[1.2.3.4]", "http://[::ffff:1.2.3.4]", "http://[]",
-            "http://[menus", "http://menus]",
+            "http://[::1%25eth0]", "http://[1.2.3.4]", "http://[]", "http://[menus",
+            "http://menus]",
         ] {
             assert_eq!(of_setting(text), None, "{text}");
         }
