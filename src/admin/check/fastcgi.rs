@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use rustix::process::geteuid;
 
@@ -13,15 +13,12 @@ use super::report::{Level, MAX_DOCUMENT, Report};
 use crate::admin::accounts::{group_name, user_name};
 use crate::admin::guide::SERVICE;
 use crate::admin::limited::limited;
-use crate::fastcgi::protocol::{PRIVATE, Status};
+use crate::fastcgi::protocol::PRIVATE;
 use crate::fastcgi::record::{self, kind};
 use crate::sys::process::Credentials;
 
 /// The socket of the unit `comedor.socket`.
 pub const SOCKET: &str = "/run/comedor/comedor.sock";
-
-/// The maximum time for a process to accept a connection.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A web server and its user.
 pub type Client = (String, Credentials);
@@ -56,14 +53,12 @@ fn connections(path: &Path, socket: &Metadata, client: Option<Client>, report: &
     let text = format!("the web server must be {owner} or in the group {group} (mode {mode:04o})");
     report.add(Level::Ok, path.display(), text);
     let Some((server, user)) = client else { return };
-    let needed = if user.uid == socket.uid() {
-        0o200
-    } else if user.is_member(socket.gid()) {
-        0o020
-    } else {
-        0o002
+    let may_write = match mode {
+        _ if user.is_root() => true,
+        mode if user.uid == socket.uid() => mode & 0o200 != 0,
+        mode => user.is_member(socket.gid()) && mode & 0o020 != 0,
     };
-    if !user.is_root() && socket.mode() & needed == 0 {
+    if !may_write {
         let user = user_name(user.uid);
         let text = format!(
             "{server} runs as {user} without the group {group} and cannot connect, so every request fails \
@@ -75,38 +70,35 @@ fn connections(path: &Path, socket: &Metadata, client: Option<Client>, report: &
 
 /// Adds the findings of the process behind the socket.
 fn findings(path: &Path, end: Instant, report: &mut Report) {
-    let problem = match ask(path, end) {
+    let is_root = geteuid().is_root();
+    let findings = match ask(path, end) {
         // Only the web server must be able to connect.
-        Err(error) if error.kind() == ErrorKind::PermissionDenied && !geteuid().is_root() => return,
+        Err(error) if error.kind() == ErrorKind::PermissionDenied && !is_root => return,
         Err(error) => {
             let text = format!("no FastCGI process answers ({error}); every request fails");
             return report.add(Level::Error, path.display(), text);
         }
-        Ok(None) if geteuid().is_root() => "it cannot run the check".to_owned(),
-        Ok(findings) => {
-            report.add(Level::Ok, path.display(), "a FastCGI process answers");
-            match findings.map_or(Ok(()), |findings| report.merge(&findings)) {
-                Ok(()) => return,
-                Err(problem) => problem,
-            }
-        }
+        Ok(findings) => findings,
     };
-    let restart = match path == Path::new(SOCKET) {
-        true => "sudo systemctl restart comedor.service",
-        false => "restart it",
-    };
-    let text = format!("a FastCGI process of another version answers ({problem}): {restart}");
-    report.add(Level::Error, path.display(), text);
+    report.add(Level::Ok, path.display(), "a FastCGI process answers");
+    // It tells other users nothing more.
+    if is_root && let Err(problem) = report.merge(&findings) {
+        let restart = match path == Path::new(SOCKET) {
+            true => "sudo systemctl restart comedor.service",
+            false => "restart it",
+        };
+        let text = format!("a FastCGI process of another version answers ({problem}): {restart}");
+        report.add(Level::Error, path.display(), text);
+    }
 }
 
-/// Asks the process behind a socket in the role [`PRIVATE`] for its findings about itself. `None` if it does not
-/// know the role, or does not grant it to this user.
-fn ask(path: &Path, end: Instant) -> io::Result<Option<Vec<u8>>> {
+/// Asks the process behind a socket in the role [`PRIVATE`] for its findings about itself. It says nothing if it does
+/// not know the role, or does not grant it to this user.
+fn ask(path: &Path, end: Instant) -> io::Result<Vec<u8>> {
     let path = path.to_owned();
-    // This waits if the queue of the socket is full.
-    let connected_until = end.min(Instant::now() + CONNECT_TIMEOUT);
-    let mut stream = limited(connected_until, || UnixStream::connect(path))?;
     let answer = limited(end, move || {
+        // This waits if the queue of the socket is full.
+        let mut stream = UnixStream::connect(path)?;
         let [role1, role0] = PRIVATE.to_be_bytes();
         let mut question = Vec::new();
         record::push(&mut question, kind::BEGIN_REQUEST, 1, &[role1, role0, 0, 0, 0, 0, 0, 0]);
@@ -121,9 +113,7 @@ fn ask(path: &Path, end: Instant) -> io::Result<Option<Vec<u8>>> {
     while let Some((record, rest)) = record::split_first(unread).map_err(not_fastcgi)? {
         match (record.kind, record.content) {
             (kind::STDOUT, content) => findings.extend_from_slice(content),
-            (kind::END_REQUEST, &[_, _, _, _, status, ..]) => {
-                return Ok((status == Status::RequestComplete as u8).then_some(findings));
-            }
+            (kind::END_REQUEST, _) => return Ok(findings),
             _ => {}
         }
         unread = rest;

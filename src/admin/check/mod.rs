@@ -81,11 +81,11 @@ fn check(options: &Options, report: &mut Report) {
     if user.is_root() && !is_in_container() {
         return root::check(options, session, end, report);
     }
+    look(session, report);
     let path = options.socket.as_deref().unwrap_or(Path::new(fastcgi::SOCKET));
     if session.is_none() && (options.socket.is_some() || path.exists()) {
         fastcgi::check(path, None, end, report);
     }
-    look(session, report);
     if !is_in_container() {
         let name = user_name(user.uid);
         let text = format!("checked as {name}; root can check more: sudo comedor check");
