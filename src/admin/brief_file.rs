@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
 use rustix::process::{fchdir, set_parent_process_death_signal};
 
-use crate::admin::child::{Child, Running};
+use crate::admin::child::{self, Running};
 use crate::sys::process::Credentials;
 
 /// The time that a file exists at most.
@@ -24,7 +24,9 @@ const DONE: &[u8] = b"done";
 
 /// A file. A child removes it when this value is dropped, or this process ends in any way: then their pipe closes.
 #[derive(Debug)]
-pub struct BriefFile(Running);
+pub struct BriefFile {
+    _child: Running,
+}
 
 impl BriefFile {
     /// Creates the file with this content and mode. The folder of `path` is opened as `links` says. `prepare`
@@ -38,8 +40,7 @@ impl BriefFile {
     ) -> io::Result<BriefFile> {
         let (folder, name) = path.parent().zip(path.file_name()).ok_or(ErrorKind::NotFound)?;
         let user = Some(&user).filter(|user| !user.is_root());
-        let child = Child { user, time: LIFE, size: 1000 };
-        let child = child.start(|out| {
+        let child = child::start(user, Instant::now() + LIFE, 1000, |out| {
             set_parent_process_death_signal(None)?;
             // A folder of sessions may be closed for reading.
             let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -58,12 +59,6 @@ impl BriefFile {
             fs::remove_file(name)?;
             written
         })?;
-        Ok(BriefFile(child.wait_for(DONE, Instant::now() + START)?))
-    }
-}
-
-impl Drop for BriefFile {
-    fn drop(&mut self) {
-        self.0.release();
+        Ok(BriefFile { _child: child.wait_for(DONE, Instant::now() + START)? })
     }
 }

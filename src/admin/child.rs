@@ -28,99 +28,89 @@ use crate::sys::signals::keep_exit_statuses;
 /// The time for a killed child to end. It may not, if the server of a network file system does not answer.
 const END: Duration = Duration::from_secs(1);
 
-/// The limits of a child.
-#[derive(Debug)]
-pub struct Child<'c> {
-    /// The user that it runs as, not root, with all groups; `None` for the user of this process.
-    pub user: Option<&'c Credentials>,
-    /// The maximum time until it has ended.
-    pub time: Duration,
-    /// The maximum number of bytes that it says.
-    pub size: usize,
-}
-
-/// A child that was started. It is killed when this is dropped.
+/// A child that was started. When this is dropped, it can end by itself for a moment, and is then killed.
 #[derive(Debug)]
 pub struct Running {
     child: Option<Pid>,
-    pipe: Option<File>,
+    /// What the child says, until it has said all. Polling it tells when [`hear`](Self::hear) does not wait.
+    pub pipe: Option<File>,
     said: Vec<u8>,
-    end: Instant,
+    /// When it must have ended.
+    pub end: Instant,
     size: usize,
 }
 
-impl Child<'_> {
-    /// Runs `say` in a child and returns what it wrote to the file. That is also its standard output, so
-    /// that `say` may execute another program. The child has no terminal and no other file, and ends with
-    /// this call, together with its process group. An error of `say` is the error of the call.
-    pub fn output(&self, say: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<Vec<u8>> {
-        self.start(say)?.finish()
-    }
+/// Runs `say` in a child and returns what it wrote to the file, at most `size` bytes. That is also its standard
+/// output, so that `say` may execute another program. The child runs as `user`, not root, with all groups, or as
+/// the user of this process. It has no terminal and no other file, and ends with this call, at `end` at the latest,
+/// together with its process group. An error of `say` is the error of the call.
+pub fn output(
+    user: Option<&Credentials>,
+    end: Instant,
+    size: usize,
+    say: impl FnOnce(&mut File) -> io::Result<()>,
+) -> io::Result<Vec<u8>> {
+    start(user, end, size, say)?.finish()
+}
 
-    /// Starts `say` in a child, as [`output`](Self::output) does.
-    pub fn start(&self, say: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<Running> {
-        if self.user.is_some_and(Credentials::is_root) {
-            return Err(Error::other("a child for what root does not trust cannot be root"));
-        }
-        // A thread that has given its answer may not have ended yet.
-        let end = Instant::now() + END;
-        while fs::read_dir("/proc/self/task")?.count() != 1 {
-            if Instant::now() > end {
-                return Err(Error::other("a process with several threads cannot start a child"));
-            }
-            sleep(Duration::from_millis(1));
-        }
-        keep_exit_statuses();
-        let (reader, writer) = pipe()?;
-        let child = run_in_child(|| {
-            let failed = self.enter(writer.into()).and_then(|mut output| {
-                say(&mut output).or_else(|error| write!(output, "\n{error}").and(Err(error)))
-            });
-            failed.is_err().into()
-        })?;
-        let (pipe, end) = (Some(OwnedFd::from(reader).into()), Instant::now() + self.time);
-        Ok(Running { child: Some(child), pipe, said: Vec::new(), end, size: self.size })
+/// Starts `say` in a child, as [`output`] does.
+pub fn start(
+    user: Option<&Credentials>,
+    end: Instant,
+    size: usize,
+    say: impl FnOnce(&mut File) -> io::Result<()>,
+) -> io::Result<Running> {
+    if user.is_some_and(Credentials::is_root) {
+        return Err(Error::other("a child for what root does not trust cannot be root"));
     }
+    // A thread that has given its answer may not have ended yet.
+    let threads_end = Instant::now() + END;
+    while fs::read_dir("/proc/self/task")?.count() != 1 {
+        if Instant::now() > threads_end {
+            return Err(Error::other("a process with several threads cannot start a child"));
+        }
+        sleep(Duration::from_millis(1));
+    }
+    keep_exit_statuses();
+    let (reader, writer) = pipe()?;
+    let child = run_in_child(|| {
+        let failed = enter(user, writer.into()).and_then(|mut output| {
+            say(&mut output).or_else(|error| write!(output, "\n{error}").and(Err(error)))
+        });
+        failed.is_err().into()
+    })?;
+    let (child, pipe) = (Some(child), Some(OwnedFd::from(reader).into()));
+    Ok(Running { child, pipe, said: Vec::new(), end, size })
+}
 
-    /// In the child: gives up the terminal, all files but `output` and, for another user, the rights of root.
-    fn enter(&self, output: OwnedFd) -> io::Result<File> {
-        setsid()?;
-        let null = File::options().read(true).write(true).open("/dev/null")?;
-        dup2_stdin(&null)?;
-        dup2_stdout(&output)?;
-        dup2_stderr(&null)?;
-        forget((null, output));
-        close_others()?;
-        if let Some(Credentials { uid, gid, groups }) = self.user {
-            let (uid, gid) = (Uid::from_raw(*uid), Gid::from_raw(*gid));
-            let groups: Vec<_> = groups.iter().map(|&group| Gid::from_raw(group)).collect();
-            leave_keyring()?;
-            set_no_new_privs(true)?;
-            set_thread_groups(&groups)?;
-            set_thread_res_gid(gid, gid, gid)?;
-            set_thread_res_uid(uid, uid, uid)?;
-            let none = CapabilitySet::empty();
-            let none = CapabilitySets { effective: none, permitted: none, inheritable: none };
-            set_capabilities(None, none)?;
-            // No other process of this user can attach to it, or read the memory that root has filled.
-            set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
-        }
-        set_parent_process_death_signal(Some(Signal::KILL))?;
-        Ok(stdout().try_clone_to_owned()?.into())
+/// In the child: gives up the terminal, all files but `output` and, for another user, the rights of root.
+fn enter(user: Option<&Credentials>, output: OwnedFd) -> io::Result<File> {
+    setsid()?;
+    let null = File::options().read(true).write(true).open("/dev/null")?;
+    dup2_stdin(&null)?;
+    dup2_stdout(&output)?;
+    dup2_stderr(&null)?;
+    forget((null, output));
+    close_others()?;
+    if let Some(Credentials { uid, gid, groups }) = user {
+        let (uid, gid) = (Uid::from_raw(*uid), Gid::from_raw(*gid));
+        let groups: Vec<_> = groups.iter().map(|&group| Gid::from_raw(group)).collect();
+        leave_keyring()?;
+        set_no_new_privs(true)?;
+        set_thread_groups(&groups)?;
+        set_thread_res_gid(gid, gid, gid)?;
+        set_thread_res_uid(uid, uid, uid)?;
+        let none = CapabilitySet::empty();
+        let none = CapabilitySets { effective: none, permitted: none, inheritable: none };
+        set_capabilities(None, none)?;
+        // No other process of this user can attach to it, or read the memory that root has filled.
+        set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     }
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    Ok(stdout().try_clone_to_owned()?.into())
 }
 
 impl Running {
-    /// What the child says, until it has said all. Polling it tells when [`hear`](Self::hear) does not wait.
-    pub fn pipe(&self) -> Option<&File> {
-        self.pipe.as_ref()
-    }
-
-    /// When it must have ended.
-    pub fn end(&self) -> Instant {
-        self.end
-    }
-
     /// Reads a part of what the child says. Returns whether it has said all.
     pub fn hear(&mut self) -> io::Result<bool> {
         let (mut buffer, length) = ([0; 8192], self.said.len());
@@ -149,13 +139,7 @@ impl Running {
 
     /// All that it has said, when it has ended, which it does now at the latest.
     pub fn finish(mut self) -> io::Result<Vec<u8>> {
-        let in_time = loop {
-            match self.hear_until(self.end) {
-                Ok(false) => {}
-                Ok(true) => break self.child.map_or(Ok(()), |child| has_ended(child, self.end)),
-                Err(error) => break Err(error),
-            }
-        };
+        let in_time = self.wait();
         let status = self.stop();
         in_time?;
         if status == Some(0) {
@@ -170,12 +154,9 @@ impl Running {
         Err(Error::other(printable(last)))
     }
 
-    /// Closes the pipe, and waits for a moment for the child, which can notice that.
-    pub fn release(&mut self) {
-        self.pipe = None;
-        if let Some(child) = self.child {
-            _ = has_ended(child, Instant::now() + END);
-        }
+    fn wait(&mut self) -> io::Result<()> {
+        while !self.hear_until(self.end)? {}
+        self.child.map_or(Ok(()), |child| has_ended(child, self.end))
     }
 
     fn hear_until(&mut self, end: Instant) -> io::Result<bool> {
@@ -196,6 +177,11 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
+        // The child can notice this.
+        self.pipe = None;
+        if let Some(child) = self.child {
+            _ = has_ended(child, Instant::now() + END);
+        }
         self.stop();
     }
 }

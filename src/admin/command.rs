@@ -4,25 +4,28 @@
 use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use crate::admin::child::Child;
+use crate::admin::child;
 
 /// The longest restart of a web server.
 const TIME: Duration = Duration::from_secs(90);
-/// A question to systemd.
+/// A question to systemd, or to a web server about its configuration.
 const SHORT: Duration = Duration::from_secs(5);
 const SIZE: usize = 16 * 1024 * 1024;
 
 /// What `program` says, on both streams, or why it failed, as a sentence.
 pub fn run(program: &str, arguments: &[&str]) -> Result<String, String> {
-    run_within(TIME, program, arguments)
+    run_until(Instant::now() + TIME, program, arguments)
 }
 
-/// The same within `time`.
-pub fn run_within(time: Duration, program: &str, arguments: &[&str]) -> Result<String, String> {
-    let child = Child { user: None, time, size: SIZE };
-    let said = child.output(|out| exec(program, arguments, "", out));
+/// The same for a short command, at most until `end`.
+pub fn ask(program: &str, arguments: &[&str], end: Instant) -> Result<String, String> {
+    run_until(end.min(Instant::now() + SHORT), program, arguments)
+}
+
+fn run_until(end: Instant, program: &str, arguments: &[&str]) -> Result<String, String> {
+    let said = child::output(None, end, SIZE, |out| exec(program, arguments, "", out));
     let said = said.map_err(|error| format!("{program} {}: {error}", arguments.join(" ")))?;
     Ok(String::from_utf8_lossy(&said).into_owned())
 }
@@ -44,8 +47,8 @@ pub fn exec(
     Err(command.exec())
 }
 
-/// A property of a unit of systemd.
-pub fn property(unit: &str, name: &str) -> Result<String, String> {
-    let said = run_within(SHORT, "systemctl", &["show", "--value", "--property", name, unit])?;
-    Ok(said.trim().to_owned())
+/// Properties of a unit of systemd, as in "active enabled", at most until `end`.
+pub fn properties(unit: &str, names: &str, end: Instant) -> Result<String, String> {
+    let said = ask("systemctl", &["show", "--value", "--property", names, unit], end)?;
+    Ok(said.split_whitespace().collect::<Vec<_>>().join(" "))
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 /// The result of `step`, or an error if it is not there at `end`: if the server of a network file system, or a
 /// process, does not answer, a system call may never return. Its thread goes on then, and this process can start
-/// no [`Child`](super::child::Child) any more.
+/// no [child](super::child) any more.
 pub fn limited<T: Send + 'static>(
     end: Instant,
     step: impl FnOnce() -> io::Result<T> + Send + 'static,

@@ -10,8 +10,7 @@ use std::sync::mpsc;
 use std::thread::spawn;
 use std::time::{Duration, Instant};
 
-use comedor::admin::accounts;
-use comedor::admin::child::Child;
+use comedor::admin::{accounts, child};
 use comedor::sys::process::run_in_child;
 use rustix::process::{WaitOptions, waitpid};
 
@@ -36,11 +35,16 @@ pub fn alone(test: impl FnOnce()) {
     assert_eq!(said, "passed");
 }
 
+/// The end of a child
+fn soon() -> Instant {
+    Instant::now() + Duration::from_secs(2)
+}
+
 /// Runs a shell command in a child: as `user`, else as this process.
 fn ask(user: Option<&str>, command: &str) -> Result<String, String> {
     let user = user.map(|name| accounts::find(name).expect("a user of this machine"));
-    let child = Child { user: user.as_ref(), time: Duration::from_secs(2), size: 10_000 };
-    let said = child.output(|_| Err(Command::new("sh").args(["-c", command]).exec()));
+    let run = |_: &mut _| Err(Command::new("sh").args(["-c", command]).exec());
+    let said = child::output(user.as_ref(), soon(), 10_000, run);
     said.map(|said| String::from_utf8(said).unwrap()).map_err(|error| error.to_string())
 }
 
@@ -76,8 +80,7 @@ fn a_child_has_no_terminal_and_no_file_of_its_parent() {
         let secret = fs::File::open("/etc/shadow").unwrap();
         rustix::io::fcntl_setfd(&secret, rustix::io::FdFlags::empty()).unwrap();
         let user = accounts::find("www-data").unwrap();
-        let child = Child { user: Some(&user), time: Duration::from_secs(2), size: 10_000 };
-        let files = child.output(|output| {
+        let files = child::output(Some(&user), soon(), 10_000, |output| {
             for file in fs::read_dir("/proc/self/fd")? {
                 writeln!(output, "{:?}", fs::read_link(file?.path()))?;
             }
@@ -120,15 +123,17 @@ fn a_child_is_stopped_when_its_time_is_over() {
 #[test]
 fn an_error_is_that_of_the_caller() {
     alone(|| {
-        let child = Child { user: None, time: Duration::from_secs(2), size: 100 };
-        let said = child.output(|_| Err(io::Error::other("why")));
+        let say_why = |_: &mut _| Err(io::Error::other("why"));
+        let said = child::output(None, soon(), 100, say_why);
         assert_eq!(said.unwrap_err().to_string(), "why");
         let (end, ended) = mpsc::channel::<()>();
         let thread = spawn(move || ended.recv());
-        assert!(child.output(|_| Ok(())).unwrap_err().to_string().contains("several threads"));
+        let said = child::output(None, soon(), 100, |_| Ok(()));
+        assert!(said.unwrap_err().to_string().contains("several threads"));
         drop(end);
         _ = thread.join();
-        assert_eq!(child.output(|output| output.write_all(b"said")).unwrap(), b"said");
+        let said = child::output(None, soon(), 100, |output| output.write_all(b"said"));
+        assert_eq!(said.unwrap(), b"said");
     });
 }
 

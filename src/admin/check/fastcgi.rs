@@ -21,7 +21,7 @@ use crate::sys::process::Credentials;
 pub const SOCKET: &str = "/run/comedor/comedor.sock";
 
 /// A web server and its user.
-pub type Client = (String, Credentials);
+pub type Client = (&'static str, Credentials);
 
 /// Checks the socket at `path`, which must exist, and adds what the process behind it finds until `end`.
 /// `client` is configured to use it.

@@ -11,7 +11,6 @@ mod file_system;
 mod folders;
 mod report;
 mod root;
-mod servers;
 mod session;
 mod settings;
 mod site;

@@ -6,10 +6,10 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::report::{Level, MAX_DOCUMENT, Report};
-use super::{Options, fastcgi, findings, servers, settings, site};
+use super::{Options, fastcgi, findings, settings, site};
 use crate::admin::accounts;
-use crate::admin::child::Child;
-use crate::admin::command::property;
+use crate::admin::child;
+use crate::admin::command::properties;
 use crate::admin::limited::limited;
 use crate::admin::site::{AppUrl, Site};
 use crate::config::{Config, SETTINGS, Settings, TZ};
@@ -29,7 +29,8 @@ pub fn check(options: &Options, session: Option<&str>, end: Instant, report: &mu
         return fastcgi::check(path, None, end, report);
     }
     let asked_until = Instant::now() + TIME_TO_ASK;
-    let has_unit = || servers::state("comedor.socket", end).ends_with(" enabled");
+    let has_unit =
+        || properties("comedor.socket", "UnitFileState", end).as_deref() == Ok("enabled");
     let by_fastcgi = socket.is_some() || path.exists() || has_unit();
     let known = Site::known();
     let (mut is_enabled, mut answers) = (by_fastcgi || known.is_some(), false);
@@ -61,27 +62,32 @@ pub fn check(options: &Options, session: Option<&str>, end: Instant, report: &mu
     }
     if is_enabled {
         let own = site.as_ref().map(|site| site.server.unwrap_or_default());
-        servers::check(own, answers, end, of_site);
+        site::check_servers(own, answers, end, of_site);
     }
-    let client =
-        site.as_ref().and_then(|site| Some((site.server?.to_owned(), site.web_user().ok()?)));
+    let client = site.as_ref().and_then(|site| Some((site.server?, site.web_user(end).ok()?)));
     // By CGI, requests run as the web server's user.
     let user = match by_fastcgi {
         true if socket.is_some() => None,
-        true => property("comedor.service", "User").ok().and_then(|name| accounts::find(&name)),
-        false => client.iter().find(|_| answers).map(|(_, user)| user.clone()),
+        true => {
+            let name = properties("comedor.service", "User", end).ok();
+            name.and_then(|name| accounts::find(&name))
+        }
+        false => client.as_ref().filter(|_| answers).map(|(_, user)| user.clone()),
     };
     if let Some(site) = &site {
         let until = end.min(asked_until.max(Instant::now() + TIME_TO_COMPARE));
         site::compare(site, user.as_ref(), &config, &settings, until, of_site);
     }
     match user {
-        _ if by_fastcgi && session.is_none() => {
-            fastcgi::check(path, client, end, report);
-        }
+        _ if by_fastcgi && session.is_none() => fastcgi::check(path, client, end, report),
         Some(user) => look_as(&user, session, end, report),
         None if is_enabled || session.is_some() || is_configured(&config, &settings, end) => {
-            look_as_root(session.map(str::to_owned), is_enabled, end, report);
+            // The files may be those of another user. After this, no child can be started: its thread may go on.
+            let session = session.map(str::to_owned);
+            add(limited(end, move || Ok(findings(session.as_deref()))), "root", report);
+            let level = if is_enabled { Level::Warning } else { Level::Hint };
+            let text = "checked as root, which can access everything: the user of the requests is not known";
+            report.add(level, "user", text);
         }
         None => {}
     }
@@ -96,20 +102,9 @@ fn is_configured(config: &Config, settings: &Settings, end: Instant) -> bool {
 
 /// Adds what a child of `user` sees.
 pub fn look_as(user: &Credentials, session: Option<&str>, end: Instant, report: &mut Report) {
-    let time = end.saturating_duration_since(Instant::now());
-    let child = Child { user: Some(user), time, size: MAX_DOCUMENT };
-    let document = child.output(|output| output.write_all(&findings(session)));
+    let document =
+        child::output(Some(user), end, MAX_DOCUMENT, |out| out.write_all(&findings(session)));
     add(document, &accounts::user_name(user.uid), report);
-}
-
-/// Adds what root sees, until `end`: the files may be those of another user. Comes last, because a process
-/// with several threads cannot start a child.
-fn look_as_root(session: Option<String>, is_enabled: bool, end: Instant, report: &mut Report) {
-    add(limited(end, move || Ok(findings(session.as_deref()))), "root", report);
-    let level = if is_enabled { Level::Warning } else { Level::Hint };
-    let text =
-        "checked as root, which can access everything: the user of the requests is not known";
-    report.add(level, "user", text);
 }
 
 fn add(document: io::Result<Vec<u8>>, user: &str, report: &mut Report) {

@@ -1,4 +1,5 @@
-//! Requests the script as anybody can, and compares user and settings of comedor with those of PHP's pages.
+//! Requests the script as anybody can, and compares user and settings of comedor with those of PHP's pages. Asks
+//! systemd, which is in Debian's layout, whether the web servers run and can start again.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -6,11 +7,20 @@ use std::time::Instant;
 use super::report::{Level, Report};
 use super::settings::{shown, without_password};
 use crate::admin::accounts::user_name;
+use crate::admin::command::{ask, properties};
 use crate::admin::settings::{Wanted, equals, wanted};
 use crate::admin::site::{self, AppUrl, Literals, Site};
 use crate::config::{Config, SESSION_LIFETIME, Settings, TZ};
 use crate::session::SavePath;
 use crate::sys::process::Credentials;
+
+/// The units of web servers, and the command that tests their configuration. That of Caddy has other effects.
+const SERVERS: [(&str, &[&str]); 4] = [
+    ("apache2", &["apache2ctl", "configtest"]),
+    ("nginx", &["nginx", "-t", "-q"]),
+    ("lighttpd", &["lighttpd", "-tt", "-f", "/etc/lighttpd/lighttpd.conf"]),
+    ("caddy", &[]),
+];
 
 /// Returns whether comedor answers at `address`.
 pub fn check_answer(address: &AppUrl, is_enabled: bool, end: Instant, report: &mut Report) -> bool {
@@ -32,6 +42,29 @@ pub fn check_answer(address: &AppUrl, is_enabled: bool, end: Instant, report: &m
     };
     report.add(level, address, text);
     false
+}
+
+/// Reports each running web server whose configuration is broken, with a warning if comedor `answers` by another
+/// one. Unless it does, also those that do not run and should.
+pub fn check_servers(own: Option<&str>, answers: bool, end: Instant, report: &mut Report) {
+    for (unit, test) in SERVERS {
+        let names = "ActiveState,UnitFileState";
+        let state = properties(unit, names, end).unwrap_or_default();
+        let runs = state.starts_with("active") || state.starts_with("reloading");
+        if runs
+            && let [program, arguments @ ..] = test
+            && let Err(error) = ask(program, arguments, end)
+        {
+            let text = format!("its configuration is broken, so it cannot start again: {error}");
+            let is_another = answers && own.is_some_and(|own| own != unit);
+            report.add(if is_another { Level::Warning } else { Level::Error }, unit, text);
+        }
+        if !runs && !answers && state.ends_with(" enabled") {
+            let text =
+                format!("it does not run: sudo systemctl start {unit}; journalctl -u {unit}");
+            report.add(Level::Error, unit, text);
+        }
+    }
 }
 
 /// Asks PHP. Warns if that is not possible.
@@ -69,11 +102,8 @@ pub fn compare(
     }
     let about = site.script.display();
     let literals = Literals::read(site, end).unwrap_or_else(|error| {
-        report.add(
-            Level::Warning,
-            &about,
-            format!("its service and data folder are unknown: {error}"),
-        );
+        let text = format!("its service and data folder are unknown: {error}");
+        report.add(Level::Warning, &about, text);
         Literals::default()
     });
     if let Some(word) = &literals.database {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::say;
 use super::settings::{FILE as SETTINGS, SettingsFile};
-use crate::admin::command::{property, run};
+use crate::admin::command::{properties, run};
 use crate::admin::site::{AppUrl, KNOWN, Site};
 
 /// Debian's `serve-cgi-bin.conf` opens /cgi-bin/ of every site if a module for CGI was loaded before it.
@@ -159,7 +159,7 @@ fn remove(path: &str) -> Result<(), String> {
 
 /// Lets a server read its configuration again, if it runs, or did not start with it.
 fn reload(unit: &str) -> Result<(), String> {
-    match property(unit, "ActiveState").as_deref() {
+    match properties(unit, "ActiveState", Instant::now() + PATIENCE).as_deref() {
         Ok("inactive") | Err(_) => Ok(()),
         Ok(_) => run("systemctl", &["reload-or-restart", unit]).map(drop),
     }

@@ -91,7 +91,8 @@ impl Plan {
             settings.add(Wanted { setting: &ACCESS, what: judgement.sentence.clone(), value })?;
             config = settings.config()?;
         }
-        let (server, web_user, path) = (site.unit()?, site.web_user()?, &address.path());
+        let (server, path) = (site.unit()?, &address.path());
+        let web_user = site.web_user(Instant::now() + READ)?;
         let is_limited = server == "apache2" && !is_alone;
         let can_be_cgi = server == "apache2" && php.user.uid == web_user.uid && !is_limited;
         if options.cgi && !can_be_cgi {

@@ -11,7 +11,7 @@ use std::time::Instant;
 use super::url::SCRIPT;
 use super::{Site, plain, shown};
 use crate::admin::accounts;
-use crate::admin::child::Child;
+use crate::admin::child;
 use crate::sys::process::Credentials;
 use crate::sys::shared_file;
 
@@ -119,9 +119,7 @@ pub fn read_as(
     end: Instant,
     say: impl FnOnce() -> io::Result<String>,
 ) -> io::Result<String> {
-    let time = end.saturating_duration_since(Instant::now());
-    let child = Child { user: Some(user), time, size: MAX_SIZE };
-    let said = child.output(|out| out.write_all(say()?.as_bytes()))?;
+    let said = child::output(Some(user), end, MAX_SIZE, |out| out.write_all(say()?.as_bytes()))?;
     Ok(String::from_utf8_lossy(&said).into_owned())
 }
 

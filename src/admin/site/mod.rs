@@ -17,10 +17,11 @@ mod url;
 use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 use std::{fs, iter};
 
 use crate::admin::accounts;
-use crate::admin::command::property;
+use crate::admin::command::properties;
 use crate::sys::log::printable;
 use crate::sys::process::{Credentials, peer};
 
@@ -63,14 +64,14 @@ impl Site {
         })
     }
 
-    /// The user of the web server's processes that ask PHP.
-    pub fn web_user(&self) -> Result<Credentials, String> {
+    /// The user of the web server's processes that ask PHP. systemd must answer before `end`.
+    pub fn web_user(&self, end: Instant) -> Result<Credentials, String> {
         // A module is in the web server, which may have a user for each site.
         if self.php.is_module() {
             return Ok(self.php.user.clone());
         }
         let unit = self.unit()?;
-        let first = property(unit, "MainPID")?;
+        let first = properties(unit, "MainPID", end)?;
         let children = fs::read_to_string(format!("/proc/{first}/task/{first}/children"));
         let children = children.unwrap_or_default();
         // The first one is often root.

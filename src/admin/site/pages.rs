@@ -158,12 +158,12 @@ impl Pages {
     /// Waits for a PHP that knows the key and a nonce, until the web server has answered completely: a script
     /// may send the start of its answer early.
     fn listen(&self, curl: &mut Running) -> io::Result<Heard<'_>> {
-        let (mut callers, mut end) = (Vec::<Caller>::new(), curl.end());
+        let (mut callers, mut end) = (Vec::<Caller>::new(), curl.end);
         loop {
             let streams = callers.iter().map(|caller| caller.stream.as_fd());
             let files = iter::once(self.listener.as_fd()).chain(streams);
-            let ready = match ready(files.chain(curl.pipe().map(AsFd::as_fd)), end) {
-                Err(_) if curl.pipe().is_none() => return Ok(None),
+            let ready = match ready(files.chain(curl.pipe.as_ref().map(AsFd::as_fd)), end) {
+                Err(_) if curl.pipe.is_none() => return Ok(None),
                 ready => ready?,
             };
             let curl_is_ready = ready.get(callers.len() + 1) == Some(&true);

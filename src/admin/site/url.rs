@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::{Duration, Instant};
 
 use super::random;
 use crate::admin::accounts;
-use crate::admin::child::{Child, Running};
+use crate::admin::child::{self, Running};
 use crate::admin::command::exec;
 use crate::admin::guide;
 use crate::error::Error;
@@ -159,8 +159,8 @@ impl AppUrl {
             text += &format!("{name} = \"{value}\"\n");
         }
         let user = accounts::unused()?;
-        let child = Child { user: Some(&user), time: TIME, size: MAX_ANSWER };
-        child.start(|out| exec("curl", &["--disable", "--config", "-"], &text, out))
+        let run = |out: &mut File| exec("curl", &["--disable", "--config", "-"], &text, out);
+        child::start(Some(&user), Instant::now() + TIME, MAX_ANSWER, run)
     }
 }
 
