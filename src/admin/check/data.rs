@@ -37,7 +37,7 @@ pub fn check(data_dir: &Path, user: &Credentials, end: Instant, report: &mut Rep
     let (aularios, days) = (counted(survey.aularios, "aulario"), counted(survey.days, "saved day"));
     survey.add(Level::Ok, &centros, format!("{aularios} and {days} checked"));
     if survey.is_over {
-        let why = match survey.report.has_room(Level::Error) {
+        let why = match survey.report.has_room() {
             true => "the time was over",
             false => "there are too many errors; fix them",
         };
@@ -61,7 +61,7 @@ pub struct Survey<'r> {
 impl Survey<'_> {
     /// Whether there is time, and room for another error.
     pub fn goes_on(&mut self) -> bool {
-        self.is_over |= Instant::now() >= self.end || !self.report.has_room(Level::Error);
+        self.is_over |= Instant::now() >= self.end || !self.report.has_room();
         !self.is_over
     }
 
