@@ -126,7 +126,7 @@ fn settle(moved: io::Result<()>, path: &Path, temporary: &Temporary) -> Result<(
 }
 
 /// The access of the new file at `path`, or why it cannot replace the old one ([`access::of_replacement`]).
-fn judge(old: Ownership, attributes: &Attributes, path: &Path) -> Result<Ownership, Error> {
+pub fn judge(old: Ownership, attributes: &Attributes, path: &Path) -> Result<Ownership, Error> {
     let folder =
         fs::metadata(parent(path)).map_err(Error::modified_or("stat the folder of", path))?;
     let user = Credentials::of_process();

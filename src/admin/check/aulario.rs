@@ -1,19 +1,19 @@
 //! Checks the menu types and the days of one aulario, and that the user can change them.
 
 use std::fs;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Access, access as may_access};
+use rustix::fs::{Access, access};
 use rustix::io::Errno;
 
-use super::data::{Survey, name};
+use super::data::name;
+use super::folders::Survey;
 use super::report::{Level, counted};
-use crate::admin::accounts::user_name;
 use crate::admin::guide;
 use crate::model::{Day, MenuTypes};
 use crate::php::json::Value;
-use crate::store::access::{self, Ownership};
+use crate::store::replace::judge;
 use crate::store::{self, layout};
 use crate::sys::shared_file::Fault;
 
@@ -26,7 +26,16 @@ impl Survey<'_> {
         if self.needs(folder, may_change(folder)) {
             self.check_write(folder, "menus cannot be saved");
         }
-        self.lock(&folder.join(layout::LOCK));
+        let lock = folder.join(layout::LOCK);
+        if let Ok(file) = fs::symlink_metadata(&lock) {
+            if file.is_file() {
+                self.needs(&lock, access(&lock, Access::READ_OK | Access::WRITE_OK));
+            } else {
+                let text =
+                    "is not a regular file, so menus cannot be saved; the next save creates it";
+                self.problem(Level::Error, &lock, text, guide::DAMAGED);
+            }
+        }
         let known = self.document(&folder.join(layout::TYPES), MenuTypes::of_file);
         let mut deleted: Option<(String, usize)> = None;
         for month in self.changeable_folders(&folder.join(layout::MONTHS)) {
@@ -45,7 +54,7 @@ impl Survey<'_> {
             self.add(Level::Hint, folder, text);
         }
         if let Some((first, error, count)) = self.closed.take() {
-            let (user, error) = (user_name(self.user.uid), io::Error::from(error));
+            let (user, error) = (&self.user, io::Error::from(error));
             let (paths, first) = (counted(count, "path"), first.display());
             let text = format!(
                 "{user} cannot write to {paths} here, so menus cannot be saved; the first is {first} ({error})"
@@ -60,20 +69,6 @@ impl Survey<'_> {
             self.closed.get_or_insert_with(|| (path.to_owned(), error, 0)).2 += 1;
         }
         allowed.is_ok()
-    }
-
-    fn lock(&mut self, path: &Path) {
-        match fs::symlink_metadata(path) {
-            Ok(file) if file.is_file() => {
-                self.needs(path, may_access(path, Access::READ_OK | Access::WRITE_OK));
-            }
-            Ok(_) => {
-                let text =
-                    "is not a regular file, so menus cannot be saved; the next save creates it";
-                self.problem(Level::Error, path, text, guide::DAMAGED);
-            }
-            Err(_) => {}
-        }
     }
 
     /// The folders in `folder`, in which a save may have to create others.
@@ -105,7 +100,9 @@ impl Survey<'_> {
             return None;
         }
         let read = store::data_file::read(path);
-        if read.as_ref().is_err_and(is_denied) {
+        if let Err(store::Error::Fault { source: Fault::Io(error), .. }) = &read
+            && error.kind() == ErrorKind::PermissionDenied
+        {
             self.needs(path, Err(Errno::ACCESS));
             return None;
         }
@@ -115,27 +112,16 @@ impl Survey<'_> {
                 let text = "is empty, as after an interrupted save by PHP; it counts as absent";
                 self.add(Level::Warning, path, text);
             }
-            let replacement = || {
-                let folder = Ownership::from(&fs::metadata(path.parent()?).ok()?);
-                let old = snapshot.access();
-                let acl = snapshot.attributes().ok()?.acl(old.mode)?;
-                access::of_replacement(old, &acl, folder, self.user)
-            };
             // PHP would lose access to a file that cannot keep its owner.
-            let kept = replacement().map(drop).ok_or(Errno::PERM);
-            self.needs(path, may_access(path, Access::WRITE_OK).and(kept));
+            let attributes = snapshot.attributes().ok();
+            let kept = attributes.and_then(|list| judge(snapshot.access(), &list, path).ok());
+            self.needs(path, access(path, Access::WRITE_OK).and(kept.map(drop).ok_or(Errno::PERM)));
         }
-        let parsed = parse(value).map_err(|why| store::Error::unusable(path, why));
-        parsed.map_err(|error| self.fault(path, &error)).ok()
+        parse(value).map_err(|why| self.fault(path, &store::Error::unusable(path, why))).ok()
     }
-}
-
-fn is_denied(error: &store::Error) -> bool {
-    matches!(error, store::Error::Fault { source: Fault::Io(error), .. }
-        if error.kind() == io::ErrorKind::PermissionDenied)
 }
 
 /// Whether files can be created in `folder`, according to its mode.
 fn may_change(folder: &Path) -> Result<(), Errno> {
-    may_access(folder, Access::WRITE_OK | Access::EXEC_OK)
+    access(folder, Access::WRITE_OK | Access::EXEC_OK)
 }

@@ -1,4 +1,4 @@
-//! Checks every centre and aulario in the data folder, as far as time and room allow.
+//! Checks every centre and aulario in the data folder.
 
 use std::borrow::Cow;
 use std::fs::{self, OpenOptions};
@@ -7,16 +7,15 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use rustix::fs::{Access, access};
-use rustix::io::Errno;
 use rustix::process::geteuid;
 use rustix::thread::gettid;
 
-use super::report::{Level, Report, counted};
-use crate::admin::accounts::{owner_of, user_name};
+use super::folders::Survey;
+use super::report::{Level, counted};
+use crate::admin::accounts::owner_of;
 use crate::admin::guide;
 use crate::model::Id;
 use crate::store::{self, Aulario, layout};
-use crate::sys::process::Credentials;
 use crate::sys::shared_file::{Fault, MAX_SIZE};
 
 /// The maximum size of a file that is read, in bytes: a parsed file needs up to 64 times as much. A day has a
@@ -26,39 +25,25 @@ const MAX_READ: u64 = 1024 * 1024;
 /// The entries of a folder that are looked at: a school has some hundred aularios.
 const MAX_ENTRIES: usize = 10_000;
 
-/// Reads the data folder until `end` and adds the findings to `report`.
-pub fn check(data_dir: &Path, user: &Credentials, end: Instant, report: &mut Report) {
-    let (days, aularios, is_over) = (0, 0, false);
-    let mut survey = Survey { data_dir, user, report, closed: None, days, aularios, end, is_over };
-    let centros = layout::centres(data_dir);
-    for centre in survey.folders(&centros) {
-        survey.centre(&centre);
-    }
-    let (aularios, days) = (counted(survey.aularios, "aulario"), counted(survey.days, "saved day"));
-    survey.add(Level::Ok, &centros, format!("{aularios} and {days} checked"));
-    if survey.is_over {
-        let why = match survey.report.has_room() {
-            true => "the time was over",
-            false => "there are too many errors; fix them",
-        };
-        let text = format!("not everything was checked: {why}, and run the check again");
-        survey.add(Level::Warning, &centros, text);
-    }
-}
-
-pub struct Survey<'r> {
-    data_dir: &'r Path,
-    pub user: &'r Credentials,
-    report: &'r mut Report,
-    /// What a save in the current aulario needs and the user may not use: the first path, why, and the number
-    pub closed: Option<(PathBuf, Errno, usize)>,
-    pub days: usize,
-    aularios: usize,
-    end: Instant,
-    is_over: bool,
-}
-
 impl Survey<'_> {
+    /// Checks the data, as far as time and room allow.
+    pub fn data(&mut self) {
+        let centros = layout::centres(&self.config.data_dir);
+        for centre in self.folders(&centros) {
+            self.centre(&centre);
+        }
+        let (aularios, days) = (counted(self.aularios, "aulario"), counted(self.days, "saved day"));
+        self.add(Level::Ok, &centros, format!("{aularios} and {days} checked"));
+        if self.is_over {
+            let why = match self.report.has_room() {
+                true => "the time was over",
+                false => "there are too many errors; fix them",
+            };
+            let text = format!("not everything was checked: {why}, and run the check again");
+            self.add(Level::Warning, &centros, text);
+        }
+    }
+
     /// Whether there is time, and room for another error.
     pub fn goes_on(&mut self) -> bool {
         self.is_over |= Instant::now() >= self.end || !self.report.has_room();
@@ -86,7 +71,7 @@ impl Survey<'_> {
                 continue;
             }
             self.aularios += 1;
-            let aulario = Aulario::find(self.data_dir, &centro, &id);
+            let aulario = Aulario::find(&self.config.data_dir, &centro, &id);
             let aulario = aulario.map_err(|error| self.fault(&path, &error)).ok().flatten();
             self.sharing(&path, &centro, aulario.as_ref());
             // An aulario that shows the menus of another one does not use its own folder.
@@ -118,8 +103,8 @@ impl Survey<'_> {
         let Some(aulario) = aulario else { return };
         let Some(source) = &aulario.shared_comedor_from else { return };
         let is_chain = || {
-            let source = Aulario::find(self.data_dir, centro, &Id::parse(source).ok()?).ok()??;
-            Some(source.is_shared)
+            let source = Id::parse(source).ok()?;
+            Some(Aulario::find(&self.config.data_dir, centro, &source).ok()??.is_shared)
         };
         let problem = match aulario.is_shared {
             false => "is not another aulario of this centre; the aulario shows its own menus",
@@ -135,8 +120,7 @@ impl Survey<'_> {
     /// Checks that the user can create files in `folder`. Otherwise it has this `effect`.
     pub fn check_write(&mut self, folder: &Path, effect: &str) {
         if let Err(error) = try_to_write(folder) {
-            let text =
-                format!("{} cannot write here ({error}), so {effect}", user_name(self.user.uid));
+            let text = format!("{} cannot write here ({error}), so {effect}", self.user);
             self.problem(Level::Error, folder, text, guide::help(&error));
         }
     }
@@ -180,7 +164,7 @@ impl Survey<'_> {
         if let Err(error) = &result
             && error.kind() != ErrorKind::NotFound
         {
-            let text = format!("{} cannot {what} ({error})", user_name(self.user.uid));
+            let text = format!("{} cannot {what} ({error})", self.user);
             self.problem(level, folder, text, guide::help(error));
         }
         result.ok()

@@ -5,31 +5,24 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use rustix::fs::{Access, AtFlags, CWD, StatxFlags, access, statx};
-use rustix::io::Errno;
+use rustix::fs::{AtFlags, CWD, StatVfsMountFlags, StatxFlags, statvfs, statx};
 
 use super::report::{Level, Report};
 use crate::admin::guide;
-
-/// What a folder is used for.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Content {
-    Data,
-    Sessions,
-}
 
 /// File systems that are shared with other machines, or provided by a program
 const REMOTE: &[&str] =
     &["9p", "afs", "beegfs", "cifs", "fuse", "gfs2", "lustre", "ocfs2", "smb3", "virtiofs"];
 
-/// Names the file system of `folder`. Reports if it is read-only for this process.
-pub fn check(folder: &Path, content: Content, report: &mut Report) {
+/// Names the file system of `folder`, which has the data or the sessions. Reports if it is read-only for this process.
+pub fn check(folder: &Path, is_data: bool, report: &mut Report) {
     let (level, rest) = match &kind_of(folder) {
-        Ok(kind) => finding(kind, content),
+        Ok(kind) => finding(kind, is_data),
         Err(error) => (Level::Hint, format!("unknown: /proc/self/mountinfo: {error}")),
     };
     report.add(level, folder.display(), format!("the file system is {rest}"));
-    if access(folder, Access::WRITE_OK) == Err(Errno::ROFS) {
+    // access(2) would name a missing permission first.
+    if statvfs(folder).is_ok_and(|mount| mount.f_flag.contains(StatVfsMountFlags::RDONLY)) {
         let text = format!("is read-only for this process, so requests fail{}", guide::DISK);
         report.add(Level::Error, folder.display(), text);
     }
@@ -48,8 +41,7 @@ fn kind_of(folder: &Path) -> io::Result<String> {
     kind.map(str::to_owned).ok_or_else(|| io::Error::other(format!("mount {id} is not listed")))
 }
 
-fn finding(kind: &str, content: Content) -> (Level, String) {
-    let is_data = content == Content::Data;
+fn finding(kind: &str, is_data: bool) -> (Level, String) {
     let (level, rest) = match kind {
         "nfs" | "nfs4" => {
             (Level::Hint, ": if several servers mount it, see docs/network-storage.md#nfs")
@@ -100,9 +92,9 @@ mod tests {
             (&["zfs", "ext3", "f2fs"], Hint, "not tested with power cuts", Ok),
         ] {
             for kind in kinds {
-                let of = |content| finding(kind, content);
-                let ((level, found), of_sessions) = (of(Content::Data), of(Content::Sessions));
-                assert_eq!((level, of_sessions.0), (data, sessions), "{kind}");
+                let ((level, found), (of_sessions, _)) =
+                    (finding(kind, true), finding(kind, false));
+                assert_eq!((level, of_sessions), (data, sessions), "{kind}");
                 assert!(found.contains(text), "{found}");
             }
         }

@@ -21,6 +21,7 @@ use std::time::{Duration, Instant};
 
 use crate::admin::accounts::user_name;
 use crate::sys::process::Credentials;
+use folders::Survey;
 pub(crate) use report::counted;
 use report::{Level, Report};
 
@@ -30,9 +31,6 @@ const TIME: Duration = Duration::from_secs(36);
 /// The time to look at sessions and data. The data of a school takes a second; a disk may need longer for
 /// files that are not in memory.
 const TIME_TO_LOOK: Duration = Duration::from_secs(10);
-
-/// The time for the folder of sessions, and for that of the data, to answer.
-const TIME_OF_FOLDER: Duration = Duration::from_secs(4);
 
 /// What to check, and how to print it.
 #[derive(Clone, Debug, Default)]
@@ -102,21 +100,25 @@ fn is_in_container() -> bool {
 fn look(session: Option<&str>, report: &mut Report) {
     let end = Instant::now() + TIME_TO_LOOK;
     let Some((config, settings)) = settings::load(report) else { return };
-    let user = Credentials::of_process();
-    report.add(Level::Ok, "user", user_name(user.uid));
+    let user = user_name(Credentials::of_process().uid);
+    report.add(Level::Ok, "user", &user);
     // proc_pid_exe(5)
     if current_exe().is_ok_and(|path| path.to_string_lossy().ends_with(" (deleted)")) {
         let text = "the program of this process was replaced or removed: restart the process";
         report.add(Level::Warning, "program", text);
     }
+    let (config, settings) = (&config, &settings);
+    let (is_over, aularios, days, closed) = (false, 0, 0, None);
+    let mut survey =
+        Survey { config, settings, user, report, end, is_over, aularios, days, closed };
     if let Some(line) = session {
-        return session::check(line, &config, &settings, report);
+        let checked = session::check(&mut survey, line);
+        return checked.unwrap_or_else(|error| report.add(Level::Error, "session", error));
     }
-    settings::check(&config, &settings, report);
-    let soon = || Instant::now() + TIME_OF_FOLDER;
-    folders::check_sessions(&config, &settings, &user, soon(), report);
-    if folders::check_data(&config, &user, soon(), report) {
-        data::check(&config.data_dir, &user, end, report);
+    settings::check(config, settings, survey.report);
+    survey.sessions();
+    if survey.data_folder() {
+        survey.data();
     }
 }
 

@@ -3,53 +3,44 @@
 
 use std::io::{self, BufRead, IsTerminal, Read, Write};
 
-use super::report::{Level, Report};
+use super::folders::Survey;
+use super::report::Level;
 use super::settings::shown;
 use crate::api::caller::{Caller, is_logged_in, name_of_centre};
-use crate::config::{self, Config, SESSION_DIR, SESSION_FORMAT, SESSION_MAX_AGE, Settings};
+use crate::config::{self, Config, SESSION_DIR, SESSION_FORMAT, SESSION_MAX_AGE};
 use crate::model::{Id, MAX_ID};
 use crate::session::{self, Effect, PhpArray, PhpValue, Session, SessionId, session_id};
 use crate::store::layout;
 
-/// Checks the session whose cookie is `line`.
-pub fn check(line: &str, config: &Config, settings: &Settings, report: &mut Report) {
+/// Checks the session whose cookie is `line`. The error says why every request with it fails.
+pub fn check(
+    Survey { config, settings, report, .. }: &mut Survey,
+    line: &str,
+) -> Result<(), String> {
     let name = &config.session.name;
     let mut add = |level, text: &str| report.add(level, "session", text);
     let line = line.trim();
     // The value alone, or as the browser's tools and curl show it.
-    let Some(id) = session_id(line.as_bytes(), name).or_else(|| SessionId::new(line.to_owned()))
-    else {
-        let text =
-            format!("standard input is not a session id; expected the value of the cookie {name}");
-        return add(Level::Error, &text);
-    };
-    let session = match session::read(&config.session, &id, Effect::Nothing) {
-        Ok(session) => session,
-        Err(error) => {
-            let used = [&SESSION_DIR, &SESSION_FORMAT, &SESSION_MAX_AGE]
-                .map(|setting| shown(settings, setting))
-                .join(", ");
-            let cause = error.cause.as_deref().unwrap_or(&error.sentence).trim_end_matches('.');
-            let text =
-                format!("{cause}; if the user is logged in, PHP has other settings than {used}");
-            return add(Level::Error, &text);
-        }
-    };
+    let id = session_id(line.as_bytes(), name).or_else(|| SessionId::new(line.to_owned()));
+    let id = id.ok_or_else(|| {
+        format!("standard input is not a session id; expected the value of the cookie {name}")
+    })?;
+    let session = session::read(&config.session, &id, Effect::Nothing).map_err(|error| {
+        let used = [&SESSION_DIR, &SESSION_FORMAT, &SESSION_MAX_AGE];
+        let used = used.map(|setting| shown(settings, setting)).join(", ");
+        let cause = error.cause.as_deref().unwrap_or(&error.sentence).trim_end_matches('.');
+        format!("{cause}; if the user is logged in, PHP has other settings than {used}")
+    })?;
     if !is_logged_in(&session) {
-        let text = "the user is not logged in: $_SESSION['auth_ok'] is not true";
-        return add(Level::Error, text);
+        return Err("the user is not logged in: $_SESSION['auth_ok'] is not true".to_owned());
     }
-    let Ok(caller) = Caller::identify(&session, config) else {
-        return add(Level::Error, &no_centre(&session, config));
-    };
+    let caller = Caller::identify(&session, config).map_err(|_| no_centre(&session, config))?;
     add(Level::Ok, &format!("the session exists; the browser must send it in the cookie {name}"));
     add(Level::Ok, &format!("the centre is {}", caller.centro.as_str()));
     let folder = layout::centres(&config.data_dir).join(caller.centro.as_str());
     if !folder.is_dir() {
-        let folder = folder.display();
-        let text =
-            format!("the centre's folder {folder} does not exist, so every aulario is unknown");
-        add(Level::Error, &text);
+        let unknown = "does not exist, so every aulario is unknown";
+        add(Level::Error, &format!("the centre's folder {} {unknown}", folder.display()));
     }
     match caller.aulas().as_deref() {
         None if config.access == config::Access::Listed => add(
@@ -67,13 +58,13 @@ pub fn check(line: &str, config: &Config, settings: &Settings, report: &mut Repo
         (caller.may_enter().is_ok(), "enter the service", of_service("access"), Level::Warning),
         (caller.may_write().is_ok(), "change menus", "sysadmin:access".into(), Level::Hint),
     ] {
-        if is_allowed {
-            add(Level::Ok, &format!("the user may {action}"));
-        } else {
-            let effect = format!("the user cannot {action}");
-            add(level, &format!("the permission {permission} is missing: {effect}"));
+        let missing = format!("the permission {permission} is missing: the user cannot {action}");
+        match is_allowed {
+            true => add(Level::Ok, &format!("the user may {action}")),
+            false => add(level, &missing),
         }
     }
+    Ok(())
 }
 
 /// Reads a line, with a prompt at a terminal.
