@@ -37,28 +37,26 @@ pub fn check(options: &Options, session: Option<&str>, end: Instant, report: &mu
     // What is wrong with the site does not matter for a session.
     let mut aside = Report::default();
     let of_site = if session.is_some() { &mut aside } else { &mut *report };
-    let address = match &options.address {
-        Some(text) => AppUrl::parse(text).map(|address| Some((address, None))),
-        None => Ok(known.map(|(address, script)| (address, Some(script)))),
+    let (address, script) = match (&options.address, known) {
+        (Some(text), _) => match AppUrl::parse(text) {
+            Ok(address) => (Some(address), None),
+            Err(error) => return report.add(Level::Error, "ADDRESS", error),
+        },
+        (None, known) => known.unzip(),
     };
     let mut site = None;
-    match address {
-        Ok(Some((address, script))) => {
-            answers = site::check_answer(&address, is_enabled, asked_until, of_site);
-            is_enabled |= answers;
-            let ask = || site::ask_php(&address, script, options.no_page, asked_until, of_site);
-            site = is_enabled.then(ask).flatten();
-        }
-        Ok(None) => {
-            let (level, what) = match is_enabled {
-                true => (Level::Warning, "comedor was not requested, nor compared with PHP"),
-                false => (Level::Hint, "comedor is not enabled, as far as set-up knows"),
-            };
-            let text =
-                format!("{what}; give the application's address: sudo comedor check ADDRESS");
-            of_site.add(level, "web server", text);
-        }
-        Err(error) => return report.add(Level::Error, "ADDRESS", error),
+    if let Some(address) = address {
+        answers = site::check_answer(&address, is_enabled, asked_until, of_site);
+        is_enabled |= answers;
+        let ask = || site::ask_php(&address, script, options.no_page, asked_until, of_site);
+        site = is_enabled.then(ask).flatten();
+    } else {
+        let (level, what) = match is_enabled {
+            true => (Level::Warning, "comedor was not requested, nor compared with PHP"),
+            false => (Level::Hint, "comedor is not enabled, as far as set-up knows"),
+        };
+        let text = format!("{what}; give the application's address: sudo comedor check ADDRESS");
+        of_site.add(level, "web server", text);
     }
     if is_enabled {
         let own = site.as_ref().map(|site| site.server.unwrap_or_default());
