@@ -40,10 +40,15 @@ fn folders_that_are_read_only_for_the_process_are_errors() {
     let only =
         |folder| format!("mount --bind {folder} {folder} && mount -o remount,bind,ro {folder}");
     let mount = format!("{} && {}", only("$DATA"), only("$SESSIONS"));
-    let findings = check_on(&school, &mount);
+    let text =
+        "is read-only for this process, so requests fail; see \"Disk full or read-only\" in docs/";
+    // To nobody the folders are closed for writing too.
+    let as_nobody = format!("{mount} && set -- {} \"$@\"", AS_NOBODY.join(" "));
+    let [findings, of_nobody] = [&mount, &as_nobody].map(|mount| check_on(&school, mount));
     for folder in [school.data().join("Centros"), school.sessions()] {
-        let text = "is read-only for this process, so requests fail; see \"Disk full or read-only\" in docs/";
-        found(&findings, "error", folder.to_str().unwrap(), text);
+        for findings in [&findings, &of_nobody] {
+            found(findings, "error", folder.to_str().unwrap(), text);
+        }
     }
     found(&findings, "error", "/Aularios", "root cannot write here (Read-only file system");
 }
