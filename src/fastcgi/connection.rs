@@ -58,6 +58,7 @@ pub struct Connection<'l> {
     is_watched: bool,
     protocol: Protocol<'l>,
     out: Vec<u8>,
+    sent: usize,
     /// The phase to which `deadline` applies; `None` if it is the one after sending, at `since`
     phase: Option<Phase>,
     /// When the phase began
@@ -76,6 +77,7 @@ impl<'l> Connection<'l> {
             is_watched: false,
             protocol: Protocol::new(limits),
             out: Vec::new(),
+            sent: 0,
             phase: None,
             since: now,
             is_kept: false,
@@ -122,12 +124,12 @@ impl<'l> Connection<'l> {
 
     /// Sends as much of `out` as the peer accepts. Returns whether everything was sent.
     fn send(&mut self) -> io::Result<bool> {
-        while !self.out.is_empty() {
+        while self.sent < self.out.len() {
             // The write wakes the peer, which may run before this thread does again.
             let now = Instant::now();
-            match self.stream.write(&self.out) {
+            match self.stream.write(&self.out[self.sent..]) {
                 Ok(length) => {
-                    self.out.drain(..length);
+                    self.sent += length;
                     // The peer made progress, so the send timeout starts again.
                     (self.phase, self.since) = (None, now);
                 }
@@ -136,6 +138,7 @@ impl<'l> Connection<'l> {
                 Err(error) => return Err(error),
             }
         }
+        (self.out, self.sent) = (Vec::new(), 0);
         Ok(true)
     }
 
