@@ -94,13 +94,13 @@ fn without_an_idle_one_it_replaces_one_whose_request_is_arriving() {
 #[test]
 fn connections_that_do_not_read_their_answers_give_way_last() {
     let service = Service::start(Limits { connections: 3, ..Limits::default() });
+    let mut half = service.client();
+    half.send([&begin(true)[..], &PING].concat()).record();
     let mut unread = service.clients::<2>();
     for client in &mut unread {
         client.send(request(false, &[("DO", "large")], b""));
     }
     service.handler.wait_for(2);
-    let mut half = service.client();
-    half.send(begin(true));
     // The first has sent its request when the second connects: else it would give way to it.
     let mut next = [3, 4].map(|handled| {
         let mut client = service.client();
