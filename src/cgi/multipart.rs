@@ -17,22 +17,35 @@ pub fn parse(content_type: &[u8], body: &[u8]) -> Option<Form> {
         if rest.starts_with(b"--") {
             return Some(form);
         }
-        let (head, part) = split_at(rest, b"\r\n\r\n")?;
-        let (value, after) = split_at(part, &delimiter)?;
-        rest = after;
-        // The rest of the delimiter's line, which is padding, then the headers
-        let mut lines = head.split(|&byte| byte == b'\n');
-        if !lines.next()?.trim_ascii().is_empty() {
+        let (padding, part) = split_at(rest, b"\r\n")?;
+        if !padding.iter().all(|byte| matches!(byte, b' ' | b'\t')) {
             return None;
         }
-        let disposition = lines.find_map(|line| {
-            let (name, value) = split_at(line, b":")?;
-            name.eq_ignore_ascii_case(b"content-disposition").then_some(value.trim_ascii())
-        })?;
+        // Without headers, the blank line follows immediately.
+        let (headers, part) = match part.strip_prefix(b"\r\n") {
+            Some(part) => (b"".as_slice(), part),
+            None => split_at(part, b"\r\n\r\n")?,
+        };
+        let (value, after) = split_at(part, &delimiter)?;
+        rest = after;
+        let disposition = disposition(headers)?;
         if parameter(disposition, b"filename").is_none() {
             let name = parameter(disposition, b"name")?;
             form.push(String::from_utf8(name).ok()?, String::from_utf8(value.to_vec()).ok()?)?;
         }
+    }
+}
+
+/// The value of the part's `Content-Disposition` header.
+fn disposition(headers: &[u8]) -> Option<&[u8]> {
+    let mut rest = headers;
+    loop {
+        let (line, after) = split_at(rest, b"\r\n").unwrap_or((rest, b""));
+        let (name, value) = split_at(line, b":")?;
+        if name.eq_ignore_ascii_case(b"content-disposition") {
+            return Some(value);
+        }
+        rest = after;
     }
 }
 
