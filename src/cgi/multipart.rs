@@ -116,7 +116,7 @@ mod tests {
             ),
             (
                 "preamble\r\n--x y \r\ncontent-type: text/plain\r\nCONTENT-DISPOSITION:form-data;x;name=a\r\n\r\n\r\n1\r\n\r\n--x y\r\n\
-                 Content-Disposition: form-data; name=\"f\"; filename=\"\"\r\n\r\nxx\r\n--x y\r\n\
+                 Content-Disposition: form-data; name=\"f\"; filename=\"\n\"\r\n\r\nxx\r\n--x y\r\n\
                  Content-Disposition: form-data; name=\"p[\\\"a\\\\]\"\r\n\r\n--x\r\n--x y--epilogue",
                 r#"a=%0D%0A1%0D%0A&p["a\]=--x"#,
             ),
@@ -136,6 +136,7 @@ mod tests {
             "--x y\r\nContent-Disposition: form-data; name=\"id\"\r\n\r\nb",
             "--x y\r\nContent-Disposition: form-data; name=\"id\r\n\r\nb\r\n--x y--",
             "--x y\r\nContent-Disposition: form-data\r\n\r\nb\r\n--x y--",
+            "--x y\r\nContent\r\nContent-Disposition: form-data; name=\"id\"\r\n\r\nb\r\n--x y--",
             "--x y\r\n\r\nb\r\n--x y--",
             "--x yz\r\nContent-Disposition: form-data; name=\"id\"\r\n\r\nb\r\n--x y--",
         ] {
