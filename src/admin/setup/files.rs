@@ -157,11 +157,15 @@ fn remove(path: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Lets a server read its configuration again, if it runs, or did not start with it.
+/// Lets a server read its configuration again, if it runs, or did not start with it. Without systemd no service
+/// does.
 fn reload(unit: &str) -> Result<(), String> {
-    match properties(unit, "ActiveState", Instant::now() + PATIENCE).as_deref() {
-        Ok("inactive") | Err(_) => Ok(()),
-        Ok(_) => run("systemctl", &["reload-or-restart", unit]).map(drop),
+    if !exists("/run/systemd/system") {
+        return Ok(());
+    }
+    match &*properties(unit, "ActiveState", Instant::now() + PATIENCE)? {
+        "inactive" => Ok(()),
+        _ => run("systemctl", &["reload-or-restart", unit]).map(drop),
     }
 }
 
