@@ -2,8 +2,8 @@
 # server is as it was.
 . tests/machines/server.sh
 
-# Set-up's pages, and its sessions: their names are longer than those of PHP.
-temporary() { find "$application" "$sessions" -name 'comedor-*' -o -name "sess_$(printf '?%.0s' {1..32})"; }
+# Set-up's pages, and its sessions: those of requests without a login are empty.
+temporary() { find "$application" "$sessions" -name 'comedor-*' -o -name 'sess_*' -newer /tmp/started -not -empty; }
 is_clean() { [ -z "$(temporary)" ]; }
 nothing_remains() {
     # Another process removes it.
@@ -20,6 +20,7 @@ step=0 status=137
 while [ $status = 137 ]; do
     [ $step -lt 200 ]
     step=$((step + 1)) status=0
+    touch /tmp/started
     strace -o /dev/null -e trace=$calls -e inject=$calls:signal=KILL:when=$step \
         comedor setup --yes --fastcgi http://school.example/entreaulas/ &> /tmp/output || status=$?
     nothing_remains
