@@ -42,8 +42,8 @@ pub struct Running {
 
 /// Runs `say` in a child and returns what it wrote to the file, at most `size` bytes. That is also its standard
 /// output, so that `say` may execute another program. The child runs as `user`, not root, with all groups, or as
-/// the user of this process. It has no terminal and no other file, and ends with this call, at `end` at the latest,
-/// together with its process group. An error of `say` is the error of the call.
+/// the user of this process. All its other files are closed, it is detached from the terminal, and it ends with this
+/// call, at `end` at the latest, together with its process group. An error of `say` is the error of the call.
 pub fn output(
     user: Option<&Credentials>,
     end: Instant,

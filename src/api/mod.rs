@@ -64,7 +64,7 @@ impl Action {
     }
 }
 
-/// The action that a query names. INVALID_ACTION if there is no such action.
+/// The action that a query names. INVALID_ACTION if it is unknown.
 pub fn action(query: &Form) -> Result<&'static Action, Error> {
     let name = query.last("action");
     ACTIONS.iter().find(|action| Some(action.name) == name).ok_or_else(|| {

@@ -61,7 +61,7 @@ impl<R: Read> Body<R> {
     }
 }
 
-/// The body as a map of its fields. An empty body has no fields.
+/// The body as a map of its fields, which is empty for an empty body.
 ///
 /// INVALID_FORMAT for any other media type, and for a body that is malformed or not valid UTF-8.
 pub fn parse(variables: &Variables, body: &[u8]) -> Result<Map, Error> {

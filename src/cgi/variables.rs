@@ -85,7 +85,7 @@ impl<'v> Variables<'v> {
         Form::from_query(self.meta("QUERY_STRING").unwrap_or_default())
     }
 
-    /// `CONTENT_LENGTH` (RFC 3875 §4.1.2); `None` if there is no body, or its length is unknown (a
+    /// `CONTENT_LENGTH` (RFC 3875 §4.1.2); `None` without a body, or with one of unknown length (a
     /// chunked body). INVALID_FORMAT if it is not a number.
     pub(super) fn content_length(&self) -> Result<Option<u64>, Error> {
         let Some(digits) = self.meta("CONTENT_LENGTH") else { return Ok(None) };

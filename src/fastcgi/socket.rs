@@ -55,7 +55,7 @@ impl Socket {
             Ok(address) if address.as_pathname().is_some() => {
                 Ok(Some(Socket { listener, file: None }))
             }
-            // A TCP socket has no address of this type.
+            // The address of a TCP socket is of another type.
             _ => Err(Error::new(ErrorKind::Unsupported, NO_FILE)),
         }
     }

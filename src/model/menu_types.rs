@@ -66,13 +66,13 @@ impl MenuTypes {
         self.0.iter().filter_map(id_of)
     }
 
-    /// The id of the type `text`: looked up as sent, else cleaned. `None` if there is no such type.
+    /// The id of the type `text`: looked up as sent, else cleaned. `None` if it is unknown.
     pub fn find(&self, text: &str) -> Option<Cow<'_, str>> {
         let exact = |id: &str| self.ids().find(|known| known == id);
         exact(text).or_else(|| exact(&TypeId::clean(text)))
     }
 
-    /// Appends a type; returns it as a response shows it. `None` if there is one with this id.
+    /// Appends a type; returns it as a response shows it. `None` if the id is a duplicate.
     pub fn add(&mut self, id: &TypeId, label: Label, color: Color) -> Option<Value> {
         if self.ids().any(|known| known == id.as_str()) {
             return None;
@@ -82,7 +82,7 @@ impl MenuTypes {
     }
 
     /// Changes the label, the colour or both of the type `text`; returns it as a response shows it. `None` if
-    /// there is no such type.
+    /// it is unknown.
     pub fn rename(
         &mut self,
         text: &str,
@@ -102,7 +102,7 @@ impl MenuTypes {
         shown_type(entry.clone())
     }
 
-    /// Removes all entries of the type `text`. `None` if there is no such type.
+    /// Removes all entries of the type `text`. `None` if it is unknown.
     pub fn delete(&mut self, text: &str) -> Option<()> {
         let id = self.find(text)?.into_owned();
         self.0.retain(|entry| id_of(entry).is_none_or(|known| known != id));

@@ -36,10 +36,10 @@ impl Survey<'_> {
         self.add(Level::Ok, &centros, format!("{aularios} and {days} checked"));
         if self.is_over {
             let why = match self.report.has_room() {
-                true => "the time was over",
-                false => "there are too many errors; fix them",
+                true => "the time was over; run the check again",
+                false => "there are too many errors; fix them, and run the check again",
             };
-            let text = format!("not everything was checked: {why}, and run the check again");
+            let text = format!("not everything was checked: {why}");
             self.add(Level::Warning, &centros, text);
         }
     }

@@ -1,4 +1,4 @@
-//! Requests the script as anybody can, and compares user and settings of comedor with those of PHP's pages. Asks
+//! Requests the script without a login, and compares user and settings of comedor with those of PHP's pages. Asks
 //! systemd, which is in Debian's layout, whether the web servers run and can start again.
 
 use std::path::PathBuf;

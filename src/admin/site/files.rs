@@ -37,7 +37,7 @@ const MAX_SIZE: usize = 1024 * 1024;
 /// but to list homes: what is closed to other users is looked at by its owner or group.
 pub fn scripts(end: Instant) -> (Vec<PathBuf>, bool) {
     let (mut found, mut is_complete) = (Vec::new(), true);
-    let Ok(nobody) = accounts::unused() else { return (found, false) };
+    let Ok(unused) = accounts::unused() else { return (found, false) };
     let mut closed = VecDeque::new();
     for root in ROOTS.iter().filter_map(|root| fs::canonicalize(root).ok()) {
         // Only root may list it, and others may enter it, as some servers have /home.
@@ -51,8 +51,8 @@ pub fn scripts(end: Instant) -> (Vec<PathBuf>, bool) {
     }
     for _ in 0..MAX_CHILDREN {
         let Some((folder, uid, gid)) = closed.pop_front() else { break };
-        let [uid, gid] = [(uid, nobody.uid), (gid, nobody.gid)]
-            .map(|(id, nobody)| if id == 0 { nobody } else { id });
+        let [uid, gid] = [(uid, unused.uid), (gid, unused.gid)]
+            .map(|(id, unused)| if id == 0 { unused } else { id });
         let said = read_as(&Credentials { uid, gid, groups: vec![] }, end, || Ok(walk(&folder)));
         for line in said.as_deref().unwrap_or(MORE).lines() {
             let mut words = line.splitn(3, ' ');
