@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use rustix::process::{Signal, kill_process};
 
 use super::fastcgi::{self, Client, Held};
-use super::{TRANSPORT, Transport, Value, children};
+use super::{Value, by_fastcgi, children};
 
 /// One request.
 #[derive(Clone, Default)]
@@ -155,7 +155,7 @@ impl Cgi {
     /// Sends it to the program; as a responder, the program is stopped after the answer.
     #[track_caller]
     pub fn run(&self) -> Answer {
-        if TRANSPORT == Transport::Cgi {
+        if !by_fastcgi() {
             return Answer::of(self.start());
         }
         let socket = Held::new();

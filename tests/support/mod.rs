@@ -116,18 +116,10 @@ pub fn relative_links(text: &str) -> Vec<String> {
     links.map(str::to_owned).collect()
 }
 
-/// How requests get to the program.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Transport {
-    Cgi,
-    FastCgi,
+/// Whether this crate of tests sends its requests by FastCGI.
+pub fn by_fastcgi() -> bool {
+    env!("CARGO_CRATE_NAME").ends_with("_fastcgi")
 }
-
-/// The transport of this crate of tests, by its name.
-pub const TRANSPORT: Transport = match env!("CARGO_CRATE_NAME").as_bytes() {
-    [.., b'_', b'f', b'a', b's', b't', b'c', b'g', b'i'] => Transport::FastCgi,
-    _ => Transport::Cgi,
-};
 
 /// A day in the past, for requests with a date.
 pub const DATE: &str = "2026-11-20";

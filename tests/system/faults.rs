@@ -73,7 +73,7 @@ impl Write {
     fn run_under(&self, strace: &[&str]) -> Run {
         let school = self.school();
         let request = self.request(&school).under(&["strace"]).under(strace);
-        if TRANSPORT == Transport::FastCgi {
+        if by_fastcgi() {
             let socket = Held::new();
             // Sent before the program starts, so that its first thread does everything.
             let mut client = Client::connect(&socket.path);
@@ -102,11 +102,8 @@ impl Write {
         assert!(run.output.contains(SUCCESS), "{}", run.output);
         drop(run);
         let trace = fs::read_to_string(file.path()).unwrap();
-        let last_before = match TRANSPORT {
-            Transport::FastCgi => "accept4",
-            // strace cannot inject a fault into the call that starts the program.
-            Transport::Cgi => "execve",
-        };
+        // strace cannot inject a fault into the call that starts the program.
+        let last_before = if by_fastcgi() { "accept4" } else { "execve" };
         let calls = calls(&trace).into_iter().skip_while(|(call, ..)| *call != last_before).skip(1);
         // Only some runs have to wait for another thread.
         let calls = calls.filter(|(call, ..)| *call != "futex");
@@ -203,7 +200,7 @@ fn the_answer_is_correct_after_an_error_of_any_system_call() {
                 } else {
                     // Only an error of the write to standard output can lose the answer.
                     assert!(text.is_empty() && call == "write", "{case}");
-                    assert!(TRANSPORT == Transport::Cgi, "{case}");
+                    assert!(!by_fastcgi(), "{case}");
                 }
                 let Some(socket) = &run.socket else {
                     write.next_succeeds(&run.school, &fault, Cgi::run);
@@ -239,7 +236,7 @@ impl Server {
     /// Sends a write and kills the program after the time `kill`, if there is one. Returns whether the
     /// write was acknowledged.
     fn send(&self, request: &Cgi, kill: Option<Duration>) -> bool {
-        let answer = if TRANSPORT == Transport::Cgi {
+        let answer = if !by_fastcgi() {
             let mut child = request.start();
             if let Some(time) = kill {
                 thread::sleep(time);
@@ -257,7 +254,7 @@ impl Server {
             client.received()
         };
         let is_acknowledged = String::from_utf8_lossy(&answer).contains(SUCCESS);
-        let is_lost = answer.is_empty() && (kill.is_some() || TRANSPORT == Transport::FastCgi);
+        let is_lost = answer.is_empty() && (kill.is_some() || by_fastcgi());
         assert!(is_acknowledged || is_lost, "{}", answer.escape_ascii());
         is_acknowledged
     }
@@ -271,7 +268,7 @@ fn crowd(aulario_of: impl Fn(usize) -> String + Sync) {
     for writer in 0..WRITERS {
         school.write(&format!("{}.json", aulario_of(writer)), "{}");
     }
-    if TRANSPORT == Transport::FastCgi {
+    if by_fastcgi() {
         server.restart(&school.post("save_menu"));
     }
     let acknowledged = Mutex::new(Vec::new());
