@@ -232,50 +232,6 @@ fn the_documentation_quotes_error_sentences_of_the_program() {
     assert!(quoted > 4, "{quoted} sentences");
 }
 
-/// Each with the words of the document; without a code, the request is answered.
-#[test]
-fn the_requests_that_php_md_lists_are_accepted_or_refused_as_it_says() {
-    let (school, document) = (School::new(), one_line(&text_of("docs/php.md")));
-    let get = || school.get("get_menu");
-    let post = |action, media_type, body: &str| school.post(action).body(media_type, body);
-    let (json, form) = ("application/json", "application/x-www-form-urlencoded");
-    let saved = |body: &str| post("save_menu", json, body);
-    let save = |plates| saved(&format!(r#"{{"date":"{DATE}","menu_type":"basal"{plates}}}"#));
-    let no_date = saved(r#"{"date":"","menu_type":"basal","plates":{}}"#);
-    let other_site = save(r#","plates":{}"#).set("HTTP_SEC_FETCH_SITE", "same-site");
-    let delete = |media_type, body: &str| post("delete_menu_type", media_type, body);
-    let part = "--B\nContent-Disposition: form-data; name=id\n\nno\n--B--\n";
-    let multipart = delete("multipart/form-data; boundary=B", part);
-    let brackets = post("save_menu", form, "menu_type=basal&plates[primero][name=x");
-    let color = post("rename_menu_type", json, r##"{"id":"basal","color":"#123456"}"##);
-    for (words, request, code) in [
-        ("a session needs no permission `<service>:access`", get(), ""),
-        ("a session without `aulas` opens all", get(), ""),
-        ("accepts a `color` without", color, ""),
-        ("**Unknown plate keys** are stored", save(r#","plates":{"x":{"name":"X"}}"#), ""),
-        ("unknown `menu` is `INVALID_MENU_TYPE`", get().query("menu", "no"), "INVALID_MENU_TYPE"),
-        (r#"`"date":""` is `INVALID_FORMAT`"#, no_date, "INVALID_FORMAT"),
-        ("`\" aula1\"`", get().aulario("%20aula1"), "INVALID_FORMAT"),
-        ("`x/aula1`", get().aulario("x/aula1"), "INVALID_FORMAT"),
-        ("without its file** is `NOT_FOUND`", get().aulario("aula9"), "NOT_FOUND"),
-        ("**Absent `plates`** are `MISSING_PARAM`", save(""), "MISSING_PARAM"),
-        ("`plates[primero][name=x`", brackets, "INVALID_FORMAT"),
-        ("JSON that is not an object", delete(json, "[]"), "INVALID_FORMAT"),
-        ("10,000 values", save(&format!(",\"x\":[{}0]", "0,".repeat(9_998))), "INVALID_FORMAT"),
-        ("1,000 fields", delete(form, &"id=no&".repeat(1001)), "INVALID_FORMAT"),
-        ("multipart with line feeds only", multipart, "INVALID_FORMAT"),
-        ("in front of the `{`, JSON needs its", delete(form, " {\"id\":\"no\"}"), "MISSING_PARAM"),
-        ("A GET is `INVALID_ACTION`", school.get("save_menu"), "INVALID_ACTION"),
-        ("are `FORBIDDEN`, as `Sec-Fetch-Site` tells", other_site, "FORBIDDEN"),
-        ("without a login `INVALID_SESSION`", get().session("none"), "INVALID_SESSION"),
-    ] {
-        assert!(document.contains(words), "{words}");
-        let answer = request.run();
-        println!("{words}");
-        if code.is_empty() { drop(answer.ok()) } else { drop(answer.fails(code).value()) }
-    }
-}
-
 #[test]
 fn every_error_code_is_documented() {
     let (openapi, api) = (text_of("openapi.yaml"), text_of("docs/api.md"));

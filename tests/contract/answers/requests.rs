@@ -45,7 +45,7 @@ fn parameters_come_from_the_query_and_the_last_duplicate_counts() {
     let after = |count| format!("{}action=get_menu_types&aulario=aula1", "a&&".repeat(count));
     raw(&after(998)).ok();
     raw(&after(999)).fails("MISSING_PARAM");
-    for id in [".x", "a%2Fb", "..", "a%00", "%ff", "a+b", &"a".repeat(65)] {
+    for id in ["+aula1", ".x", "a%2Fb", "..", "a%00", "%ff", "a+b", &"a".repeat(65)] {
         raw(&format!("action=get_menu&aulario={id}")).fails("INVALID_FORMAT");
     }
     raw(&format!("action=get_menu&aulario={}", "a".repeat(64))).fails("NOT_FOUND");
@@ -90,12 +90,19 @@ fn a_body_is_json_or_a_form_or_multipart() {
         (FORM, b"id=%ff&label=x"),
         (FORM, b"id=\xff&label=x"),
         (FORM, "id=x&".repeat(1001).as_bytes()),
+        (
+            "multipart/form-data; boundary=B",
+            b"--B\nContent-Disposition: form-data; name=id\n\nno\n--B--\n",
+        ),
         ("text/plain", b"id=x"),
         ("", b"id=x"),
     ] {
         println!("{content_type}: {}", body.escape_ascii());
         school.post("delete_menu_type").body(content_type, body).run().fails("INVALID_FORMAT");
     }
+    let (no_map, no_json) = ("menu_type=basal&plates[primero][name=x", " {\"id\":\"basal\"}");
+    school.post("save_menu").body(FORM, no_map).run().fails("INVALID_FORMAT");
+    school.post("delete_menu_type").body(FORM, no_json).run().fails("MISSING_PARAM");
     for content_type in [JSON, FORM, "multipart/form-data", "x/y", ""] {
         school.post("delete_menu_type").body(content_type, "").run().fails("MISSING_PARAM");
     }
