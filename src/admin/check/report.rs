@@ -2,7 +2,8 @@
 
 use std::io::{self, IsTerminal};
 
-use crate::php::json::{Map, Value};
+use serde_json::{Value, json};
+
 use crate::sys::log::printable;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -67,13 +68,9 @@ impl Report {
     /// Adds the findings of another process, which may be any program: what it says is printed and never
     /// trusted. Fails if it has another version.
     pub fn merge(&mut self, document: &[u8]) -> Result<(), String> {
-        let mut document = Value::parse(document).unwrap_or_default();
-        let document = document.coerce_to_map();
-        let Some(Value::List(findings)) = document.get("findings") else {
-            return Err("findings are missing".to_owned());
-        };
-        for finding in findings {
-            let field = |name| finding.as_map()?.get(name)?.as_str();
+        let document: Value = serde_json::from_slice(document).unwrap_or_default();
+        for finding in document["findings"].as_array().ok_or("findings are missing")? {
+            let field = |name| finding[name].as_str();
             let level = LEVELS.into_iter().find(|(_, name, _)| field("level") == Some(name));
             let (Some((level, ..)), Some(about), Some(text)) =
                 (level, field("about"), field("text"))
@@ -82,12 +79,9 @@ impl Report {
             };
             self.add(level, about, text);
         }
-        match document.get("version").and_then(Value::as_str) {
-            Some(VERSION) => Ok(()),
-            version => {
-                let version = version.unwrap_or("another");
-                Err(format!("this is version {VERSION}, and that process {version}"))
-            }
+        match document["version"].as_str().unwrap_or("another") {
+            VERSION => Ok(()),
+            version => Err(format!("this is version {VERSION}, and that process {version}")),
         }
     }
 
@@ -120,21 +114,17 @@ impl Report {
             findings.kept.into_iter().map(move |(about, text)| (level, color, about, text))
         });
         if as_json {
-            let findings = findings.map(|(level, _, about, text)| {
-                Value::Map(Map::from([
-                    ("level", Value::from(level)),
-                    ("about", Value::String(about)),
-                    ("text", Value::String(text)),
-                ]))
+            let findings = findings.map(
+                |(level, _, about, text)| json!({"level": level, "about": about, "text": text}),
+            );
+            let document = json!({
+                "version": VERSION,
+                "status": status,
+                "errors": errors,
+                "warnings": warnings,
+                "findings": findings.collect::<Vec<_>>(),
             });
-            let document = Value::Map(Map::from([
-                ("version", Value::from(VERSION)),
-                ("status", Value::Int(status.into())),
-                ("errors", Value::Int(errors as i64)),
-                ("warnings", Value::Int(warnings as i64)),
-                ("findings", Value::List(findings.collect())),
-            ]));
-            return (format!("{}\n", String::from_utf8_lossy(&document.to_compact())), status);
+            return (format!("{document}\n"), status);
         }
         let in_color = io::stdout().is_terminal();
         let lines = findings.map(|(level, color, about, text)| match in_color {
