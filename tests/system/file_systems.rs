@@ -24,7 +24,7 @@ fn file_system_is_that_of_the_mount_in_use() {
     for (mount, level, about, file_system) in [
         ("mount -t tmpfs none $SESSIONS", "ok", "/sessions", "is tmpfs"),
         (in_memory, "warning", "/data/Centros", "is tmpfs, which is in memory"),
-        (overlay, "warning", "/data/Centros", "is overlay, as in a container without a volume"),
+        (overlay, "warning", "/data/Centros", "is overlay, which is in memory or in a container"),
         (hidden, "warning", "/data/Centros", "is ramfs, which is in memory"),
         ("mount -t tmpfs none /proc", "hint", "/data/Centros", unknown),
     ] {

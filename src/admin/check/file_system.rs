@@ -10,9 +10,11 @@ use rustix::fs::{AtFlags, CWD, StatVfsMountFlags, StatxFlags, statvfs, statx};
 use super::report::{Level, Report};
 use crate::admin::guide;
 
-/// File systems that are shared with other machines, or provided by a program
-const REMOTE: &[&str] =
-    &["9p", "afs", "beegfs", "cifs", "fuse", "gfs2", "lustre", "ocfs2", "smb3", "virtiofs"];
+/// File systems that are shared with other machines, provided by a program, or made for other systems
+const OTHERS: &[&str] = &[
+    "9p", "afs", "beegfs", "cifs", "exfat", "gfs2", "lustre", "msdos", "ntfs", "ntfs3", "ocfs2",
+    "smb3", "vfat", "virtiofs",
+];
 
 /// Names the file system of `folder`, which has the data or the sessions. Reports if it is read-only for this process.
 pub fn check(folder: &Path, is_data: bool, report: &mut Report) {
@@ -50,23 +52,14 @@ fn finding(kind: &str, is_data: bool) -> (Level, String) {
         "ext4" | "xfs" | "btrfs" if is_data => {
             (Level::Ok, ", which was tested with simulated power cuts")
         }
-        "tmpfs" | "ramfs" if is_data => {
-            (Level::Warning, ", which is in memory: a restart deletes all data; use a disk")
-        }
-        "overlay" if is_data => (
+        "tmpfs" | "ramfs" | "overlay" if is_data => (
             Level::Warning,
-            ", as in a container without a volume: the data is deleted together with the container; put \
-             it on a volume",
+            ", which is in memory or in a container: the data is deleted together with it; use a disk or a volume",
         ),
-        "vfat" | "msdos" | "exfat" | "ntfs" | "ntfs3" | "fuseblk" => (
+        _ if OTHERS.contains(&kind) || kind.starts_with("fuse") => (
             Level::Warning,
-            ", which does not store owners and permissions as Linux does, so PHP or comedor may lose \
-             access to files; use ext4, XFS or Btrfs",
-        ),
-        _ if REMOTE.contains(&kind) || kind.starts_with("fuse.") => (
-            Level::Warning,
-            ", which was not tested: locks may not work, and changes by other servers may be \
-             overwritten; use a local disk, NFS or CephFS",
+            ", which was not tested: changes, or access to files, may be lost; use a local ext4, XFS or Btrfs, \
+             or NFS or CephFS",
         ),
         _ if is_data => (Level::Hint, ", which was not tested with power cuts"),
         _ => (Level::Ok, ""),
@@ -83,12 +76,10 @@ mod tests {
         use Level::{Hint, Ok, Warning};
         for (kinds, data, text, sessions) in [
             (&["ext4", "xfs", "btrfs"][..], Ok, "simulated power cuts", Ok),
-            (&["tmpfs", "ramfs"], Warning, "a restart deletes all data", Ok),
-            (&["overlay"], Warning, "together with the container", Ok),
-            (&["vfat", "exfat", "ntfs3", "fuseblk"], Warning, "owners and permissions", Warning),
+            (&["tmpfs", "ramfs", "overlay"], Warning, "in memory or in a container", Ok),
             (&["ceph", "fuse.ceph-fuse"], Ok, "ceph", Ok),
             (&["nfs", "nfs4"], Hint, "docs/network-storage.md#nfs", Hint),
-            (&["cifs", "9p", "fuse.glusterfs"], Warning, "locks may not work", Warning),
+            (&["cifs", "fuse.glusterfs", "fuseblk", "vfat"], Warning, "may be lost", Warning),
             (&["zfs", "ext3", "f2fs"], Hint, "not tested with power cuts", Ok),
         ] {
             for kind in kinds {
