@@ -27,7 +27,7 @@ fn missing_permissions_are_found_with_the_owner_and_the_heading() {
     let errors = || count(&check(&school, AS_NOBODY, &[], ""), "error");
     assert_eq!(errors(), 0);
     let unreachable = "nobody cannot reach the data folder, which contains Centros";
-    let not_listed = "nobody cannot list this folder, so it is not checked (Permission denied";
+    let not_listed = "nobody cannot list this folder (Permission denied";
     for (path, mode, level, about, text) in [
         (LOCK, 0o400, "error", "/aula1", "cannot write to 1 path here"),
         ("aula1/Comedor", 0o500, "error", "/aula1", "aula1/Comedor (Permission denied"),

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Access, access};
 use rustix::io::Errno;
 
-use super::data::name;
+use super::data::{name, try_to_write};
 use super::folders::Survey;
 use super::report::{Level, counted};
 use crate::admin::guide;
@@ -23,18 +23,12 @@ impl Survey<'_> {
         if !self.enters(folder) {
             return;
         }
-        if self.needs(folder, may_change(folder)) {
-            self.check_write(folder, "menus cannot be saved");
-        }
+        self.needs(folder, try_to_write(folder));
         let lock = folder.join(layout::LOCK);
-        if let Ok(file) = fs::symlink_metadata(&lock) {
-            if file.is_file() {
-                self.needs(&lock, access(&lock, Access::READ_OK | Access::WRITE_OK));
-            } else {
-                let text =
-                    "is not a regular file, so menus cannot be saved; the next save creates it";
-                self.problem(Level::Error, &lock, text, guide::DAMAGED);
-            }
+        self.needs(&lock, access(&lock, Access::READ_OK | Access::WRITE_OK));
+        if fs::symlink_metadata(&lock).is_ok_and(|file| !file.is_file()) {
+            let text = "is not a regular file, so menus cannot be saved; the next save creates it";
+            self.problem(Level::Error, &lock, text, guide::DAMAGED);
         }
         let known = self.document(&folder.join(layout::TYPES), MenuTypes::of_file);
         let mut deleted: Option<(String, usize)> = None;
@@ -54,8 +48,7 @@ impl Survey<'_> {
             self.add(Level::Hint, folder, text);
         }
         if let Some((first, error, count)) = self.closed.take() {
-            let (user, error) = (&self.user, io::Error::from(error));
-            let (paths, first) = (counted(count, "path"), first.display());
+            let (user, paths, first) = (&self.user, counted(count, "path"), first.display());
             let text = format!(
                 "{user} cannot write to {paths} here, so menus cannot be saved; the first is {first} ({error})"
             );
@@ -63,19 +56,18 @@ impl Survey<'_> {
         }
     }
 
-    /// Notes that a save needs `path`, which the user may use or not.
-    fn needs(&mut self, path: &Path, allowed: Result<(), Errno>) -> bool {
-        if let Err(error) = allowed {
+    /// Notes that a save needs `path`, which the user may use or not. An absent path is correct.
+    fn needs(&mut self, path: &Path, allowed: Result<(), impl Into<io::Error>>) {
+        if let Err(error) = allowed.map_err(Into::into)
+            && error.kind() != ErrorKind::NotFound
+        {
             self.closed.get_or_insert_with(|| (path.to_owned(), error, 0)).2 += 1;
         }
-        allowed.is_ok()
     }
 
     /// The folders in `folder`, in which a save may have to create others.
     fn changeable_folders(&mut self, folder: &Path) -> Vec<PathBuf> {
-        if folder.is_dir() {
-            self.needs(folder, may_change(folder));
-        }
+        self.needs(folder, may_change(folder));
         self.folders(folder)
     }
 

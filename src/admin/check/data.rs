@@ -83,7 +83,8 @@ impl Survey<'_> {
             }
         }
         if !has_all_folders {
-            self.check_write(&folder, "the first save in an aulario without a folder fails");
+            let effect = "the first save in an aulario without a folder fails";
+            self.done(try_to_write(&folder), Level::Error, &folder, "write here", effect);
         }
     }
 
@@ -117,14 +118,6 @@ impl Survey<'_> {
         self.add(Level::Warning, path, text);
     }
 
-    /// Checks that the user can create files in `folder`. Otherwise it has this `effect`.
-    pub fn check_write(&mut self, folder: &Path, effect: &str) {
-        if let Err(error) = try_to_write(folder) {
-            let text = format!("{} cannot write here ({error}), so {effect}", self.user);
-            self.problem(Level::Error, folder, text, guide::help(&error));
-        }
-    }
-
     pub fn folders(&mut self, folder: &Path) -> Vec<PathBuf> {
         self.list(folder).into_iter().filter(|path| path.is_dir()).collect()
     }
@@ -133,7 +126,7 @@ impl Survey<'_> {
     /// that the finding names the closed one.
     pub fn enters(&mut self, folder: &Path) -> bool {
         let entered = access(folder, Access::EXEC_OK).map_err(io::Error::from);
-        self.done(entered, Level::Error, folder, "enter this folder, so requests fail").is_some()
+        self.done(entered, Level::Error, folder, "enter this folder", "requests fail").is_some()
     }
 
     /// The entries of `folder`, sorted.
@@ -141,8 +134,8 @@ impl Survey<'_> {
         if !self.goes_on() || !self.enters(folder) {
             return Vec::new();
         }
-        let what = "list this folder, so it is not checked";
-        let listed = self.done(fs::read_dir(folder), Level::Warning, folder, what);
+        let (what, effect) = ("list this folder", "it is not checked");
+        let listed = self.done(fs::read_dir(folder), Level::Warning, folder, what, effect);
         let entries = listed.into_iter().flatten().flatten();
         let mut paths: Vec<_> = entries.take(MAX_ENTRIES + 1).map(|entry| entry.path()).collect();
         if paths.len() > MAX_ENTRIES {
@@ -153,18 +146,20 @@ impl Survey<'_> {
         paths
     }
 
-    /// The result, or reports that the user cannot do `what` with `folder`. An absent folder is correct.
+    /// The result, or reports that the user cannot do `what` with `folder`, with this `effect`. An absent folder
+    /// is correct.
     fn done<T>(
         &mut self,
         result: io::Result<T>,
         level: Level,
         folder: &Path,
         what: &str,
+        effect: &str,
     ) -> Option<T> {
         if let Err(error) = &result
             && error.kind() != ErrorKind::NotFound
         {
-            let text = format!("{} cannot {what} ({error})", self.user);
+            let text = format!("{} cannot {what} ({error}), so {effect}", self.user);
             self.problem(level, folder, text, guide::help(error));
         }
         result.ok()
@@ -184,11 +179,12 @@ impl Survey<'_> {
     pub fn fault(&mut self, path: &Path, error: &store::Error) {
         let (reason, help) = match error {
             store::Error::Unusable { why, .. } => (format!("is damaged ({why})"), guide::DAMAGED),
-            store::Error::Fault { source: Fault::Io(error), .. } => {
-                (format!("cannot be read ({error})"), guide::help(error))
-            }
             store::Error::Fault { source, .. } => {
-                (format!("cannot be read ({source})"), guide::DAMAGED)
+                let help = match source {
+                    Fault::Io(error) => guide::help(error),
+                    _ => guide::DAMAGED,
+                };
+                (format!("cannot be read ({source})"), help)
             }
             other => (other.to_string(), ""),
         };
@@ -211,7 +207,7 @@ pub fn name(path: &Path) -> Cow<'_, str> {
 
 /// Creates a file and removes it. It is named like a temporary file, with the number of this thread: a FastCGI
 /// process may run two checks. Root only asks: a link in the data may lead anywhere.
-fn try_to_write(folder: &Path) -> io::Result<()> {
+pub fn try_to_write(folder: &Path) -> io::Result<()> {
     if geteuid().is_root() {
         return Ok(access(folder, Access::WRITE_OK)?);
     }

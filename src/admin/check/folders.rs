@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{Access, access};
-use rustix::io::Errno;
 use rustix::process::geteuid;
 use rustix::thread::{CapabilitySet, capabilities};
 
@@ -39,7 +38,7 @@ pub struct Survey<'r> {
     pub aularios: usize,
     pub days: usize,
     /// What a save in the current aulario needs and the user may not use: the first path, why, and the number
-    pub closed: Option<(PathBuf, Errno, usize)>,
+    pub closed: Option<(PathBuf, io::Error, usize)>,
 }
 
 impl Survey<'_> {
