@@ -2,7 +2,7 @@
 //! reach them.
 
 use std::fs;
-use std::io::{self, ErrorKind};
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -83,14 +83,9 @@ impl Survey<'_> {
         let mut parts: Vec<&Path> = folder.ancestors().collect();
         parts.reverse();
         for path in parts {
-            let folder = path.to_owned();
-            let check = move || -> io::Result<()> {
-                if !fs::metadata(&folder)?.is_dir() {
-                    return Err(ErrorKind::NotADirectory.into());
-                }
-                Ok(access(&folder, Access::EXEC_OK)?)
-            };
-            let Err(error) = limited(end, check) else { continue };
+            let inside = path.join(".");
+            let entered = limited(end, move || Ok(access(&inside, Access::EXEC_OK)?));
+            let Err(error) = entered else { continue };
             let is_hidden = || fs::metadata(path).is_ok_and(|folder| folder.mode() & 0o777 == 0);
             let help = match guide::help(&error) {
                 // Its file system may not answer.
