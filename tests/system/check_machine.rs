@@ -135,7 +135,7 @@ fn a_process_behind_the_socket_looks_itself_for_root_if_only_its_group_can_conne
     found(&look(AS_NOBODY), "ok", path, "a FastCGI process answers");
     process.stop();
     drop(socket);
-    found(&look(&[]), "error", path, "cannot be used");
+    found(&look(&[]), "error", path, "no FastCGI process answers (No such file");
 }
 
 /// Another program may listen on the socket, or one that was taken over.

@@ -2,7 +2,7 @@
 
 use std::fs::{self, Metadata};
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Instant;
@@ -23,19 +23,32 @@ pub const SOCKET: &str = "/run/comedor/comedor.sock";
 /// A web server and its user.
 pub type Client = (&'static str, Credentials);
 
-/// Checks the socket at `path`, which must exist, and adds what the process behind it finds until `end`.
-/// `client` is configured to use it.
+/// Checks the socket at `path`, and adds what the process behind it finds until `end`. `client` is configured to
+/// use it.
 pub fn check(path: &Path, client: Option<Client>, end: Instant, report: &mut Report) {
-    match fs::metadata(path) {
-        Ok(metadata) if metadata.file_type().is_socket() => {
-            connections(path, &metadata, client, report);
-            findings(path, end, report);
-        }
-        Ok(_) => report.add(Level::Error, path.display(), "is not a socket"),
+    if let Ok(socket) = fs::metadata(path) {
+        connections(path, &socket, client, report);
+    }
+    let is_root = geteuid().is_root();
+    let restart = match path == Path::new(SOCKET) {
+        true => "sudo systemctl restart comedor.socket comedor.service",
+        false => "restart it",
+    };
+    match ask(path, end) {
+        // Only the web server must be able to connect.
+        Err(error) if error.kind() == ErrorKind::PermissionDenied && !is_root => {}
         Err(error) => {
-            let is_unit = path == Path::new(SOCKET);
-            let fix = if is_unit { "; sudo systemctl restart comedor.socket" } else { "" };
-            report.add(Level::Error, path.display(), format!("cannot be used: {error}{fix}"));
+            let text =
+                format!("no FastCGI process answers ({error}), so every request fails: {restart}");
+            report.add(Level::Error, path.display(), text);
+        }
+        Ok(findings) => {
+            report.add(Level::Ok, path.display(), "a FastCGI process answers");
+            // It tells other users nothing more.
+            if is_root && let Err(problem) = report.merge(&findings) {
+                let text = format!("a process of another version answers ({problem}): {restart}");
+                report.add(Level::Error, path.display(), text);
+            }
         }
     }
 }
@@ -64,30 +77,6 @@ fn connections(path: &Path, socket: &Metadata, client: Option<Client>, report: &
             "{server} runs as {user} without the group {group} and cannot connect, so every request fails \
              ({SERVICE})"
         );
-        report.add(Level::Error, path.display(), text);
-    }
-}
-
-/// Adds the findings of the process behind the socket.
-fn findings(path: &Path, end: Instant, report: &mut Report) {
-    let is_root = geteuid().is_root();
-    let findings = match ask(path, end) {
-        // Only the web server must be able to connect.
-        Err(error) if error.kind() == ErrorKind::PermissionDenied && !is_root => return,
-        Err(error) => {
-            let text = format!("no FastCGI process answers ({error}); every request fails");
-            return report.add(Level::Error, path.display(), text);
-        }
-        Ok(findings) => findings,
-    };
-    report.add(Level::Ok, path.display(), "a FastCGI process answers");
-    // It tells other users nothing more.
-    if is_root && let Err(problem) = report.merge(&findings) {
-        let restart = match path == Path::new(SOCKET) {
-            true => "sudo systemctl restart comedor.service",
-            false => "restart it",
-        };
-        let text = format!("a FastCGI process of another version answers ({problem}): {restart}");
         report.add(Level::Error, path.display(), text);
     }
 }
