@@ -10,10 +10,12 @@ use rustix::fs::{Access, access};
 use rustix::process::geteuid;
 use rustix::thread::gettid;
 
+use super::file_system;
 use super::folders::Survey;
 use super::report::{Level, counted};
 use crate::admin::accounts::owner_of;
 use crate::admin::guide;
+use crate::config::DATA_DIR;
 use crate::model::Id;
 use crate::store::{self, Aulario, layout};
 use crate::sys::shared_file::{Fault, MAX_SIZE};
@@ -26,28 +28,29 @@ const MAX_READ: u64 = 1024 * 1024;
 const MAX_ENTRIES: usize = 10_000;
 
 impl Survey<'_> {
-    /// Checks the data, as far as time and room allow.
+    /// Checks the data folder and what it contains, as far as time and room allow.
     pub fn data(&mut self) {
         let centros = layout::centres(&self.config.data_dir);
+        if !self.reaches(&centros, "the data folder, which contains Centros", &DATA_DIR) {
+            return;
+        }
+        file_system::check(&centros, true, self.report);
+        self.capabilities(&centros);
         for centre in self.folders(&centros) {
             self.centre(&centre);
         }
         let (aularios, days) = (counted(self.aularios, "aulario"), counted(self.days, "saved day"));
         self.add(Level::Ok, &centros, format!("{aularios} and {days} checked"));
-        if self.is_over {
-            let why = match self.report.has_room() {
-                true => "the time was over; run the check again",
-                false => "there are too many errors; fix them, and run the check again",
-            };
-            let text = format!("not everything was checked: {why}");
+        if !self.goes_on() {
+            let text = "not everything was checked: the time was over, or there are too many errors; fix these, and \
+                        run the check again";
             self.add(Level::Warning, &centros, text);
         }
     }
 
     /// Whether there is time, and room for another error.
-    pub fn goes_on(&mut self) -> bool {
-        self.is_over |= Instant::now() >= self.end || !self.report.has_room();
-        !self.is_over
+    pub fn goes_on(&self) -> bool {
+        Instant::now() < self.end && self.report.has_room()
     }
 
     fn centre(&mut self, centre: &Path) {

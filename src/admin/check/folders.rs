@@ -16,11 +16,10 @@ use super::report::{Level, Report};
 use crate::admin::accounts::{owner_of, user_name};
 use crate::admin::guide::{self, SERVICE};
 use crate::admin::limited::limited;
-use crate::config::{Config, DATA_DIR, SESSION_DIR, Setting, Settings, Source};
+use crate::config::{Config, SESSION_DIR, Setting, Settings, Source};
 use crate::session::redis::probe;
 use crate::session::{Address, RedisServer, SavePath};
 use crate::store::data_file::parent;
-use crate::store::layout;
 
 /// The time for the folder of sessions, and for that of the data, to answer.
 const TIME: Duration = Duration::from_secs(4);
@@ -34,7 +33,6 @@ pub struct Survey<'r> {
     pub report: &'r mut Report,
     /// When the look at the data must end
     pub end: Instant,
-    pub is_over: bool,
     pub aularios: usize,
     pub days: usize,
     /// What a save in the current aulario needs and the user may not use: the first path, why, and the number
@@ -51,34 +49,14 @@ impl Survey<'_> {
                 }
             }
             SavePath::Redis(server) => {
-                let is_reached = match &server.address {
-                    Address::Unix(path) => {
-                        self.reaches(parent(path), "the socket of Redis", &SESSION_DIR)
-                    }
-                    _ => true,
-                };
-                if is_reached {
-                    self.redis(server);
-                }
+                self.redis(server);
                 self.password(server);
             }
         }
     }
 
-    /// Checks the data folder; returns whether its `Centros` can be entered.
-    pub fn data_folder(&mut self) -> bool {
-        let centros = layout::centres(&self.config.data_dir);
-        let what = "the data folder, which contains Centros";
-        let is_reached = self.reaches(&centros, what, &DATA_DIR);
-        if is_reached {
-            file_system::check(&centros, true, self.report);
-            self.capabilities(&centros);
-        }
-        is_reached
-    }
-
     /// Whether this user can enter `folder`, which is `what` of the `setting`, and every folder above it.
-    fn reaches(&mut self, folder: &Path, what: &str, setting: &Setting) -> bool {
+    pub fn reaches(&mut self, folder: &Path, what: &str, setting: &Setting) -> bool {
         let end = Instant::now() + TIME;
         let mut parts: Vec<&Path> = folder.ancestors().collect();
         parts.reverse();
@@ -106,6 +84,11 @@ impl Survey<'_> {
 
     /// Checks that the server answers and accepts the commands of a request.
     fn redis(&mut self, server: &RedisServer) {
+        if let Address::Unix(path) = &server.address
+            && !self.reaches(parent(path), "the socket of Redis", &SESSION_DIR)
+        {
+            return;
+        }
         let (level, text) = match probe(server, self.config.session.lifetime) {
             Ok(()) => (Level::Ok, "Redis answers and accepts the commands of a request".to_owned()),
             Err(fault) => {
@@ -128,7 +111,7 @@ impl Survey<'_> {
     }
 
     /// Reports a root that cannot save the files of other users, as in a container.
-    fn capabilities(&mut self, centros: &Path) {
+    pub fn capabilities(&mut self, centros: &Path) {
         let owner = fs::metadata(centros).map_or(0, |folder| folder.uid());
         // It sets their owner, reaches them, sets their mode, and takes a lease (capabilities(7)).
         let needed = CapabilitySet::CHOWN

@@ -108,18 +108,15 @@ fn look(session: Option<&str>, report: &mut Report) {
         report.add(Level::Warning, "program", text);
     }
     let (config, settings) = (&config, &settings);
-    let (is_over, aularios, days, closed) = (false, 0, 0, None);
-    let mut survey =
-        Survey { config, settings, user, report, end, is_over, aularios, days, closed };
+    let (aularios, days, closed) = (0, 0, None);
+    let mut survey = Survey { config, settings, user, report, end, aularios, days, closed };
     if let Some(line) = session {
         let checked = session::check(&mut survey, line);
         return checked.unwrap_or_else(|error| report.add(Level::Error, "session", error));
     }
     settings::check(config, settings, survey.report);
     survey.sessions();
-    if survey.data_folder() {
-        survey.data();
-    }
+    survey.data();
 }
 
 /// What this process sees, as the JSON document of `comedor check`.
