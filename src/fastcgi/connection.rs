@@ -19,10 +19,6 @@ use super::protocol::{FcgiRequest, Protocol, Stage};
 /// such record.
 const MAX_UNSENT_REPLIES: usize = 64 * 1024;
 
-/// A new connection without a byte counts as one whose request is arriving for this time: else it would
-/// give way before those that hold places with the beginning of a request.
-const SILENCE: Duration = Duration::from_secs(1);
-
 /// At a stop, a kept connection is closed once it has been idle for this time: one that was used just now
 /// may be used again, and a request that the web server sends while it is closed fails.
 const LINGER: Duration = Duration::from_millis(250);
@@ -39,12 +35,10 @@ const GENTLE: Duration = Duration::from_millis(500);
 /// What a connection waits for. The first in this order gives way to a new one.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Phase {
-    /// The first byte of a request
+    /// The first byte of another request
     Idle,
-    /// The rest of a request
+    /// The first request, the rest of a request, or the end of the input after the last one
     Receiving,
-    /// The peer closes the connection
-    Draining,
     /// The peer reads the answer
     Sending,
 }
@@ -53,16 +47,14 @@ pub enum Phase {
 #[derive(Debug)]
 pub struct Connection<'l> {
     stream: UnixStream,
-    pub deadline: Instant,
     /// Whether the stream was added to the server's epoll instance
     is_watched: bool,
     protocol: Protocol<'l>,
     out: Vec<u8>,
     sent: usize,
-    /// The phase to which `deadline` applies; `None` if it is the one after sending, at `since`
+    /// The phase that began at `since`; `None` if it is the one after sending
     phase: Option<Phase>,
-    /// When the phase began
-    since: Instant,
+    pub since: Instant,
     /// Whether a request was answered on the connection
     is_kept: bool,
 }
@@ -70,16 +62,14 @@ pub struct Connection<'l> {
 impl<'l> Connection<'l> {
     /// `stream` must be non-blocking.
     pub fn new(stream: OwnedFd, limits: &'l Limits) -> Connection<'l> {
-        let now = Instant::now();
         Connection {
             stream: stream.into(),
-            deadline: now,
             is_watched: false,
             protocol: Protocol::new(limits),
             out: Vec::new(),
             sent: 0,
             phase: None,
-            since: now,
+            since: Instant::now(),
             is_kept: false,
         }
     }
@@ -142,8 +132,12 @@ impl<'l> Connection<'l> {
         Ok(true)
     }
 
-    /// Arms the connection for its next event, which has this token.
+    /// Arms the connection for its next event, which has this token. Its phase begins, if it has changed.
     pub fn arm(&mut self, events: &Events, token: u64) -> Result<(), Errno> {
+        let phase = self.phase();
+        if self.phase.replace(phase).is_some_and(|before| before != phase) {
+            self.since = Instant::now();
+        }
         let mut flags = EventFlags::ONESHOT;
         flags.set(EventFlags::IN, self.protocol.wants_input());
         flags.set(EventFlags::OUT, !self.out.is_empty());
@@ -154,44 +148,28 @@ impl<'l> Connection<'l> {
         }
     }
 
-    /// Sets the deadline of the current phase; `stop` is when the server began to stop.
-    pub fn set_deadline(&mut self, stop: Option<Instant>) {
-        let (phase, limits) = (self.phase_now(), self.protocol.limits);
-        if self.phase.replace(phase).is_some_and(|before| before != phase) {
-            self.since = Instant::now();
-        }
-        let timeout = match (phase, stop) {
-            (Phase::Idle, Some(stop)) if self.is_kept && stop.elapsed() < GENTLE => LINGER,
-            (Phase::Idle, Some(_)) if self.is_kept => Duration::ZERO,
-            (Phase::Idle, _) => limits.idle,
+    /// When the current phase times out; `stop` is when the server began to stop.
+    pub fn deadline(&self, stop: Option<Instant>) -> Instant {
+        let limits = self.protocol.limits;
+        let timeout = match (self.phase(), stop) {
+            (Phase::Idle, Some(stop)) if stop.elapsed() < GENTLE => LINGER,
+            (Phase::Idle, Some(_)) => Duration::ZERO,
+            (Phase::Idle, None) => limits.idle,
             (Phase::Receiving, _) => limits.receive,
-            (Phase::Sending | Phase::Draining, _) => limits.send,
+            (Phase::Sending, _) => limits.send,
         };
-        self.deadline = self.since + timeout;
-        if let Some(stop) = stop {
-            self.deadline = self.deadline.min(stop + limits.stop);
-        }
+        let deadline = self.since + timeout;
+        stop.map_or(deadline, |stop| deadline.min(stop + limits.stop))
     }
 
-    fn phase_now(&self) -> Phase {
-        match self.protocol.stage {
-            _ if !self.out.is_empty() => Phase::Sending,
-            Stage::Draining | Stage::Answered | Stage::Over => Phase::Draining,
-            _ if self.protocol.is_idle() => Phase::Idle,
-            _ => Phase::Receiving,
+    pub fn phase(&self) -> Phase {
+        if !self.out.is_empty() {
+            Phase::Sending
+        } else if self.is_kept && self.protocol.is_idle() {
+            Phase::Idle
+        } else {
+            Phase::Receiving
         }
-    }
-
-    /// The place of the connection among those that give way to a new one: what it waits for, and since
-    /// when. The rest of an answered request counts as one that is arriving.
-    pub fn standing(&self, now: Instant) -> (Phase, Instant) {
-        let is_new = !self.is_kept && now - self.since < SILENCE;
-        let phase = match self.phase_now() {
-            Phase::Idle if is_new => Phase::Receiving,
-            Phase::Draining => Phase::Receiving,
-            phase => phase,
-        };
-        (phase, self.since)
     }
 
     /// Closes the connection for a new one. `refuse` returns the records that answer a request whose
@@ -204,24 +182,22 @@ impl<'l> Connection<'l> {
         }
     }
 
-    /// Whether the connection waits for a request and no byte of one has arrived, not even in the
+    /// Whether the connection waits for another request and no byte of one has arrived, not even in the
     /// socket's buffer.
     pub fn is_idle(&self) -> bool {
-        self.phase_now() == Phase::Idle && ioctl_fionread(&self.stream) == Ok(0)
+        self.phase() == Phase::Idle && ioctl_fionread(&self.stream) == Ok(0)
     }
 
     /// Whether the connection is to be closed now: its deadline has passed, or the server is stopping and its answer
     /// was sent just now. `false` if a request has just arrived on an idle connection, unless the stop takes
     /// too long: its event is already queued.
     pub fn is_due(&self, stop: Option<Instant>) -> bool {
-        let is_late = self.deadline <= Instant::now();
-        match self.phase_now() {
+        let is_late = self.deadline(stop) <= Instant::now();
+        match self.phase() {
             _ if stop.is_some_and(|stop| stop.elapsed() >= self.protocol.limits.stop) => true,
             Phase::Idle if is_late => self.is_idle(),
             // The time is looked at last.
-            Phase::Idle if stop.is_some() && self.is_kept => {
-                self.is_idle() && self.since.elapsed() < AT_ONCE
-            }
+            Phase::Idle if stop.is_some() => self.is_idle() && self.since.elapsed() < AT_ONCE,
             _ => is_late,
         }
     }

@@ -22,11 +22,12 @@ pub struct Limits {
     pub body: usize,
     /// Stack size of each thread except the first, in bytes
     pub stack: usize,
-    /// Timeout of a connection without a request. Longer than the keep-alive timeout of web servers
+    /// Timeout of a connection between two requests. Longer than the keep-alive timeout of web servers
     pub idle: Duration,
-    /// Timeout of a request, from its first byte to its last
+    /// Timeout of receiving a request, since its first byte or the start of the connection, and of reading
+    /// the rest of the input before closing
     pub receive: Duration,
-    /// Timeout of sending without progress, and of reading the rest of the input before closing
+    /// Timeout of sending without progress
     pub send: Duration,
     /// Timeout of the open connections after the signal to stop. Running handlers always finish
     pub stop: Duration,

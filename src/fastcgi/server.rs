@@ -75,15 +75,13 @@ struct State<'s> {
 impl State<'_> {
     /// The waiting connection that gives way to a new one, and what it waits for.
     fn first_to_give_way(&self) -> Option<(Phase, u64)> {
-        let now = Instant::now();
-        let waiting = self.open.iter().filter_map(|(token, open)| Some((token, open.as_ref()?)));
-        let mut waiting: Vec<_> =
-            waiting.map(|(&token, waiting)| (waiting.standing(now), token)).collect();
-        waiting.sort();
-        let mut in_order = waiting.into_iter().map(|((phase, _), token)| (phase, token));
+        let waiting = self.open.iter().filter_map(|(&token, open)| Some((token, open.as_ref()?)));
+        let mut waiting: Vec<_> = waiting.collect();
+        waiting.sort_by_key(|(_, waiting)| (waiting.phase(), waiting.since));
         // Of an idle connection, a request may just have arrived.
-        let is_idle = |token: &u64| self.open[token].as_ref().is_some_and(Connection::is_idle);
-        in_order.find(|(phase, token)| *phase != Phase::Idle || is_idle(token))
+        let may_go = |waiting: &Connection| waiting.phase() != Phase::Idle || waiting.is_idle();
+        let (token, first) = waiting.into_iter().find(|(_, waiting)| may_go(waiting))?;
+        Some((first.phase(), token))
     }
 }
 
@@ -254,13 +252,12 @@ impl<'s, H: Handler> Server<'s, H> {
 
     /// Arms a connection for its next event.
     fn wait(&self, state: &mut State<'s>, token: u64, mut connection: Connection<'s>) {
-        connection.set_deadline(state.stop);
         let is_due = state.stop.is_some() && connection.is_due(state.stop);
         if is_due || connection.arm(&self.events, token).is_err() {
             drop(connection);
             return self.close(state, token);
         }
-        let deadline = connection.deadline;
+        let deadline = connection.deadline(state.stop);
         state.open.insert(token, Some(connection));
         if state.is_full {
             self.accept_more(state);
@@ -291,7 +288,7 @@ impl<'s, H: Handler> Server<'s, H> {
         state.timer_at = None;
         state.open.retain(|_, open| !open.as_ref().is_some_and(|waiting| waiting.is_due(stop)));
         self.closed(state);
-        let deadlines = state.open.values().flatten().map(|waiting| waiting.deadline);
+        let deadlines = state.open.values().flatten().map(|waiting| waiting.deadline(stop));
         if let Some(next) = deadlines.filter(|&at| at > now).min() {
             self.set_timer(state, next);
         }
@@ -312,9 +309,6 @@ impl<'s, H: Handler> Server<'s, H> {
             self.wait(state, token, connection);
         }
         state.stop = Some(Instant::now());
-        for waiting in state.open.values_mut().flatten() {
-            waiting.set_deadline(state.stop);
-        }
         self.close_expired(state);
     }
 
