@@ -100,11 +100,11 @@ fn remove_unused(path: &Path) -> io::Result<()> {
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
     match connect(&socket, &SocketAddrUnix::new(path)?) {
-        Err(Errno::NOENT) => Ok(()),
+        Err(Errno::NOENT) if !path.is_symlink() => Ok(()),
         Err(Errno::CONNREFUSED) if fs::symlink_metadata(path)?.file_type().is_socket() => {
             fs::remove_file(path)
         }
-        Err(Errno::CONNREFUSED) => {
+        Err(Errno::NOENT | Errno::CONNREFUSED) => {
             Err(Error::new(ErrorKind::AlreadyExists, "the file exists and is not a socket"))
         }
         Ok(()) | Err(Errno::AGAIN) => {

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::net::TcpListener;
 use std::os::fd::OwnedFd;
 use std::os::linux::net::SocketAddrExt;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -297,6 +297,9 @@ fn command_creates_the_socket_for_its_owner_and_group() {
     fs::write(&path, "a file").unwrap();
     is_refused("exists and is not a socket");
     assert_eq!(fs::read(&path).unwrap(), b"a file");
+    fs::remove_file(&path).unwrap();
+    symlink("nothing", &path).unwrap();
+    is_refused("exists and is not a socket");
     // Any user can lock a folder that they may read.
     let locked = File::open(folder.path()).unwrap();
     locked.lock().unwrap();
