@@ -63,7 +63,7 @@ struct State<'s> {
     /// The connections by token; `None` while a thread owns and serves one
     open: BTreeMap<u64, Option<Connection<'s>>>,
     accepted: u64,
-    /// Whether the listener is not armed, because all connections have running handlers or accepting failed
+    /// Whether the listener is not armed, because all connections have running handlers
     is_full: bool,
     /// The time for which the timer is set
     timer_at: Option<Instant>,
@@ -186,7 +186,7 @@ impl<'s, H: Handler> Server<'s, H> {
                     state.open.remove(&idle);
                     return self.accept_more(&mut state);
                 }
-                state.is_full = true;
+                // The listener is armed again with the timer, not when a connection becomes idle.
                 self.set_timer(&mut state, Instant::now() + ACCEPT_PAUSE);
                 self.log(state, || format!("cannot accept a connection: {error}"));
             }
@@ -282,11 +282,13 @@ impl<'s, H: Handler> Server<'s, H> {
         }
     }
 
-    /// Closes the connections whose deadline has passed, and sets the timer for the next deadline.
+    /// Closes the connections whose deadline has passed, and sets the timer for the next deadline. Arms the
+    /// listener, since an accept may have failed.
     fn close_expired(&self, state: &mut State) {
         let (now, stop) = (Instant::now(), state.stop);
         state.timer_at = None;
         state.open.retain(|_, open| !open.as_ref().is_some_and(|waiting| waiting.is_due(stop)));
+        self.accept_more(state);
         self.closed(state);
         let deadlines = state.open.values().flatten().map(|waiting| waiting.deadline(stop));
         if let Some(next) = deadlines.filter(|&at| at > now).min() {
