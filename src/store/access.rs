@@ -1,59 +1,63 @@
 //! Whether a file can be replaced without taking access away from other users.
 
-use std::fs::Metadata;
+use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
+use super::Error;
 use super::acl::Acl;
+use super::attributes::Attributes;
+use super::data_file::parent;
 use crate::sys::process::Credentials;
 
-/// The owner, group and mode of a file or folder.
-#[derive(Clone, Copy, Debug)]
-pub struct Ownership {
-    pub uid: u32,
-    pub gid: u32,
-    pub mode: u32,
-}
-
-impl From<&Metadata> for Ownership {
-    fn from(metadata: &Metadata) -> Ownership {
-        let mode = metadata.mode() & 0o7777;
-        Ownership { uid: metadata.uid(), gid: metadata.gid(), mode }
-    }
-}
-
-/// The access of a file that `user` creates in `folder` to replace `old`, whose access control list or
-/// mode grants `acl`, or `None` if other users would lose access.
+/// The owner and group of the new file at `path`, or why it cannot replace the file that has the metadata
+/// `old` and these attributes.
 ///
 /// List and mode are always kept. Owner and group are kept if possible. chown(2): only root can change
-/// the owner, and others can set only a group that they are members of, or that a new file in `folder`
-/// gets (a setgid folder, inode(7)). Otherwise a named entry of the list must grant them what they had;
-/// an owner without an entry, usually PHP, must be able to write as a member of the group.
+/// the owner, and others can set only a group that they are members of, or that a new file in the folder
+/// gets (a setgid folder, inode(7)).
 pub fn of_replacement(
-    old: Ownership,
-    acl: &Acl,
-    folder: Ownership,
-    user: &Credentials,
-) -> Option<Ownership> {
+    old: &Metadata,
+    attributes: &Attributes,
+    path: &Path,
+) -> Result<(u32, u32), Error> {
     const SETGID: u32 = 0o2000;
+    let folder =
+        fs::metadata(parent(path)).map_err(Error::modified_or("stat the folder of", path))?;
+    let user = Credentials::of_process();
+    let created_gid = if folder.mode() & SETGID != 0 { folder.gid() } else { user.gid };
+    let gid = if user.is_member(old.gid()) { old.gid() } else { created_gid };
+    match attributes.acl(old.mode()) {
+        Some(_) if user.is_root() => Ok((old.uid(), old.gid())),
+        Some(acl) if keeps_access(old, &acl, user.uid, gid) => Ok((user.uid, gid)),
+        _ => {
+            let why = format!(
+                "user {} cannot replace it without locking out its owner: it must belong to the same \
+                 user, or to a group that can write it and that this user is a member of, or its \
+                 access control list must name its owner and group",
+                user.uid
+            );
+            Err(Error::unusable(path, why))
+        }
+    }
+}
+
+/// Whether the old owner and group keep their access to the file if it belongs to `uid` and `gid`. A named
+/// entry of the list must grant them what they had; an owner without an entry, usually PHP, must be able
+/// to write as a member of the group.
+fn keeps_access(old: &Metadata, acl: &Acl, uid: u32, gid: u32) -> bool {
     const READ_AND_WRITE: u32 = 6;
     const WRITE: u32 = 2;
-    if user.is_root() {
-        return Some(old);
-    }
     let grants = |granted: u32, had: u32| had & READ_AND_WRITE & !granted == 0;
-    let (owner_had, group_had) = (old.mode >> 6, acl.own_group);
-
-    let created_gid = if folder.mode & SETGID != 0 { folder.gid } else { user.gid };
-    let keeps_group = old.gid == created_gid || user.is_member(old.gid);
-    let group_keeps_access =
-        keeps_group || acl.groups.get(&old.gid).is_some_and(|&granted| grants(granted, group_had));
-    let owner_keeps_access = match acl.users.get(&old.uid) {
-        _ if old.uid == user.uid => true,
-        // As the new owner, `user` has what the old one had.
+    let (owner_had, group_had) = (old.mode() >> 6, acl.own_group);
+    let group_keeps_access = old.gid() == gid
+        || acl.groups.get(&old.gid()).is_some_and(|&granted| grants(granted, group_had));
+    let owner_keeps_access = match acl.users.get(&old.uid()) {
+        _ if old.uid() == uid => true,
+        // As the new owner, `uid` has what the old one had.
         _ if owner_had & WRITE == 0 => false,
         Some(&granted) => grants(granted, owner_had),
         None => group_had & WRITE != 0,
     };
-    let gid = if keeps_group { old.gid } else { created_gid };
-    (group_keeps_access && owner_keeps_access).then_some(Ownership { uid: user.uid, gid, ..old })
+    group_keeps_access && owner_keeps_access
 }

@@ -9,8 +9,6 @@ use std::time::{Duration, SystemTime};
 use rustix::fs::OFlags;
 
 use super::Error;
-use super::access::Ownership;
-use super::attributes::Attributes;
 use crate::model::known_key;
 use crate::php::json::Value;
 use crate::sys::lock::{FileId, Pause, Retries};
@@ -28,8 +26,8 @@ const PHP_SAVE_TIME: Duration = Duration::from_secs(10);
 /// An open file, with its content and attributes at the time of reading.
 #[derive(Debug)]
 pub struct Snapshot {
-    pub(super) file: File,
-    metadata: Metadata,
+    pub file: File,
+    pub metadata: Metadata,
     bytes: Vec<u8>,
 }
 
@@ -46,15 +44,6 @@ impl Snapshot {
 
     pub fn id(&self) -> FileId {
         FileId::of(&self.metadata)
-    }
-
-    pub fn access(&self) -> Ownership {
-        (&self.metadata).into()
-    }
-
-    /// The extended attributes, as they are now.
-    pub fn attributes(&self) -> io::Result<Attributes> {
-        Attributes::of(&self.file)
     }
 
     /// Whether content, owner, group, mode and access control list are unchanged, the list by the time of

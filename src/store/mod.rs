@@ -13,12 +13,12 @@
 //! may see a partial write and is repeated ([`data_file`]). A write replaces the file atomically,
 //! unless the application modified it in the meantime ([`mod@replace`]).
 
-mod access;
+pub(crate) mod access;
 mod acl;
 pub(crate) mod attributes;
 pub(crate) mod data_file;
 pub(crate) mod layout;
-pub(crate) mod replace;
+mod replace;
 mod write_lock;
 
 use std::fs;

@@ -26,14 +26,13 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Access, CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 
-use super::access::{self, Ownership};
+use super::access;
 use super::attributes::Attributes;
 use super::data_file::{Snapshot, is_at, parent};
 use super::write_lock::WriteLock;
 use super::{Error, layout};
 use crate::sys::lease::Lease;
 use crate::sys::lock::FileId;
-use crate::sys::process::Credentials;
 
 /// Replaces the file at `path`, which was read as `snapshot`, with `content`; without a snapshot,
 /// creates it. The folder must exist. After `Ok` the change is on disk.
@@ -44,7 +43,8 @@ pub fn replace(
     lock: &WriteLock,
 ) -> Result<(), Error> {
     let mut temporary = Temporary::create(path, snapshot.as_ref())?;
-    temporary.fill(content)?;
+    temporary.file.write_all(content).map_err(Error::fault("write", &temporary.path))?;
+    temporary.file.sync_all().map_err(Error::fault("flush", &temporary.path))?;
     match snapshot {
         Some(snapshot) => exchange(path, &temporary, snapshot, lock),
         None => put_new(path, &temporary, lock),
@@ -125,24 +125,6 @@ fn settle(moved: io::Result<()>, path: &Path, temporary: &Temporary) -> Result<(
     }
 }
 
-/// The access of the new file at `path`, or why it cannot replace the old one ([`access::of_replacement`]).
-pub fn judge(old: Ownership, attributes: &Attributes, path: &Path) -> Result<Ownership, Error> {
-    let folder =
-        fs::metadata(parent(path)).map_err(Error::modified_or("stat the folder of", path))?;
-    let user = Credentials::of_process();
-    let acl = attributes.acl(old.mode);
-    let access = acl.and_then(|acl| access::of_replacement(old, &acl, (&folder).into(), &user));
-    access.ok_or_else(|| {
-        let why = format!(
-            "user {} cannot replace it without locking out its owner: it must belong to the same \
-             user, or to a group that can write it and that this user is a member of, or its \
-             access control list must name its owner and group",
-            user.uid
-        );
-        Error::unusable(path, why)
-    })
-}
-
 /// Removes what has the temporary name: the file of a writer that was killed, since this one has the lock of the
 /// aulario, or an empty folder, which would make every save fail.
 fn remove_leftover(path: &Path) -> io::Result<()> {
@@ -191,11 +173,12 @@ impl Temporary {
 
     /// Sets the owner, group, attributes and mode of the old file at `path`.
     fn keep_access(&self, old: &Snapshot, created: &Metadata, path: &Path) -> Result<(), Error> {
-        let attributes = old.attributes().map_err(Error::fault("read the attributes of", path))?;
-        let mut access = old.access();
-        if (access.uid, access.gid) != (created.uid(), created.gid()) {
-            access = judge(access, &attributes, path)?;
-            fchown(&self.file, Some(access.uid), Some(access.gid))
+        let attributes =
+            Attributes::of(&old.file).map_err(Error::fault("read the attributes of", path))?;
+        let metadata = &old.metadata;
+        if (metadata.uid(), metadata.gid()) != (created.uid(), created.gid()) {
+            let (uid, gid) = access::of_replacement(metadata, &attributes, path)?;
+            fchown(&self.file, Some(uid), Some(gid))
                 .map_err(Error::fault("keep the owner and group of", path))?;
         }
         // PHP could not save it either.
@@ -205,17 +188,12 @@ impl Temporary {
             .set(&self.file)
             .map_err(Error::fault("keep the access control list of", path))?;
         let set = |mode| self.file.set_permissions(Permissions::from_mode(mode));
-        let set = set(access.mode).or_else(|error| match error.kind() {
+        let set = set(metadata.mode() & 0o7777).or_else(|error| match error.kind() {
             // A service may not set the special bits (RestrictSUIDSGID, systemd.exec(5)).
-            ErrorKind::PermissionDenied => set(access.mode & 0o777),
+            ErrorKind::PermissionDenied => set(metadata.mode() & 0o777),
             _ => Err(error),
         });
         set.map_err(Error::fault("keep the mode of", path))
-    }
-
-    fn fill(&mut self, content: &[u8]) -> Result<(), Error> {
-        self.file.write_all(content).map_err(Error::fault("write", &self.path))?;
-        self.file.sync_all().map_err(Error::fault("flush", &self.path))
     }
 
     /// Flushes the folder, so that the replacement of `path` survives a power cut.

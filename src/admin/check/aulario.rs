@@ -13,8 +13,8 @@ use super::report::{Level, counted};
 use crate::admin::guide;
 use crate::model::{Day, MenuTypes};
 use crate::php::json::Value;
-use crate::store::replace::judge;
-use crate::store::{self, layout};
+use crate::store::attributes::Attributes;
+use crate::store::{self, access::of_replacement, layout};
 use crate::sys::shared_file::Fault;
 
 impl Survey<'_> {
@@ -105,8 +105,8 @@ impl Survey<'_> {
                 self.add(Level::Warning, path, text);
             }
             // PHP would lose access to a file that cannot keep its owner.
-            let attributes = snapshot.attributes().ok();
-            let kept = attributes.and_then(|list| judge(snapshot.access(), &list, path).ok());
+            let attributes = Attributes::of(&snapshot.file).ok();
+            let kept = attributes.and_then(|it| of_replacement(&snapshot.metadata, &it, path).ok());
             self.needs(path, access(path, Access::WRITE_OK).and(kept.map(drop).ok_or(Errno::PERM)));
         }
         parse(value).map_err(|why| self.fault(path, &store::Error::unusable(path, why))).ok()
