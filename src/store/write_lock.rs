@@ -14,8 +14,8 @@ use crate::sys::shared_file::{self, Fault};
 /// The timeout of a writer that waits for other writers of the same aulario.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The maximum number of retries if the lock file was deleted or replaced during the wait.
-const RETRIES: usize = 3;
+/// The maximum number of attempts, if the lock file is missing, or was deleted or replaced during the wait.
+const ATTEMPTS: usize = 5;
 
 /// The exclusive lock (`flock`) on the lock file of an aulario; released when dropped.
 #[derive(Debug)]
@@ -29,18 +29,20 @@ pub struct WriteLock {
 impl WriteLock {
     /// Locks the file `name` in `folder`, both created if missing.
     pub fn take(folder: &Path, name: &str) -> Result<WriteLock, Error> {
-        let path = folder.join(name);
-        for _ in 0..=RETRIES {
-            let locked = match open_and_lock(OFlags::RDWR, &path) {
-                Err(fault) if fault.is_absent() => {
-                    // The new folder is flushed together with the first file in it.
-                    create_folder(folder)?;
-                    open_and_lock(OFlags::RDWR | OFlags::CREATE, &path)
-                }
-                locked => locked,
-            };
-            let locked = locked.map_err(Error::fault("open and lock", &path))?;
-            let lock = locked.ok_or(Error::Busy)?;
+        let (path, mut flags) = (folder.join(name), OFlags::RDWR);
+        for _ in 0..ATTEMPTS {
+            let locked = shared_file::open_and(flags, &path, |file| {
+                let is_locked = lock::take(&file, lock::EXCLUSIVE, TIMEOUT)?;
+                let id = FileId::of(&file.metadata()?);
+                Ok(is_locked.then(|| WriteLock { _file: file, id, path: path.clone() }))
+            });
+            if flags == OFlags::RDWR && locked.as_ref().is_err_and(Fault::is_absent) {
+                // The new folder is flushed together with the first file in it.
+                create_folder(folder)?;
+                flags |= OFlags::CREATE;
+                continue;
+            }
+            let lock = locked.map_err(Error::fault("open and lock", &path))?.ok_or(Error::Busy)?;
             // The check comes before anything is written: the leftovers that this writer would remove may be the files
             // of one with the other lock file.
             if lock.is_held()? {
@@ -54,13 +56,4 @@ impl WriteLock {
     pub fn is_held(&self) -> Result<bool, Error> {
         is_at(&self.path, self.id)
     }
-}
-
-/// Opens and locks the file at `path`; `None` if another writer has the lock.
-fn open_and_lock(flags: OFlags, path: &Path) -> Result<Option<WriteLock>, Fault> {
-    shared_file::open_and(flags, path, |file| {
-        let is_locked = lock::take(&file, lock::EXCLUSIVE, TIMEOUT)?;
-        let id = FileId::of(&file.metadata()?);
-        Ok(is_locked.then(|| WriteLock { _file: file, id, path: path.to_owned() }))
-    })
 }
