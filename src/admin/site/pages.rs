@@ -105,23 +105,14 @@ struct Pages {
     name: String,
     key: String,
     listener: UnixListener,
-    pages: Vec<Page>,
+    /// Each script, the first lines of who has the key and has read its page, and the page
+    pages: Vec<(PathBuf, String, BriefFile)>,
     /// Why there is no page beside some scripts
     problems: Vec<String>,
 }
 
 /// A script, and the PHP that runs it or why it cannot be used
 type Heard<'p> = Option<(&'p Path, Result<Php, String>)>;
-/// What answers a request, and what was heard
-type Asked<'p> = io::Result<(Answer, Heard<'p>)>;
-
-#[derive(Debug)]
-struct Page {
-    script: PathBuf,
-    /// The first lines of who has the key and has read the page
-    greeting: String,
-    _file: BriefFile,
-}
 
 impl Pages {
     fn place(scripts: &[PathBuf], end: Instant) -> Result<Pages, String> {
@@ -129,10 +120,16 @@ impl Pages {
         let listener = SocketAddr::from_abstract_name(&socket)
             .and_then(|address| UnixListener::bind_addr(&address))
             .map_err(|error| error.to_string())?;
+        let name = format!("{socket}.php");
         let (mut pages, mut problems) = (Vec::new(), Vec::new());
         for script in scripts {
-            match Page::place(script, &socket, &key, end) {
-                Ok(page) => pages.push(page),
+            let nonce = random()?;
+            let text = PAGE.replace("{socket}", &socket).replace("{nonce}", &nonce);
+            match place(&text, script.with_file_name(&name), end) {
+                Ok(page) => {
+                    let greeting = format!("key={key}\nnonce={nonce}\n");
+                    pages.push((script.to_owned(), greeting, page));
+                }
                 Err(error) => {
                     let script = shown(script);
                     problems.push(format!("cannot place a page beside {script}: {error}"));
@@ -142,17 +139,22 @@ impl Pages {
         if pages.is_empty() {
             return Err(problems.join("\n"));
         }
-        Ok(Pages { name: format!("{socket}.php"), key, listener, pages, problems })
+        Ok(Pages { name, key, listener, pages, problems })
     }
 
-    /// Requests the page. Returns what answers, and the PHP that has run the page, with its script.
-    fn request(&self, address: &AppUrl, query: &str, cookie: &str) -> Asked<'_> {
+    /// Requests the page. Returns what answers, and who has run the page.
+    fn request(
+        &self,
+        address: &AppUrl,
+        query: &str,
+        cookie: &str,
+    ) -> io::Result<(Answer, Heard<'_>)> {
         let [key, cookie] = [format!("X-Comedor: {}", self.key), format!("Cookie: {cookie}")];
         let options = [("header", &*key), ("header", &cookie)];
         let mut curl = address.start(&format!("{}?{query}", self.name), &options)?;
         // The page waits until it is heard.
         let heard = self.listen(&mut curl)?;
-        Ok((Answer::of(curl)?, heard))
+        Ok((Answer::of(&curl.finish()?), heard))
     }
 
     /// Waits for a PHP that knows the key and a nonce, until the web server has answered completely: a script
@@ -170,9 +172,10 @@ impl Pages {
             for at in (0..callers.len()).rev().filter(|at| ready[at + 1]) {
                 if callers[at].has_said_all() {
                     let Caller { stream, said, .. } = callers.remove(at);
-                    let is_its = |page: &&Page| said.starts_with(page.greeting.as_bytes());
-                    if let Some(page) = self.pages.iter().find(is_its) {
-                        return Ok(Some((&page.script, Php::of(stream, &said))));
+                    for (script, greeting, _) in &self.pages {
+                        if said.starts_with(greeting.as_bytes()) {
+                            return Ok(Some((script, Php::of(stream, &said))));
+                        }
                     }
                 }
             }
@@ -211,31 +214,23 @@ impl Caller {
     }
 }
 
-impl Page {
-    /// Writes it as the owner of the script's folder, without the rights of root.
-    fn place(script: &Path, socket: &str, key: &str, end: Instant) -> io::Result<Page> {
-        if Instant::now() > end {
-            return Err(ErrorKind::TimedOut.into());
-        }
-        let (nonce, script) = (random().map_err(Error::other)?, script.to_owned());
-        let text = PAGE.replace("{socket}", socket).replace("{nonce}", &nonce);
-        let folder = script.parent().ok_or(ErrorKind::NotFound)?;
-        let found = fs::symlink_metadata(folder)?;
-        let owner = Credentials { uid: found.uid(), gid: found.gid(), groups: vec![] };
-        let prepare = || {
-            let seen = fs::metadata(".")?;
-            if (seen.dev(), seen.ino()) != (found.dev(), found.ino()) {
-                return Err(Error::other("the folder was replaced"));
-            }
-            // A hindrance to this is one to the page too.
-            _ = remove_left_over();
-            Ok(())
-        };
-        let path = folder.join(format!("{socket}.php"));
-        let links = ResolveFlags::NO_SYMLINKS;
-        let _file = BriefFile::create(path, owner, (&text, 0o644), links, prepare)?;
-        Ok(Page { script, greeting: format!("key={key}\nnonce={nonce}\n"), _file })
+/// Writes a page as the owner of its folder, without the rights of root.
+fn place(text: &str, page: PathBuf, end: Instant) -> io::Result<BriefFile> {
+    if Instant::now() > end {
+        return Err(ErrorKind::TimedOut.into());
     }
+    let found = fs::symlink_metadata(page.parent().ok_or(ErrorKind::NotFound)?)?;
+    let owner = Credentials { uid: found.uid(), gid: found.gid(), groups: vec![] };
+    let prepare = || {
+        let seen = fs::metadata(".")?;
+        if (seen.dev(), seen.ino()) != (found.dev(), found.ino()) {
+            return Err(Error::other("the folder was replaced"));
+        }
+        // A hindrance to this is one to the page too.
+        _ = remove_left_over();
+        Ok(())
+    };
+    BriefFile::create(page, owner, (text, 0o644), ResolveFlags::NO_SYMLINKS, prepare)
 }
 
 /// Removes pages that a power failure has left in the current folder; they may be empty then.

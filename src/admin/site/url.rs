@@ -12,6 +12,7 @@ use crate::admin::accounts;
 use crate::admin::child::{self, Running};
 use crate::admin::command::exec;
 use crate::admin::guide;
+use crate::cgi::origin::host_and_port;
 use crate::error::Error;
 use crate::sys::log::printable;
 
@@ -58,9 +59,8 @@ impl AppUrl {
             ["http", "https"].into_iter().find(|known| known.eq_ignore_ascii_case(scheme))?;
         let rest = rest.split(['?', '#']).next()?;
         let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-        let is_port = |port: &str| port.parse::<u16>().is_ok();
-        let name =
-            host.rsplit_once(':').filter(|(_, port)| is_port(port)).map_or(host, |(name, _)| name);
+        let (name, port) = host_and_port(host);
+        let is_port = port.is_none_or(|port| port.parse::<u16>().is_ok());
         let is_host = match name.strip_prefix('[').and_then(|name| name.strip_suffix(']')) {
             Some(v6) => v6.parse::<Ipv6Addr>().is_ok(),
             None => !name.is_empty() && has(name, ".-_"),
@@ -69,7 +69,7 @@ impl AppUrl {
         let page = path.find(".php").and_then(|at| path[..at].rfind('/')).unwrap_or(path.len());
         let path = path[..page].trim_end_matches('/');
         let is_folder = |name: &str| !["", ".", ".."].contains(&name) && has(name, "._~-");
-        (is_host && path.split('/').skip(1).all(is_folder)).then(|| AppUrl {
+        (is_host && is_port && path.split('/').skip(1).all(is_folder)).then(|| AppUrl {
             scheme,
             name: name.to_ascii_lowercase(),
             port: host[name.len()..].to_owned(),
@@ -134,8 +134,8 @@ impl AppUrl {
 
     /// Requests a page beside the script, with these options of curl.
     pub(super) fn request(&self, page: &str, options: &[(&str, &str)]) -> Result<Answer, String> {
-        let answer = self.start(page, options).and_then(Answer::of);
-        answer.map_err(|error| error.to_string())
+        let said = self.start(page, options).and_then(Running::finish);
+        said.map(|said| Answer::of(&said)).map_err(|error| error.to_string())
     }
 
     /// Starts a request of a page beside the script, by curl, as a user of whom no other process can be: curl
@@ -193,16 +193,12 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// Waits for the answer.
-    pub(super) fn of(curl: Running) -> io::Result<Answer> {
-        Answer::parse(&String::from_utf8_lossy(&curl.finish()?))
-            .ok_or_else(|| io::Error::other("curl says no status"))
-    }
-
-    fn parse(said: &str) -> Option<Answer> {
-        let (body, last) = said.rsplit_once('\n')?;
-        let (status, url) = last.split_once(' ')?;
-        Some(Answer { status: status.into(), body: body.into(), url: url.into() })
+    /// From what curl writes, which ends with the status and the URL.
+    pub fn of(curl: &[u8]) -> Answer {
+        let said = String::from_utf8_lossy(curl);
+        let (body, last) = said.rsplit_once('\n').unwrap_or_default();
+        let (status, url) = last.split_once(' ').unwrap_or_default();
+        Answer { status: status.into(), body: body.into(), url: url.into() }
     }
 
     /// Whether it is comedor's answer to a request without a login.
@@ -298,11 +294,10 @@ mod tests {
             ("\n", 200, own, "the answer is empty"),
             ("<h1>", 418, own, "another program answers"),
         ] {
-            let answer = Answer::parse(&format!("{body}\n{status} https{url}")).unwrap();
+            let answer = Answer::of(format!("{body}\n{status} https{url}").as_bytes());
             assert!(answer.meaning(&asked).0.starts_with(reason), "{answer}");
         }
-        let answer = Answer::parse("a\n\u{1b}[2Jmore\n200 http://a\u{202e}").unwrap();
+        let answer = Answer::of("a\n\u{1b}[2Jmore\n200 http://a\u{202e}".as_bytes());
         assert_eq!(answer.to_string(), "HTTP 200 http://a\\u{202e}: \\u{1b}[2Jmore");
-        assert!(Answer::parse("").is_none());
     }
 }
