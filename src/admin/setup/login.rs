@@ -3,16 +3,17 @@
 
 use std::fs;
 use std::io;
+use std::mem::take;
 use std::time::{Duration, Instant};
 
 use rustix::fs::ResolveFlags;
-use serde_json::Value;
 
 use crate::admin::brief_file::BriefFile;
 use crate::admin::site::{Answer, Site, answer_of_script, random, read_as};
 use crate::config::Config;
 use crate::error::Error;
-use crate::model::Id;
+use crate::model::{Id, id_of};
+use crate::php::json::Value;
 use crate::session::{self, Format, SavePath, SessionId};
 use crate::store::layout;
 
@@ -163,15 +164,14 @@ fn log_in(site: &Site, config: &Config, at: &Aulario, login: Login) -> Result<Se
 fn content(config: &Config, (centro, aulario): &Aulario, (permissions, has_list): Login) -> String {
     let string = |text: &str| format!("s:{}:\"{text}\";", text.len());
     let array = |entries: &[String]| format!("a:{}:{{{}}}", entries.len(), entries.concat());
-    let list = |texts: &[&str]| {
+    let list = |texts: &[String]| {
         let entries = (0..).zip(texts).map(|(at, text)| format!("i:{at};{}", string(text)));
         array(&entries.collect::<Vec<_>>())
     };
     let mut unit = vec![string("centro") + &string(centro.as_str())];
-    unit.extend(has_list.then(|| string("aulas") + &list(&[aulario.as_str()])));
+    unit.extend(has_list.then(|| string("aulas") + &list(&[aulario.as_str().to_owned()])));
     let service = config.service.as_str();
     let permissions: Vec<_> = permissions.iter().map(|name| name.replace('*', service)).collect();
-    let permissions: Vec<_> = permissions.iter().map(String::as_str).collect();
     let permissions = string("permissions") + &list(&permissions);
     let data = array(&[permissions, string(service) + &array(&unit)]);
     match config.session.format {
@@ -181,39 +181,29 @@ fn content(config: &Config, (centro, aulario): &Aulario, (permissions, has_list)
     }
 }
 
-/// The menu types of a successful answer.
+/// The menu types of a successful answer which have an id: comedor shows no others.
 fn menu_types(answer: &Answer) -> Option<Vec<Value>> {
-    let mut body: Value = serde_json::from_str(answer.body.trim()).ok()?;
+    let mut body = Value::parse(answer.body.trim().as_bytes()).ok()?;
+    let body = body.coerce_to_map();
     body.get("success").filter(|success| **success == Value::Bool(true))?;
-    match body.get_mut("menu_types")?.take() {
-        Value::Array(types) => Some(types),
-        // PHP writes a list with gaps as an object.
-        Value::Object(types) => {
-            let mut types: Vec<_> = types.into_iter().collect();
-            types.sort_by_key(|(key, _)| key.parse::<u64>().unwrap_or(u64::MAX));
-            Some(types.into_iter().map(|(_, entry)| entry).collect())
-        }
-        _ => None,
-    }
+    // PHP writes a list with gaps as an object.
+    let types = take(body.entry("menu_types").as_php_map()?);
+    Some(types.into_values().filter(|entry| id_of(entry).is_some()).collect())
 }
 
 /// Compares the menu types: the ids and their order must agree. The other differences are sentences.
 fn differences(of_php: &[Value], of_comedor: &[Value]) -> Result<Vec<String>, String> {
-    // comedor shows a type only if it has an id, and a number as its digits.
-    let id = |entry: &Value| match entry.get("id")? {
-        Value::String(id) => Some(id.clone()).filter(|id| !id.is_empty()),
-        Value::Number(id) => Some(id.to_string()),
-        _ => None,
-    };
-    let ids = |entries: &[Value]| entries.iter().filter_map(id).collect::<Vec<_>>();
-    let (php, comedor) = (ids(of_php), ids(of_comedor));
+    let [php, comedor] =
+        [of_php, of_comedor].map(|types| types.iter().filter_map(id_of).collect::<Vec<_>>());
     if php != comedor {
         return Err(format!("the script lists the menu types {php:?}, and comedor {comedor:?}"));
     }
-    let of_php = of_php.iter().filter(|entry| id(entry).is_some());
-    let pairs = of_php.zip(of_comedor).filter(|(php, comedor)| php != comedor);
-    let shown =
-        |(php, comedor)| format!("the script shows the menu type {php}, and comedor {comedor}");
+    let pairs = of_php.iter().zip(of_comedor).filter(|(php, comedor)| php != comedor);
+    let shown = |(php, comedor): (&Value, &Value)| {
+        let (php, comedor) = (php.to_compact(), comedor.to_compact());
+        let (php, comedor) = (String::from_utf8_lossy(&php), String::from_utf8_lossy(&comedor));
+        format!("the script shows the menu type {php}, and comedor {comedor}")
+    };
     Ok(pairs.map(shown).collect())
 }
 
@@ -225,12 +215,16 @@ mod tests {
 
     #[test]
     fn ids_and_their_order_must_agree() {
-        let types = |text: &str| serde_json::from_str::<Vec<Value>>(text).unwrap();
+        let types = |list: &str| {
+            let answer = format!("{{\"success\":true,\"menu_types\":{list}}}\n200 http://a");
+            menu_types(&Answer::of(answer.as_bytes())).unwrap()
+        };
         let one = r##"{"id":"basal","label":"Menú","color":"#0d6efd"}"##;
         let other = r##"{"id":7,"label":"Sin sal"}"##;
         let php = types(&format!("[{one},{other},{{\"label\":\"x\"}}]"));
         for (comedor, shown) in [
             (format!("[{one},{other}]"), Some(0)),
+            (format!("{{\"3\":{one},\"2\":{other}}}"), Some(0)),
             (format!("[{one},{}]", other.replace('7', "\"7\"")), Some(1)),
             (format!("[{},{other}]", one.replace("Menú", "Otro")), Some(1)),
             (format!("[{other},{one}]"), None),
