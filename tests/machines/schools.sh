@@ -21,6 +21,8 @@ comedor_answers
 for name in SCHOOL.example school.example:80 school.example.; do
     curl -s -m 60 -H "Host: $name" 'http://school.example/entreaulas/api/comedor.php' | expect '{"success":false'
 done
+# The dot of the name is no pattern.
+curl -s -m 60 -H 'Host: schoolxexample' http://school.example/entreaulas/api/comedor.php | expect 'OLD PHP SCRIPT'
 other script_answers
 address=http://other.example/entreaulas/ set_up 1
 comedor setup --undo
