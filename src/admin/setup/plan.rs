@@ -105,7 +105,7 @@ impl Plan {
         let known = format!("{MARK}{address}\n{}\n", script.display());
         let mut parts: Vec<Part> = vec![(KNOWN, known, vec![])];
         if settings.content() != settings.old {
-            parts.push((SETTINGS, settings.shown(), vec![]));
+            parts.push((SETTINGS, settings.shown.clone(), vec![]));
         }
         if !is_cgi {
             parts.push((SERVICE, content::service(&php.user, &config).map_err(guide)?, vec![]));

@@ -28,8 +28,9 @@ pub struct SettingsFile {
     pub old: Vec<u8>,
     /// What is not set-up's
     pub outside: Vec<u8>,
-    /// Set-up's lines, and what each is taken from
-    lines: Vec<(String, String)>,
+    /// Set-up's lines, and the same with their sources, as they are shown
+    lines: String,
+    pub shown: String,
 }
 
 impl SettingsFile {
@@ -52,7 +53,7 @@ impl SettingsFile {
                 _ => {}
             }
         }
-        let file = SettingsFile { old, outside, lines: Vec::new() };
+        let file = SettingsFile { old, outside, ..SettingsFile::default() };
         (next == BEGIN).then_some(file).ok_or(DAMAGED.to_owned())
     }
 
@@ -63,16 +64,9 @@ impl SettingsFile {
             if !matches!(content.last(), None | Some(b'\n')) {
                 content.push(b'\n');
             }
-            let lines: String = self.lines.iter().map(|(line, _)| format!("{line}\n")).collect();
-            content.extend(format!("{BEGIN}\n{lines}{END}\n").bytes());
+            content.extend(format!("{BEGIN}\n{}{END}\n", self.lines).bytes());
         }
         content
-    }
-
-    /// Set-up's lines with their sources, as they are shown
-    pub fn shown(&self) -> String {
-        let lines = self.lines.iter();
-        lines.map(|(line, source)| format!("{line:34} ({source})\n")).collect()
     }
 
     pub fn config(&self) -> Result<Config, String> {
@@ -106,7 +100,9 @@ impl SettingsFile {
                 "set {name} in {FILE} to {what}, then run this command again; set-up writes only [A-Za-z0-9._/-]"
             )
         })?;
-        self.lines.push((format!("{name}={value}"), what));
+        let line = format!("{name}={value}");
+        self.shown += &format!("{line:34} ({what})\n");
+        self.lines += &(line + "\n");
         Ok(())
     }
 }
