@@ -3,10 +3,10 @@
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use super::say;
 use super::settings::{FILE as SETTINGS, SettingsFile};
+use super::{TIME, say};
 use crate::admin::command::{properties, run};
 use crate::admin::site::{AppUrl, KNOWN, Site};
 
@@ -30,9 +30,6 @@ const OLD: [&str; 3] = [
 const OLD_SETTINGS: &str = "/etc/comedor/comedor.conf.before-setup";
 /// Ends the name of a file that is being written; no administrator's file ends like that.
 const NEW: &str = ".comedor-setup";
-
-/// The time for the web server to answer, at all addresses.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Files that are in force together, and what ends their effect after they were removed
 type Group = (&'static [&'static str], fn() -> Result<(), String>);
@@ -120,7 +117,7 @@ pub fn undo() -> Result<bool, String> {
 
 /// Whether the web server may have no answer without the service, and says so.
 fn leads_to_service(address: &AppUrl) -> bool {
-    let why = match address.who_answers(Instant::now() + PATIENCE) {
+    let why = match address.who_answers(Instant::now() + TIME) {
         Ok(answer) if answer.is_comedors() || answer.status == "502" => answer.to_string(),
         Ok(_) => return false,
         Err(error) => error,
@@ -163,7 +160,7 @@ fn reload(unit: &str) -> Result<(), String> {
     if !exists("/run/systemd/system") {
         return Ok(());
     }
-    match &*properties(unit, "ActiveState", Instant::now() + PATIENCE)? {
+    match &*properties(unit, "ActiveState", Instant::now() + TIME)? {
         "inactive" => Ok(()),
         _ => run("systemctl", &["reload-or-restart", unit]).map(drop),
     }

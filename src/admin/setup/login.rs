@@ -4,10 +4,11 @@
 use std::fs;
 use std::io;
 use std::mem::take;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use rustix::fs::ResolveFlags;
 
+use super::TIME;
 use crate::admin::brief_file::BriefFile;
 use crate::admin::site::{Answer, Site, answer_of_script, random, read_as};
 use crate::config::Config;
@@ -22,8 +23,6 @@ const AULARIOS: usize = 5;
 
 /// The number of aularios and of centres that are counted at most.
 const MAX_COUNT: usize = 1000;
-/// The time to count them.
-const COUNT: Duration = Duration::from_secs(10);
 
 /// The centre and the id of an aulario
 type Aulario = (Id, Id);
@@ -130,7 +129,7 @@ impl Judgement {
 fn aularios(site: &Site, config: &Config) -> io::Result<Vec<Aulario>> {
     let centres = layout::centres(&config.data_dir);
     let named = |error| io::Error::other(format!("{}: {error}", centres.display()));
-    let said = read_as(&site.php.user, Instant::now() + COUNT, || {
+    let said = read_as(&site.php.user, Instant::now() + TIME, || {
         let folders = fs::read_dir(&centres).map_err(named)?.flatten().take(MAX_COUNT);
         let aularios =
             folders.filter_map(|centre| fs::read_dir(layout::aularios(&centre.path())).ok());

@@ -29,8 +29,9 @@ use plan::Plan;
 
 /// After a reload, a process with the old configuration may answer once more.
 const RELOAD: Duration = Duration::from_secs(5);
-/// The time to look for scripts (a million files take a second), and to ask PHP by each address.
-const WALK: Duration = Duration::from_secs(10);
+/// The time for each thing that set-up looks at or asks for (a million files take a second), and to ask PHP
+/// by each address.
+const TIME: Duration = Duration::from_secs(10);
 const ASK: Duration = Duration::from_secs(60);
 
 /// Why a path that is limited to a host may not be comedor's, and why one is not whose line nginx reads
@@ -98,7 +99,7 @@ fn set_up(options: &Options) -> Result<u8, String> {
             }
         },
     };
-    let (found, is_complete) = site::scripts(Instant::now() + WALK);
+    let (found, is_complete) = site::scripts(Instant::now() + TIME);
     let scripts = match &options.script {
         None => found.clone(),
         Some(script) => vec![site::named(script)?],

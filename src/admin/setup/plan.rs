@@ -1,13 +1,13 @@
 //! What set-up is going to do, decided before anything is changed.
 
 use std::fs;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::content::{self, MARK, Part};
 use super::files::{NGINX, SERVICE, SOCKET, UPSTREAM};
 use super::login::Judgement;
 use super::settings::{FILE as SETTINGS, SettingsFile};
-use super::{Options, asked, say};
+use super::{Options, TIME, asked, say};
 use crate::admin::accounts::user_name;
 use crate::admin::check::counted;
 use crate::admin::command::run;
@@ -21,8 +21,6 @@ use crate::sys::log::printable;
 const GUIDE: &str = "/usr/share/doc/comedor/docs/install.md";
 /// A file that takes precedence over the settings
 const BESIDE: &str = "/usr/lib/cgi-bin/comedor.conf";
-/// The time to read the script.
-const READ: Duration = Duration::from_secs(10);
 
 #[derive(Debug)]
 pub struct Plan {
@@ -61,7 +59,7 @@ impl Plan {
         if fs::exists(BESIDE).is_ok_and(|exists| exists) {
             return Err(format!("{BESIDE} takes precedence over {SETTINGS}: move it there"));
         }
-        let literals = Literals::read(&site, Instant::now() + READ)
+        let literals = Literals::read(&site, Instant::now() + TIME)
             .map_err(|error| guide(error.to_string()))?;
         if let Some(word) = literals.database {
             let why = "comedor works on files, and would show old menus";
@@ -92,7 +90,7 @@ impl Plan {
             config = settings.config()?;
         }
         let (server, path) = (site.unit()?, &address.path());
-        let web_user = site.web_user(Instant::now() + READ)?;
+        let web_user = site.web_user(Instant::now() + TIME)?;
         let is_limited = server == "apache2" && !is_alone;
         let can_be_cgi = server == "apache2" && php.user.uid == web_user.uid && !is_limited;
         if options.cgi && !can_be_cgi {

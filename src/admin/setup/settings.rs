@@ -4,8 +4,9 @@ use std::fs;
 use std::io::ErrorKind;
 use std::mem::swap;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
+use super::TIME;
 use crate::admin::settings::{Wanted, equals};
 use crate::admin::site::plain;
 use crate::config::{Config, Setting, Settings};
@@ -17,9 +18,6 @@ const BEGIN: &str = "# Written by `comedor setup`, which replaces these lines; t
 const END: &str = "# End of the lines of `comedor setup`";
 
 const DAMAGED: &str = "/etc/comedor/comedor.conf: the marks of set-up's lines are damaged; remove these lines, and the marks, by hand";
-
-/// The time for a file system to say whether two folders are the same
-const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The settings file with set-up's lines.
 #[derive(Debug, Default)]
@@ -85,7 +83,7 @@ impl SettingsFile {
         if value.is_empty() {
             return Err(format!("{what} is not known"));
         }
-        if equals(&self.config()?, setting, &value, Instant::now() + PATIENCE) {
+        if equals(&self.config()?, setting, &value, Instant::now() + TIME) {
             return Ok(());
         }
         if self.has_outside(setting) {
