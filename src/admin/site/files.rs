@@ -17,9 +17,8 @@ use crate::sys::shared_file;
 
 /// Where applications are
 const ROOTS: [&str; 6] = ["/var/www", "/srv", "/home", "/opt", "/usr/local", "/usr/share"];
-/// How many entries of folders each child looks at, how deep below the first folder, and how many children
-/// there are.
-const MAX_ENTRIES: usize = 300_000;
+/// How many entries of folders each child looks at, how deep it goes, and how many children there are.
+pub(super) const MAX_ENTRIES: usize = 300_000;
 const MAX_DEPTH: usize = 8;
 const MAX_CHILDREN: usize = 300;
 const MAX_SCRIPTS: usize = 10;

@@ -99,8 +99,7 @@ pub struct Php {
 }
 
 impl Php {
-    /// The process at the other end of `stream`, which has said this and waits for an answer. The error says what
-    /// it could not tell.
+    /// The process at the other end of `stream`, which has said this and waits. The error is what it could not tell.
     fn of(mut stream: UnixStream, said: &[u8]) -> Result<Php, String> {
         let peer = peer(&stream).map_err(|error| error.to_string())?;
         let user = accounts::of_process(&peer.pid.to_string());

@@ -16,6 +16,7 @@ use std::{iter, slice};
 
 use rustix::fs::{OFlags, ResolveFlags};
 
+use super::files::MAX_ENTRIES;
 use super::url::{Answer, AppUrl, TIME};
 use super::{Php, Site, random, shown};
 use crate::admin::brief_file::{BriefFile, LIFE};
@@ -32,8 +33,6 @@ const GRACE: Duration = Duration::from_millis(100);
 /// How many callers of one user are heard at a time: any process of this machine can be one.
 const MAX_CALLERS: usize = 16;
 const MAX_SAID: usize = 64 * 1024;
-/// The entries of a script's folder that are looked at.
-const MAX_ENTRIES: usize = 10_000;
 
 /// Asks the PHP at `address` which of the `scripts` it runs, and with which settings. The administrator may name
 /// the web server. What was not tried at `end` is not tried.
@@ -73,16 +72,14 @@ pub fn ask_php(
     ))
 }
 
-/// What the script itself answers to this query with this cookie, also while comedor answers in its place: a
-/// page beside it runs it.
+/// What the script answers to this query with this cookie, run by a page: comedor may answer in its place already.
 pub fn answer_of_script(site: &Site, query: &str, cookie: &str) -> Result<Answer, String> {
     let pages = Pages::place(slice::from_ref(&site.script), Instant::now() + LIFE)?;
     let answer = pages.request(&site.address, query, cookie);
     answer.map(|(answer, _)| answer).map_err(|error| error.to_string())
 }
 
-/// The addresses of this machine at which the web server refuses a page beside the script to everybody without
-/// a login of the web server. Without the key, the page is empty.
+/// The addresses where the web server refuses a page beside the script (empty, without the key) by 401 or 403.
 pub fn refusing(site: &Site) -> Result<Vec<AppUrl>, String> {
     let end = Instant::now() + TIME;
     let pages = Pages::place(slice::from_ref(&site.script), end)?;
