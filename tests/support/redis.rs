@@ -3,26 +3,25 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::thread;
 
 use tempfile::TempDir;
 
+use super::fastcgi::Process;
 use super::{free_port, output, php};
 
 /// A server on a Unix socket and on a port of the loopback interface. Each is empty after a restart.
 pub struct Redis {
+    process: Option<Process>,
     folder: TempDir,
     port: u16,
-    process: Child,
 }
 
 impl Redis {
     pub fn new() -> Redis {
-        let folder = tempfile::tempdir().unwrap();
-        let port = free_port();
-        let process = start(folder.path(), port);
-        Redis { folder, port, process }
+        let (folder, port) = (tempfile::tempdir().unwrap(), free_port());
+        Redis { process: Some(start(folder.path(), port)), folder, port }
     }
 
     /// The save_path of phpredis for the socket, with these parameters.
@@ -44,35 +43,26 @@ impl Redis {
     }
 
     pub fn stop(&mut self) {
-        self.process.kill().unwrap();
-        self.process.wait().unwrap();
+        self.process = None;
     }
 
     pub fn restart(&mut self) {
         self.stop();
-        self.process = start(self.folder.path(), self.port);
-    }
-}
-
-impl Drop for Redis {
-    fn drop(&mut self) {
-        self.stop();
+        self.process = Some(start(self.folder.path(), self.port));
     }
 }
 
 /// Waits until the server accepts connections.
-fn start(folder: &Path, port: u16) -> Child {
+fn start(folder: &Path, port: u16) -> Process {
     let mut command = Command::new("redis-server");
     command.args(["--bind", "127.0.0.1", "--port", &port.to_string(), "--unixsocket"]);
     command.arg(folder.join("socket")).args(["--unixsocketperm", "777"]);
     command.arg("--dir").arg(folder).args(["--save", "", "--daemonize", "no"]);
-    let mut process = match command.stdout(Stdio::piped()).spawn() {
-        Ok(process) => process,
-        Err(error) => panic!("redis-server: {error}; apt-get install redis-server"),
-    };
+    let process = command.stdout(Stdio::piped()).spawn();
+    let mut process = process.expect("this test needs redis: apt-get install redis-server");
     let mut lines = BufReader::new(process.stdout.as_mut().unwrap()).lines();
     while !lines.next().expect("the server starts").unwrap().contains("eady to accept") {}
-    process
+    Process(process)
 }
 
 /// Runs `code` in the session `id` of phpredis with this save_path, or in a new one.
