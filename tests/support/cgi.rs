@@ -102,20 +102,19 @@ impl Cgi {
 
     /// The command with this request's environment and no other variable.
     pub fn command(&self) -> Command {
-        self.command_with(|_| true)
+        let mut words = self.wrapper.iter().map(OsString::as_os_str).chain([self.program.as_ref()]);
+        let mut command = Command::new(words.next().unwrap());
+        command.args(words).env_clear().envs(self.environment());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
     }
 
     /// The command that starts a FastCGI responder with the settings of this request.
     pub fn responder(&self) -> Command {
-        self.command_with(is_setting)
-    }
-
-    fn command_with(&self, is_wanted: impl Fn(&str) -> bool) -> Command {
-        let mut words = self.wrapper.iter().map(OsString::as_os_str).chain([self.program.as_ref()]);
-        let mut command = Command::new(words.next().unwrap());
-        command.args(words).env_clear();
-        command.envs(self.environment().iter().filter(|(name, _)| is_wanted(name)));
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut command = self.command();
+        for name in self.environment().keys().filter(|name| !is_setting(name)) {
+            command.env_remove(name);
+        }
         command
     }
 

@@ -10,11 +10,10 @@ pub mod site;
 use std::env;
 use std::ffi::OsString;
 use std::fmt::Display;
-use std::fs::{self, OpenOptions, Permissions};
-use std::io::Write;
+use std::fs::{self, Permissions};
 use std::net::TcpListener;
 use std::os::linux::net::SocketAddrExt;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -202,10 +201,7 @@ impl School {
 
     #[track_caller]
     pub fn read(&self, path: &str) -> String {
-        match fs::read_to_string(self.path(path)) {
-            Ok(content) => content,
-            Err(error) => panic!("{path}: {error}"),
-        }
+        fs::read_to_string(self.path(path)).expect(path)
     }
 
     /// Every file and folder below the aularios, sorted.
@@ -216,9 +212,8 @@ impl School {
     /// Writes a session file with the mode that PHP gives it.
     pub fn log_in(&self, id: &str, content: impl AsRef<[u8]>) -> PathBuf {
         let path = self.sessions().join(format!("sess_{id}"));
-        let mut options = OpenOptions::new();
-        let file = options.write(true).create(true).truncate(true).mode(0o600).open(&path);
-        file.unwrap().write_all(content.as_ref()).unwrap();
+        fs::write(&path, content).unwrap();
+        chmod(&path, 0o600);
         path
     }
 

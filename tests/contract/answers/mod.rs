@@ -25,10 +25,7 @@ fn plates(primero: &str, segundo: &str, postre: &str) -> Value {
 /// The current day in `zone`, by default in the system's time zone.
 fn today(zone: Option<&str>) -> String {
     let mut date = Command::new("date");
-    match zone {
-        Some(zone) => date.env("TZ", zone),
-        None => date.env_remove("TZ"),
-    };
+    date.env_remove("TZ").envs(zone.map(|zone| ("TZ", zone)));
     let day = output(date.arg("+%F"), "coreutils");
     String::from_utf8(day).unwrap().trim().to_owned()
 }

@@ -125,15 +125,11 @@ impl Site {
     /// its settings uncommented.
     pub fn fill(&self, example: &str, settings: Settings) -> String {
         let folder = self.path().display().to_string();
-        let file = match settings {
-            Settings::File => {
-                format!("COMEDOR_DATA_DIR={folder}/data\nCOMEDOR_SESSION_DIR={folder}/sessions\n")
-            }
-            Settings::Server => NO_SETTINGS.to_owned(),
-        };
-        self.write("cgi/comedor.conf", &file);
         let mut example = text_of(example);
-        if settings == Settings::Server {
+        if settings == Settings::File {
+            let lines = "COMEDOR_DATA_DIR=FOLDER/data\nCOMEDOR_SESSION_DIR=FOLDER/sessions\n";
+            self.write("cgi/comedor.conf", &lines.replace("FOLDER", &folder));
+        } else {
             // In a comment that is no setting, a space follows.
             let is_setting = |text: &&str| !text.starts_with(' ') || text.contains("\" => \"");
             let lines = example
