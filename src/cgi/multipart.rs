@@ -5,66 +5,46 @@ use crate::php::form::Form;
 /// Decodes `body`, whose Content-Type is `content_type`. `None` if either is malformed, or the
 /// form has too many parts or is not valid UTF-8.
 pub fn parse(content_type: &[u8], body: &[u8]) -> Option<Form> {
-    let boundary = parameter(content_type, b"boundary").filter(|b| !b.is_empty())?;
-    let delimiter = [b"\r\n--".as_slice(), &boundary].concat();
+    let content_type = str::from_utf8(content_type).ok()?;
+    let boundary = parameter(content_type, "boundary").filter(|text| !text.is_empty())?;
+    let delimiter = format!("\r\n--{boundary}").into_bytes();
     // The line break of the first delimiter is missing, or ends a preamble (RFC 2046 §5.1.1).
-    let mut rest = match body.strip_prefix(&delimiter[2..]) {
-        Some(rest) => rest,
-        None => split_at(body, &delimiter)?.1,
-    };
+    let body = [b"\r\n", body].concat();
+    let (_, mut rest) = split_at(&body, &delimiter)?;
     let mut form = Form::default();
-    loop {
-        if rest.starts_with(b"--") {
-            return Some(form);
-        }
-        let (padding, part) = split_at(rest, b"\r\n")?;
-        if !padding.iter().all(|byte| matches!(byte, b' ' | b'\t')) {
+    while !rest.starts_with(b"--") {
+        let (head, part) = split_at(rest, b"\r\n\r\n")?;
+        let (value, after) = split_at(part, &delimiter)?;
+        let (padding, headers) = str::from_utf8(head).ok()?.split_once("\r\n")?;
+        if !padding.trim_matches([' ', '\t']).is_empty() {
             return None;
         }
-        // Without headers, the blank line follows immediately.
-        let (headers, part) = match part.strip_prefix(b"\r\n") {
-            Some(part) => (b"".as_slice(), part),
-            None => split_at(part, b"\r\n\r\n")?,
-        };
-        let (value, after) = split_at(part, &delimiter)?;
-        rest = after;
-        let disposition = disposition(headers)?;
-        if parameter(disposition, b"filename").is_none() {
-            let name = parameter(disposition, b"name")?;
-            form.push(String::from_utf8(name).ok()?, String::from_utf8(value.to_vec()).ok()?)?;
-        }
-    }
-}
-
-/// The value of the part's `Content-Disposition` header.
-fn disposition(headers: &[u8]) -> Option<&[u8]> {
-    let mut rest = headers;
-    loop {
-        let (line, after) = split_at(rest, b"\r\n").unwrap_or((rest, b""));
-        let (name, value) = split_at(line, b":")?;
-        if name.eq_ignore_ascii_case(b"content-disposition") {
-            return Some(value);
+        let mut headers = headers.split("\r\n").map_while(|line| line.split_once(':'));
+        let (_, disposition) =
+            headers.find(|(name, _)| name.eq_ignore_ascii_case("content-disposition"))?;
+        if parameter(disposition, "filename").is_none() {
+            let name = parameter(disposition, "name")?;
+            form.push(name, String::from_utf8(value.to_vec()).ok()?)?;
         }
         rest = after;
     }
+    Some(form)
 }
 
 /// The parameter `name` of a header's value: `…; name=token` or `…; name="quoted"`, where a
 /// backslash escapes a quote or itself (RFC 9110 §5.6.6).
-fn parameter(header: &[u8], name: &[u8]) -> Option<Vec<u8>> {
+fn parameter(header: &str, name: &str) -> Option<String> {
     let mut rest = header;
     loop {
-        rest = split_at(rest, b";")?.1;
-        let key_end = rest.iter().position(|byte| matches!(byte, b'=' | b';'))?;
-        let (key, after) = rest.split_at(key_end);
+        rest = rest.split_once(';')?.1;
+        let (key, after) = rest.split_at(rest.find(['=', ';'])?);
         // A parameter without a value is skipped.
-        let Some(after) = after.strip_prefix(b"=") else { continue };
-        let (value, after) = match after.strip_prefix(b"\"") {
+        let Some(after) = after.strip_prefix('=') else { continue };
+        let (value, after) = match after.strip_prefix('"') {
             Some(quoted) => unquoted(quoted)?,
             None => {
-                let end = after.iter().position(|byte| matches!(byte, b';' | b','));
-                let (token, after) = after.split_at(end.unwrap_or(after.len()));
-                (token.trim_ascii().to_vec(), after)
+                let (token, after) = after.split_at(after.find([';', ',']).unwrap_or(after.len()));
+                (token.trim_ascii().to_owned(), after)
             }
         };
         if key.trim_ascii().eq_ignore_ascii_case(name) {
@@ -76,18 +56,17 @@ fn parameter(header: &[u8], name: &[u8]) -> Option<Vec<u8>> {
 
 /// The text up to the closing quote, and the rest. Browsers do not escape a backslash, so a backslash
 /// before the last quote is part of the text.
-fn unquoted(quoted: &[u8]) -> Option<(Vec<u8>, &[u8])> {
-    let mut text = Vec::new();
-    let mut rest = quoted;
+fn unquoted(quoted: &str) -> Option<(String, &str)> {
+    let mut text = String::new();
+    let mut rest = quoted.chars();
     loop {
-        let (byte, after) = match rest {
-            [b'"', after @ ..] => return Some((text, after)),
-            [byte, after @ ..] if after == b"\"" => (byte, after),
-            [b'\\', byte @ (b'"' | b'\\'), after @ ..] | [byte, after @ ..] => (byte, after),
-            [] => return None,
-        };
-        text.push(*byte);
-        rest = after;
+        match (rest.next()?, rest.as_str()) {
+            ('"', after) => return Some((text, after)),
+            ('\\', after) if after.starts_with(['"', '\\']) && after != "\"" => {
+                text.extend(rest.next())
+            }
+            (c, _) => text.push(c),
+        }
     }
 }
 
