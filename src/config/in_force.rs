@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 
 use super::{Config, Error, Settings};
 use crate::sys::log;
-use crate::sys::shared_file::Fault;
 
 /// The time for which settings that were read are in force.
 const AGE: Duration = Duration::from_secs(1);
@@ -70,6 +69,6 @@ impl Error {
     /// Whether another program is using the file, so that what it had may come back. Defaults in place of
     /// that could lead to another data folder.
     fn is_passing(&self) -> bool {
-        matches!(self, Error::BeingSaved { .. } | Error::Unreadable { source: Fault::Leased, .. })
+        matches!(self, Error::BeingSaved { .. } | Error::Leased { .. })
     }
 }

@@ -103,18 +103,17 @@ pub enum Error {
     Setting { setting: &'static Setting, problem: String },
     #[error("{}: {problem}", path.display())]
     File { path: PathBuf, problem: String },
-    #[error("{}: {source}", path.display())]
-    Unreadable { path: PathBuf, source: Fault },
+    /// An editor is saving the file, so that what it had may come back.
     #[error("{}: {problem}", path.display())]
     BeingSaved { path: PathBuf, problem: &'static str },
+    #[error("{}: {}", path.display(), Fault::Leased)]
+    Leased { path: PathBuf },
 }
 
 impl From<&Error> for crate::error::Error {
     fn from(error: &Error) -> crate::error::Error {
         match error {
-            Error::Unreadable { source: Fault::Leased, .. } => {
-                crate::error::Error::busy_because(error.to_string())
-            }
+            Error::Leased { .. } => crate::error::Error::busy_because(error.to_string()),
             _ => crate::error::Error::internal(error.to_string()),
         }
     }

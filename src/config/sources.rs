@@ -167,7 +167,10 @@ fn read(path: &Path, was_seen: &AtomicBool, timeout: Duration) -> Result<Option<
                 }
                 (FileId::NONE, "was deleted; restore it, or restart this process")
             }
-            Err(source) => return Err(Error::Unreadable { path: path.to_owned(), source }),
+            Err(Fault::Leased) => return Err(Error::Leased { path: path.to_owned() }),
+            Err(fault) => {
+                return Err(Error::File { path: path.to_owned(), problem: fault.to_string() });
+            }
         };
         if retries.pause(id) != Pause::Ended {
             return Err(Error::BeingSaved { path: path.to_owned(), problem });
