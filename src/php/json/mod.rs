@@ -54,16 +54,19 @@ impl Value {
         bytes: &[u8],
     ) -> Result<Value, serde_json::Error> {
         let text = str::from_utf8(bytes).map_err(serde::de::Error::custom)?;
-        let (levels_left, values_left) = (MAX_DEPTH, count);
-        let start = Reader { known, levels_left, values_left, has_negative_zero: false };
-        let mut reader = start;
-        let value = reader.read(text)?;
-        if !reader.has_negative_zero {
+        let read = |text: &str| {
+            let (levels_left, values_left) = (MAX_DEPTH, count);
+            let mut reader = Reader { known, levels_left, values_left, has_negative_zero: false };
+            let mut deserializer = serde_json::Deserializer::from_str(text);
+            deserializer.disable_recursion_limit();
+            let value = reader.deserialize(&mut deserializer)?;
+            deserializer.end()?;
+            Ok((value, reader.has_negative_zero))
+        };
+        if let (value, false) = read(text)? {
             return Ok(value);
         }
-        drop(value);
-        reader = start;
-        reader.read(&without_negative_integer_zero(text))
+        Ok(read(&without_negative_integer_zero(text))?.0)
     }
 
     /// The bytes that PHP would write.
@@ -165,7 +168,6 @@ fn without_negative_integer_zero(text: &str) -> String {
 }
 
 /// Reads a document.
-#[derive(Clone, Copy)]
 struct Reader {
     known: KnownKey,
     /// The number of lists and maps that may be opened in the current one
@@ -181,16 +183,6 @@ impl<'de> DeserializeSeed<'de> for &mut Reader {
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
         decrease(&mut self.values_left, "too many values")?;
         deserializer.deserialize_any(self)
-    }
-}
-
-impl Reader {
-    fn read(&mut self, text: &str) -> Result<Value, serde_json::Error> {
-        let mut deserializer = serde_json::Deserializer::from_str(text);
-        deserializer.disable_recursion_limit();
-        let value = self.deserialize(&mut deserializer)?;
-        deserializer.end()?;
-        Ok(value)
     }
 }
 
