@@ -28,11 +28,8 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 /// and a request on such a connection would get no answer.
 const MAX_IDLE: Duration = Duration::from_secs(60);
 
-/// The buffer for replies
+/// The buffer for replies, and the maximum length of a line, such as an error
 const BLOCK: usize = 4096;
-
-/// The maximum length of a line, such as an error
-const MAX_LINE: u64 = 4096;
 
 /// The value of a key; `None` if it does not exist, and in the reply to any other command.
 pub type Reply = Option<Vec<u8>>;
@@ -240,14 +237,9 @@ fn limit(socket: &OwnedFd, calls: Timeout, deadline: Instant) -> Result<(), Errn
     if left.is_zero() { Err(Errno::AGAIN) } else { set_socket_timeout(socket, calls, Some(left)) }
 }
 
-impl From<Errno> for RedisFault {
-    fn from(error: Errno) -> RedisFault {
-        io::Error::from(error).into()
-    }
-}
-
-impl From<io::Error> for RedisFault {
-    fn from(error: io::Error) -> RedisFault {
+impl<E: Into<io::Error>> From<E> for RedisFault {
+    fn from(error: E) -> RedisFault {
+        let error = error.into();
         match Errno::from_io_error(&error) {
             // connect(2) over TCP fails with EINPROGRESS.
             Some(Errno::AGAIN | Errno::INPROGRESS) => RedisFault::Timeout,
@@ -266,10 +258,9 @@ pub fn take(input: &mut impl BufRead, kind: u8) -> Result<Reply, RedisFault> {
     }
     let cut = || io::Error::from(io::ErrorKind::UnexpectedEof).into();
     let mut line = Vec::new();
-    let length = input.take(MAX_LINE).read_until(b'\n', &mut line)? as u64;
+    input.take(BLOCK as u64).read_until(b'\n', &mut line)?;
     let Some((first, text)) = line.strip_suffix(b"\r\n").and_then(<[u8]>::split_first) else {
-        let is_cut = length < MAX_LINE && !line.ends_with(b"\n");
-        return Err(if is_cut { cut() } else { RedisFault::NotRedis });
+        return Err(if line.is_empty() { cut() } else { RedisFault::NotRedis });
     };
     let text = String::from_utf8_lossy(text);
     if *first == b'-' {
