@@ -24,7 +24,7 @@ pub mod sys;
 use std::io::Read;
 
 use api::caller::Caller;
-use api::{Call, Fields, Kind};
+use api::{Call, Fields};
 use cgi::input::{self, Body};
 use cgi::{Cors, Response, Variables, origin};
 use config::Config;
@@ -78,22 +78,20 @@ fn perform<R: Read>(
     let aulario = Aulario::find(&config.data_dir, &caller.centro, &id)?
         .ok_or_else(|| Error::not_found("Aulario"))?;
     action.accepts(variables.method())?;
-    let fields = match action.kind {
-        Kind::Read => Fields::default(),
-        Kind::Write => {
-            caller.may_write()?;
-            aulario.may_change()?;
-            if aulario.is_shared {
-                return Err(Error::forbidden(
-                    "This aulario shows the menus of another aulario; change them there.",
-                ));
-            }
-            if origin::is_another_site(variables, &config.trusted_origins) {
-                return Err(Error::another_site());
-            }
-            Fields::new(input::parse(variables, &body.read()?)?)
+    let mut fields = Fields::default();
+    if action.is_write {
+        caller.may_write()?;
+        aulario.may_change()?;
+        if aulario.is_shared {
+            return Err(Error::forbidden(
+                "This aulario shows the menus of another aulario; change them there.",
+            ));
         }
-    };
+        if origin::is_another_site(variables, &config.trusted_origins) {
+            return Err(Error::another_site());
+        }
+        fields = Fields::new(input::parse(variables, &body.read()?)?);
+    }
     let call = Call { aulario: &aulario, query, fields: &fields, zone: config.zone.as_deref() };
     Ok(Response::ok((action.run)(&call)?))
 }

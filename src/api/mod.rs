@@ -18,18 +18,10 @@ use crate::store::Aulario;
 #[derive(Debug)]
 pub struct Action {
     name: &'static str,
-    pub kind: Kind,
+    /// Whether it changes data. It then accepts POST only, else GET, HEAD and POST with any body.
+    pub is_write: bool,
     /// Performs the action and returns the fields of the response.
     pub run: fn(&Call) -> Result<Map, Error>,
-}
-
-/// What an action requires of the request.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Kind {
-    /// Accepts GET, HEAD and POST, and ignores the body.
-    Read,
-    /// Accepts POST, and changes data.
-    Write,
 }
 
 /// The input of an action.
@@ -45,21 +37,22 @@ pub struct Call<'c> {
 }
 
 static ACTIONS: [Action; 6] = [
-    Action { name: "get_menu_types", kind: Kind::Read, run: get_menu_types },
-    Action { name: "get_menu", kind: Kind::Read, run: get_menu },
-    Action { name: "save_menu", kind: Kind::Write, run: save_menu },
-    Action { name: "add_menu_type", kind: Kind::Write, run: add_menu_type },
-    Action { name: "rename_menu_type", kind: Kind::Write, run: rename_menu_type },
-    Action { name: "delete_menu_type", kind: Kind::Write, run: delete_menu_type },
+    Action { name: "get_menu_types", is_write: false, run: get_menu_types },
+    Action { name: "get_menu", is_write: false, run: get_menu },
+    Action { name: "save_menu", is_write: true, run: save_menu },
+    Action { name: "add_menu_type", is_write: true, run: add_menu_type },
+    Action { name: "rename_menu_type", is_write: true, run: rename_menu_type },
+    Action { name: "delete_menu_type", is_write: true, run: delete_menu_type },
 ];
 
 impl Action {
     /// INVALID_ACTION if the action does not accept `method`.
     pub fn accepts(&self, method: Method) -> Result<(), Error> {
-        match (self.kind, method) {
-            (Kind::Read, Method::Get | Method::Head) | (_, Method::Post) => Ok(()),
-            (Kind::Read, _) => Err(Error::invalid_method("GET, HEAD, POST")),
-            (Kind::Write, _) => Err(Error::invalid_method("POST")),
+        match method {
+            Method::Post => Ok(()),
+            _ if self.is_write => Err(Error::invalid_method("POST")),
+            Method::Get | Method::Head => Ok(()),
+            _ => Err(Error::invalid_method("GET, HEAD, POST")),
         }
     }
 }
@@ -150,16 +143,17 @@ fn rename_menu_type(call: &Call) -> Result<Map, Error> {
     }
     let id = fields.text("id")?.unwrap_or_default();
     let (label, color) = (fields.label()?, fields.color()?);
-    let renamed = call
-        .aulario
-        .change_menu_types(|types| types.rename(id, label, color).ok_or_else(type_not_found))?;
+    let renamed = call.aulario.change_menu_types(|types| {
+        types.rename(id, label, color).ok_or_else(|| Error::not_found("Menu type"))
+    })?;
     Ok(Map::from([("menu_type", renamed), ("message", Value::from("Menu type changed."))]))
 }
 
 fn delete_menu_type(call: &Call) -> Result<Map, Error> {
     call.fields.require(&["id"])?;
     let id = call.fields.text("id")?.unwrap_or_default();
-    call.aulario.change_menu_types(|types| types.delete(id).ok_or_else(type_not_found))?;
+    call.aulario
+        .change_menu_types(|types| types.delete(id).ok_or_else(|| Error::not_found("Menu type")))?;
     Ok(Map::from([("message", Value::from("Menu type deleted."))]))
 }
 
@@ -176,9 +170,4 @@ impl Call<'_> {
 /// The error for a parameter or field `name` that is not as expected.
 fn refused(name: &str) -> impl Fn(&'static str) -> Error {
     move |expected| Error::invalid_format(format!("{name} must be {expected}."))
-}
-
-/// An unknown menu type, for the actions that work on the type itself.
-fn type_not_found() -> Error {
-    Error::not_found("Menu type")
 }
