@@ -84,9 +84,7 @@ impl<'s> PhpValue<'s> {
     /// A valid UTF-8 string of at most `longest` bytes, or an integer in decimal digits.
     pub fn to_text(self, longest: usize) -> Option<String> {
         match self {
-            PhpValue::Text(text) if text.len() <= longest => {
-                str::from_utf8(text).ok().map(str::to_owned)
-            }
+            PhpValue::Text(text) if text.len() <= longest => String::from_utf8(text.into()).ok(),
             PhpValue::Int(int) => Some(int.to_string()),
             _ => None,
         }

@@ -6,7 +6,7 @@ use percent_encoding::percent_decode;
 use crate::php::form::{MAX_PAIRS, php_name};
 
 /// The longest id that PHP accepts (`PS_MAX_SID_LENGTH`)
-const MAX_ID: usize = 256;
+pub const MAX_ID: usize = 256;
 
 /// The id in the cookie `name` of the `header`. `None` if the cookie is absent or its id is invalid.
 /// The first cookie of this name counts, even if it is empty. If there is also a cookie `name[…]`,

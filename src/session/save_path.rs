@@ -5,6 +5,7 @@ use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
+use super::cookie::MAX_ID;
 use crate::cgi::origin::host_and_port;
 use crate::php::form::Form;
 use crate::php::ini::parse_number;
@@ -21,7 +22,7 @@ pub enum SavePath {
 #[derive(Clone, Debug, PartialEq)]
 pub struct SessionFolder {
     /// The number of folders between `folder` and a session file, each named by one character of
-    /// the id.
+    /// the id, which is longer.
     pub depth: usize,
     pub folder: PathBuf,
 }
@@ -69,7 +70,7 @@ impl SessionFolder {
             None => Some(0),
             Some(digits) => usize::from_str_radix(str::from_utf8(digits).ok()?, radix).ok(),
         };
-        let depth = number(0, 10)?;
+        let depth = number(0, 10).filter(|&depth| depth < MAX_ID)?;
         number(1, 8).filter(|&mode| mode <= 0o7777)?;
         Some(SessionFolder { depth, folder: PathBuf::from(OsStr::from_bytes(folder)) })
     }
@@ -176,7 +177,8 @@ mod tests {
             let files = SessionFolder { depth, folder: PathBuf::from(folder) };
             assert_eq!(SavePath::parse(value.as_bytes()), Some(SavePath::Files(files)), "{value}");
         }
-        for bad in ["", "x;/p", "-1;/p", "2;", "p", "2;p", "1;0999;/p", "1;0600;", ";/p"] {
+        for bad in ["", "x;/p", "-1;/p", "256;/p", "2;", "p", "2;p", "1;0999;/p", "1;0600;", ";/p"]
+        {
             assert_eq!(SavePath::parse(bad.as_bytes()), None, "{bad}");
         }
     }
