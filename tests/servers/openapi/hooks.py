@@ -43,13 +43,6 @@ def before_load_schema(context, document):
         for media_type, content in bodies.items():
             content["schema"] = action["body" if media_type == "application/json" else "form"]
             content["examples"] = {ACTION: content["examples"][ACTION]}
-    if ACTION in ("rename_menu_type", "delete_menu_type"):
-        # Often an existing id; those match the pattern anyway.
-        schemas = components["schemas"]
-        renames = (schemas[f"RenameMenuType{kind}"]["allOf"][0] for kind in ("Body", "Form"))
-        for schema in schemas["DeleteMenuTypeBody"], *renames:
-            ids = schema["properties"]["id"]
-            ids["anyOf"] = [{"enum": ["basal", "vegetariano", "alergias"]}, {"$ref": ids.pop("$ref")}]
     for method in path.keys() & {"get", "post"}:
         content = path[method]["responses"]["200"]["content"]["application/json"]
         content["schema"] = action["answer"]
