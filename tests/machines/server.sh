@@ -225,11 +225,6 @@ remove_lines() {
 check_is_clean() {
     comedor check > /tmp/findings || { cat /tmp/findings && return 1; }
 }
-# The script is in charge: that comedor is not enabled is all that is to say.
-check_says_not_enabled() {
-    comedor check > /tmp/findings || [ $? = 1 ] || { cat /tmp/findings && return 1; }
-    expect 'not enabled' < /tmp/findings
-}
 
 # save DISH
 save() { api save_menu -d "{\"date\":\"$date\",\"menu_type\":\"basal\",\"plates\":{\"primero\":{\"name\":\"$1\"}}}"; }

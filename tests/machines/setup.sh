@@ -41,7 +41,6 @@ whole_way() {
         comedor setup --undo
     fi
     unchanged
-    check_says_not_enabled
 }
 
 works options=--cgi
