@@ -7,19 +7,28 @@ use std::net::TcpStream;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::support::children;
-use crate::support::site::{Php, Site, apache_with_fastcgi, nginx_with_fastcgi, wait_until};
+use crate::support::site::{
+    CADDIES, Php, Site, apache_with_fastcgi, nginx_with_fastcgi, wait_until,
+};
+use crate::{PAGES_OF_CADDY, caddy};
 
-/// Sends a request on each of `count` connections at the same time. They stay open, so that each occupies
-/// a process of Apache.
-fn clients(site: &Site, count: usize) -> Vec<TcpStream> {
+/// Sends a request, or a part of one, on each of `count` connections at the same time. They stay open, so
+/// that each occupies a process of Apache.
+fn connections(site: &Site, count: usize, line: &str, more: &str) -> Vec<TcpStream> {
     let host = format!("127.0.0.1:{}", site.port);
-    let path = "/api/comedor.php?action=get_menu_types&aulario=aula1";
-    let request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n");
+    let request = format!("{line} HTTP/1.1\r\nHost: {host}\r\n{more}\r\n");
     let connect = |_| TcpStream::connect(&host).unwrap();
     let mut clients: Vec<TcpStream> = (0..count).map(connect).collect();
     for client in &mut clients {
         client.write_all(request.as_bytes()).unwrap();
     }
+    clients
+}
+
+/// Connections on which a request was answered
+fn clients(site: &Site, count: usize) -> Vec<TcpStream> {
+    let line = "GET /api/comedor.php?action=get_menu_types&aulario=aula1";
+    let mut clients = connections(site, count, line, "");
     for client in &mut clients {
         let mut answer = [0; 12];
         client.read_exact(&mut answer).unwrap();
@@ -69,4 +78,19 @@ fn processes_of_nginx_keep_16_connections_each_until_a_reload() {
     restart(&site, "nginx.conf", |conf| conf);
     wait_until("their end", || site.descriptors() == before);
     site.answers();
+}
+
+#[test]
+fn caddy_with_slow_uploads_serves_others() {
+    for program in CADDIES {
+        let site = caddy(program, PAGES_OF_CADDY);
+        let before = site.descriptors();
+        let part = "Content-Length: 1000\r\n\r\n{";
+        let slow = connections(&site, 530, "POST /api/comedor.php", part);
+        for _ in 0..10 {
+            site.answers();
+        }
+        assert!(site.descriptors() < before + 50, "uploads wait in Caddy");
+        drop(slow);
+    }
 }

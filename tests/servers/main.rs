@@ -3,9 +3,8 @@
 
 use std::fs::{self, File};
 use std::io::Write;
-use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::thread;
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -132,7 +131,7 @@ fn caddy(program: &str, lines: &str) -> Site {
 }
 
 #[test]
-fn caddy_with_php_fpm_and_a_socket_of_the_program() {
+fn caddy_with_php_fpm_also_in_a_route_and_a_socket_of_the_program() {
     for program in CADDIES {
         let site = caddy(program, PAGES_OF_CADDY);
         site.exercise();
@@ -141,37 +140,7 @@ fn caddy_with_php_fpm_and_a_socket_of_the_program() {
         assert_eq!(site.curl(&[&read]).0, 502);
         site.start_responder_with_a_path();
         site.answers();
-    }
-}
-
-#[test]
-fn caddy_with_slow_uploads_serves_others() {
-    for program in CADDIES {
-        let site = caddy(program, PAGES_OF_CADDY);
-        let before = site.descriptors();
-        let (host, port) = ("127.0.0.1", site.port);
-        let part = format!(
-            "POST /api/comedor.php HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Length: 1000\r\n\r\n{{"
-        );
-        let slow: Vec<TcpStream> = (0..530)
-            .map(|_| {
-                let mut client = TcpStream::connect((host, port)).unwrap();
-                client.write_all(part.as_bytes()).unwrap();
-                client
-            })
-            .collect();
-        for _ in 0..10 {
-            site.answers();
-        }
-        assert!(site.descriptors() < before + 50, "uploads wait in Caddy");
-        drop(slow);
-    }
-}
-
-/// In `route` the order of the lines counts.
-#[test]
-fn caddy_with_its_pages_in_a_route() {
-    for program in CADDIES {
+        // There the order of the lines counts.
         caddy(program, &format!("route {{\n {PAGES_OF_CADDY}\n }}")).answers();
     }
 }
@@ -361,12 +330,10 @@ impl Site {
         chmod(&socket, 0o000);
         fails("Permission denied");
         chmod(&socket, 0o660);
-        let read = self.api("action=get_menu_types&aulario=aula1");
-        let mut curl = Command::new("curl");
-        let request = curl.args(["-s", "-m", "30", &read]).stdout(Stdio::piped()).spawn().unwrap();
-        self.start_responder();
-        let answer = request.wait_with_output().unwrap().stdout;
-        assert!(String::from_utf8_lossy(&answer).contains("INVALID_SESSION"), "{answer:?}");
+        thread::scope(|scope| {
+            scope.spawn(|| self.answers());
+            self.start_responder();
+        });
     }
 
     /// An error that an administrator can fix is a line in the server's log.
