@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::support::{REPOSITORY, chmod, package};
+use crate::support::{REPOSITORY, chmod, output, package};
 
 /// Runs a script of this folder in a throw-away copy of this machine, for a heading of the guides if it is theirs.
 #[track_caller]
@@ -22,10 +22,7 @@ fn run(script: &str, heading: &str) {
         chmod(&path, 0o755);
         boot.arg(format!("{}:{folder}", path.display()));
     }
-    let result = boot.output().expect("bash");
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let (out, errors) = (text(&result.stdout), text(&result.stderr));
-    assert!(result.status.success(), "{out}\n{errors}\nIt needs root and what .ci/run installs.");
+    output(&mut boot, "root, and what .ci/run installs");
 }
 
 macro_rules! scripts {
@@ -55,7 +52,7 @@ mod guides {
         settings_serve_two_applications: "guides.sh" "Settings";
         an_upgrade_keeps_changed_files: "guides.sh" "Upgrade";
         a_backup_is_for_root_only_and_one_file_and_all_are_restored: "guides.sh" "Restore";
-        the_package_enables_nothing_is_set_up_at_a_terminal_and_nothing_remains: "guides.sh" "Undo";
+        the_package_enables_nothing_and_an_undo_and_its_removal_leave_nothing: "guides.sh" "Undo";
         apache_runs_the_program_also_beside_proxy_pass_match: "guides.sh" "By hand";
         lighttpd_runs_the_program: "guides.sh" "By hand: lighttpd";
         nginx_asks_the_service_and_fcgiwrap: "guides.sh" "By hand: nginx";

@@ -37,9 +37,6 @@ refuses 401 site='<Location "/entreaulas/api">
     AuthUserFile /dev/null
     Require valid-user
 </Location>'
-refuses 403 site='<Directory /var/www/html/entreaulas>
-    Require ip 192.0.2.8
-</Directory>'
 # By CGI, another address of the machine would no longer be refused.
 refuses 192.0.2.7 options=--cgi site='<Directory /var/www/html/entreaulas>
     Require ip 127.0.0.1
