@@ -93,17 +93,8 @@ fn is_alone() -> bool {
     false
 }
 
-/// Opens files until one file descriptor is left: for the client's end of a connection, none for the server's end.
-fn connect_with_the_last_descriptor(service: &Service) -> (Client, Vec<File>) {
-    let limits = getrlimit(Resource::Nofile);
-    setrlimit(Resource::Nofile, Rlimit { current: Some(64), ..limits }).unwrap();
-    let mut files: Vec<File> = (0..64).map_while(|_| File::open("/dev/null").ok()).collect();
-    files.pop();
-    (service.client(), files)
-}
-
 #[test]
-fn running_out_of_file_descriptors_causes_no_busy_loop() {
+fn running_out_of_file_descriptors_or_a_log_that_is_not_read_delays_no_open_connection() {
     if !is_alone() {
         return;
     }
@@ -118,32 +109,24 @@ fn running_out_of_file_descriptors_causes_no_busy_loop() {
         client.send(request(true, WAIT, b"x"));
     }
     service.handler.wait_for(8);
-    let (mut next, others) = connect_with_the_last_descriptor(&service);
+    // One file descriptor is left, for the client's end of a connection.
+    let limits = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: Some(64), ..limits }).unwrap();
+    let mut files: Vec<File> = (0..64).map_while(|_| File::open("/dev/null").ok()).collect();
+    files.pop();
+    let log = service.handler.log.lock().unwrap();
+    let mut next = service.client();
     next.send(request(false, &[], b"y"));
+    // Now the line about it waits, as in a write to a full pipe.
+    service.handler.wait_for(9);
     let cpu_time = || Duration::try_from(clock_gettime(ClockId::ProcessCPUTime)).unwrap();
     let before = cpu_time();
     thread::sleep(Duration::from_millis(500));
     assert!(cpu_time() - before < Duration::from_millis(100), "it waits without work");
-    assert_eq!(service.handler.log.lock().unwrap().len(), 1);
     held.send([params(&[]), record(STDIN, b"")].concat());
     assert_eq!(held.reply(), answered(""), "open connections are served");
-    drop(others);
+    drop((log, files));
     assert_eq!(next.reply(), answered("y"), "and the others once there are descriptors");
+    assert_eq!(service.handler.log.lock().unwrap().len(), 1);
     service.handler.open_gate();
-}
-
-#[test]
-fn a_log_that_is_not_read_delays_no_requests() {
-    if !is_alone() {
-        return;
-    }
-    let service = Service::start(Limits::default());
-    let mut arriving = service.client();
-    arriving.send([&begin(true)[..], &PING].concat()).record();
-    let _log = service.handler.log.lock().unwrap();
-    let _refused = connect_with_the_last_descriptor(&service);
-    // Now the line about it waits, as in a write to a full pipe.
-    service.handler.wait_for(1);
-    arriving.send([params(&[]), record(STDIN, b"")].concat());
-    assert_eq!(arriving.reply(), answered(""));
 }
