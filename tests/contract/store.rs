@@ -117,6 +117,8 @@ fn an_invalid_file_is_logged_and_never_overwritten() {
         (DAY, "12"),
         (DAY, " "),
         (DAY, "{\"menus\":5}"),
+        // PHP reads this number, but cannot write it.
+        (DAY, "{\"menus\":{\"basal\":{\"kcal\":1e999}}}"),
         (DAY, "\u{feff}{}"),
         (DAY, &deep),
         (TYPES, "[{]"),
