@@ -222,10 +222,6 @@ struct Server {
 }
 
 impl Server {
-    fn new() -> Server {
-        Server { socket: Held::new(), responder: Mutex::new(None) }
-    }
-
     /// Ends the responder and starts another one.
     fn restart(&self, request: &Cgi) {
         let mut responder = self.responder.lock().unwrap();
@@ -264,7 +260,8 @@ impl Server {
 fn crowd(aulario_of: impl Fn(usize) -> String + Sync) {
     const WRITERS: usize = 32;
     const WRITES: usize = 40;
-    let (school, server) = (School::new(), Server::new());
+    let school = School::new();
+    let server = Server { socket: Held::new(), responder: Mutex::default() };
     for writer in 0..WRITERS {
         school.write(&format!("{}.json", aulario_of(writer)), "{}");
     }
