@@ -94,7 +94,7 @@ fn is_alone() -> bool {
 }
 
 #[test]
-fn running_out_of_file_descriptors_or_a_log_that_is_not_read_delays_no_open_connection() {
+fn running_out_of_file_descriptors_causes_no_busy_loop_and_a_blocked_log_no_delay() {
     if !is_alone() {
         return;
     }
