@@ -5,10 +5,8 @@
 //! Threads: all wait in `epoll_wait` on the same set of file descriptors. Each connection is armed
 //! for one event (EPOLLONESHOT). The thread that gets the event owns the connection until it arms
 //! it again. It reads once without blocking and, if a request is complete, runs the handler itself,
-//! without a queue. So only a running handler occupies a thread; a connection that is idle,
-//! receives a partial request or has a slow reader does not. The maximum number of threads is one
-//! more than the maximum number of handlers, so that one thread can always accept, receive and
-//! refuse.
+//! without a queue. So only a handler occupies a thread. The maximum number of threads is one more than
+//! the maximum number of handlers, so that one thread can always accept, receive and refuse.
 //!
 //! Handlers: a handler that waits for a lock ([`wait`]) does not count as running, so that
 //! requests that wait for the lock of one user do not make others busy.
@@ -28,9 +26,7 @@
 //!   nginx hangs. So the rest of the input is read before a connection is closed, unless it gives way.
 //! - nginx waits for the end of the stream, not for END_REQUEST, and stops sending the body after
 //!   an early answer. So sending is shut down first.
-//! - Apache closes a connection in the middle of an aborted upload, and sends a new request with the
-//!   same id after an early answer. Caddy sends bodies of unknown length with `CONTENT_LENGTH=-1`;
-//!   the handler must accept this.
+//! - Caddy sends bodies of unknown length with `CONTENT_LENGTH=-1`; the handler must accept this.
 
 mod connection;
 mod events;

@@ -8,7 +8,8 @@
 //!   when its body is longer than [`Limits::body`], or its parameters cannot be used: the answer does
 //!   not depend on the rest.
 //! - Records of an inactive id are ignored (§3.3): after an early answer, the rest of the body.
-//! - The end of the connection does not end a body: an incomplete request is discarded.
+//! - The end of the connection does not end a body: an incomplete request is discarded. Apache closes it
+//!   in the middle of an aborted upload.
 
 use std::mem;
 
@@ -24,8 +25,7 @@ pub const PRIVATE: u16 = 0xc0ed;
 /// FCGI_KEEP_CONN
 const KEEP_CONNECTION: u8 = 1;
 
-/// The protocol status of an END_REQUEST record (§5.5). FCGI_OVERLOADED (2) is never sent: Apache's
-/// mod_proxy_fcgi turns it into an empty 200.
+/// The protocol status of an END_REQUEST record (§5.5). FCGI_OVERLOADED (2) is never sent.
 #[derive(Clone, Copy)]
 pub enum Status {
     RequestComplete = 0,
