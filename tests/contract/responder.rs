@@ -65,12 +65,12 @@ fn at_most_64_requests_wait_for_one_lock_and_256_in_all_and_others_are_answered(
 }
 
 #[test]
-fn a_request_beyond_64_running_ones_is_busy_and_troubleshooting_md_says_so() {
+fn requests_beyond_64_running_ones_and_with_large_header_fields_are_refused() {
     let (school, socket, folder) = (School::new(), Held::new(), tempfile::tempdir().unwrap());
     // A Redis server that does not answer.
     let path = folder.path().join("redis.sock");
     let redis = UnixListener::bind(&path).unwrap();
-    let request = school.get("get_menu_types");
+    let request = school.get("get_menu_types").set("COMEDOR_TRUSTED_ORIGINS", "https://a.example");
     let request = request.set("COMEDOR_SESSION_DIR", format!("unix://{}", path.display()));
     let process = socket.spawn(request.responder());
     let mut running: Vec<Client> = (0..64).map(|_| Client::connect(&socket.path)).collect();
@@ -83,21 +83,12 @@ fn a_request_beyond_64_running_ones_is_busy_and_troubleshooting_md_says_so() {
         .collect();
     let refused = [(); 20].map(|()| request.ask(&socket.path).fails("BUSY").value());
     let sentence = refused[0]["error"].as_str().unwrap().to_owned();
+    let large = request.set("HTTP_COOKIE", "x".repeat(300_000)).ask(&socket.path);
+    assert_eq!(large.fails("TOO_LARGE").header("Vary"), Some("Origin"));
     drop((accepted, redis));
     process.stop();
     let sentence = format!("`{}`", sentence.trim_end_matches('.'));
     assert!(text_of("docs/troubleshooting.md").contains(&sentence), "{sentence}");
-}
-
-#[test]
-fn refusals_differ_by_origin_as_other_answers_do() {
-    let (school, socket) = (School::new(), Held::new());
-    let request = school.get("get_menu_types");
-    let request = request.set("COMEDOR_TRUSTED_ORIGINS", "https://menus.example");
-    let process = socket.spawn(request.responder());
-    let answer = request.set("HTTP_COOKIE", "x".repeat(300_000)).ask(&socket.path);
-    assert_eq!(answer.fails("TOO_LARGE").header("Vary"), Some("Origin"));
-    process.stop();
 }
 
 #[test]
