@@ -11,8 +11,8 @@ use comedor::admin::accounts;
 use comedor::admin::site::{self, AppUrl, Literals, Site};
 
 use crate::child::alone;
-use crate::support::free_port;
 use crate::support::site::wait_until;
+use crate::support::{free_port, text_of};
 
 const SCRIPT: &str = "<?php session_start(); echo '{\"success\":false}';";
 /// A router of PHP's own server that leaves the request to the files
@@ -111,7 +111,7 @@ fn a_refusal_names_its_cause() {
         ] {
             let server = Server::start(script, router, options);
             let start = Instant::now();
-            let refusal = server.ask().map(|site| site.script).unwrap_err();
+            let refusal = server.ask().unwrap_err();
             assert!(refusal.contains(cause), "{cause}: {refusal}");
             assert!(start.elapsed() < Duration::from_secs(20), "{cause}");
             assert_eq!(server.files(), [""; 0], "{cause}");
@@ -119,7 +119,7 @@ fn a_refusal_names_its_cause() {
         let server = Server::start(SCRIPT, FILES, "a=b");
         fs::remove_file(server.script()).unwrap();
         fs::remove_dir(server.folder.path().join("api")).unwrap();
-        let refusal = server.ask().map(|site| site.script).unwrap_err();
+        let refusal = server.ask().unwrap_err();
         assert!(refusal.contains("cannot place a page"), "{refusal}");
     });
 }
@@ -129,9 +129,7 @@ fn a_page_that_a_power_failure_left_is_removed() {
     alone(|| {
         let server = Server::start(SCRIPT, FILES, "a=b");
         let number = "0123456789abcdef".repeat(2);
-        let page =
-            fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/src/admin/site/page.php"));
-        let page = page.unwrap();
+        let page = text_of("src/admin/site/page.php");
         let hour = SystemTime::now() - Duration::from_secs(3600);
         for (name, text, time) in [
             (format!("comedor-{number}.php"), &*page, hour),
