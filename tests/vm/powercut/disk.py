@@ -14,7 +14,7 @@ import subprocess
 from collections import namedtuple
 
 SECTOR = 512
-FLUSH, FUA, DISCARD = 1, 2, 4
+FLUSH, FUA = 1, 2
 # Of ext4 and Btrfs, which do not mount with a torn one: they rely on a disk that writes it whole.
 SUPERBLOCKS = (0, 128, 131072)
 Entry = namedtuple("Entry", "start sector count flags")
@@ -34,24 +34,22 @@ class Record:
         while start + SECTOR <= size:
             header = os.pread(self.file.fileno(), 24, start)
             entry = Entry(start, *struct.unpack("<QQQ", header))
-            data = 0 if entry.flags & DISCARD else entry.count * SECTOR
+            end = start + SECTOR + entry.count * SECTOR
             # Not logged to its end.
-            if not (entry.count or entry.flags) or start + SECTOR + data > size:
+            if not (entry.count or entry.flags) or end > size:
                 return
             yield entry
-            start += SECTOR + data
+            start = end
 
     def entries_before(self, size):
         """How many entries had begun at this size of the log: all that were complete, at least."""
         return bisect.bisect_left(self.entries, size, key=lambda entry: entry.start)
 
-    def apply(self, entry, image, sectors=None):
-        """Writes an entry, or some sectors of it, to an image."""
-        start = entry.start + SECTOR
-        for sector in [None] if sectors is None else sectors:
-            first, count = (0, entry.count) if sector is None else (sector, 1)
-            data = os.pread(self.file.fileno(), count * SECTOR, start + first * SECTOR)
-            os.pwrite(image, data, (entry.sector + first) * SECTOR)
+    def apply(self, entry, image, sectors):
+        """Writes these sectors of an entry to an image."""
+        for sector in sectors:
+            data = os.pread(self.file.fileno(), SECTOR, entry.start + SECTOR + sector * SECTOR)
+            os.pwrite(image, data, (entry.sector + sector) * SECTOR)
 
     def state(self, seed, number, first, acknowledged):
         """The crash state `number` of a seed, at or after the entry `first`.
@@ -89,7 +87,7 @@ class Disk:
     def write(self, state):
         """Writes a state; they come in the order of `flushed`."""
         for entry in self.record.entries[self.applied : state.flushed]:
-            self.record.apply(entry, self.durable)
+            self.record.apply(entry, self.durable, range(entry.count))
         self.applied = state.flushed
         copy(path(self.durable), self.image)
         for entry, sectors in state.rest:
