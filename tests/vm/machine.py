@@ -8,20 +8,20 @@ import os
 import shutil
 import socket
 import subprocess
+import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 REPOSITORY = HERE.parents[1]
-# What every machine needs.
-PACKAGES = "qemu-system-x86 linux-image-cloud-amd64 busybox-static strace e2fsprogs".split()
-MODULES = "crc32c_generic virtio_pci virtio_blk virtio_console ext4".split()
+PACKAGES = """qemu-system-x86 linux-image-cloud-amd64 busybox-static strace e2fsprogs xfsprogs btrfs-progs
+    iproute2 libfcgi-bin php-cli""".split()
+# Of the packages, in each machine
+PROGRAMS = ["strace", "ip", "cgi-fcgi", "php"]
 
 # Ends the output of a command; followed by its exit status.
 END = b"\n--end-of-output-- "
 # Seconds without any output after which a machine counts as dead.
 TIMEOUT = 300
-# Runs a command that ends with this program, however that ends.
-WITH_US = "setpriv --pdeathsig KILL".split()
 
 
 def release_build():
@@ -31,40 +31,32 @@ def release_build():
 
 
 class Debian:
-    """The unpacked packages. Downloaded once; after that nothing here uses the network.
+    """The unpacked packages. Downloaded once; after that nothing here uses the network."""
 
-    `packages` and `modules` of the kernel are in addition to those that every machine needs;
-    `programs` of the packages are put into the machine.
-    """
-
-    def __init__(self, folder, packages, modules, programs=()):
-        self.root = folder / "root"
-        self.modules, self.programs = [*MODULES, *modules], ["strace", *programs]
-        wanted, packages = folder / "packages", [*PACKAGES, *packages]
-        if not wanted.exists() or wanted.read_text().split() != packages:
+    def __init__(self):
+        folder = REPOSITORY / "target/vm"
+        self.root, wanted = folder / "root", folder / "packages"
+        if not wanted.exists() or wanted.read_text().split() != PACKAGES:
             shutil.rmtree(folder, ignore_errors=True)
-            self.unpack(folder, packages)
-            wanted.write_text(" ".join(packages))
+            self.root.mkdir(parents=True)
+            with tempfile.TemporaryDirectory(dir=folder) as cache:
+                self.unpack(Path(cache))
+            wanted.write_text(" ".join(PACKAGES))
         (self.version,) = os.listdir(self.root / "lib/modules")
 
-    def unpack(self, folder, packages):
-        print(f"Downloading {', '.join(packages)}, about 100 MB, to {folder}", flush=True)
-        lists, debs = folder / "lists", folder / "debs"
-        for cache in (lists, debs):
-            (cache / "partial").mkdir(parents=True)
+    def unpack(self, cache):
+        print(f"Downloading {', '.join(PACKAGES)}, about 100 MB, to {self.root}", flush=True)
+        for name in ("lists", "archives"):
+            (cache / name / "partial").mkdir(parents=True)
         # Lists of its own, and an empty status: all they depend on, whatever is installed.
-        apt = ["apt-get", "-qq", "-o", f"Dir::State::lists={lists}"]
-        apt += ["-o", "Dir::State::status=/dev/null", "-o", "Debug::NoLocking=1"]
-        apt += ["-o", f"Dir::Cache::archives={debs}"]
-        apt += ["-o", "Dir::Cache::pkgcache=", "-o", "Dir::Cache::srcpkgcache="]
+        options = [f"Dir::State={cache}", f"Dir::Cache={cache}", "Dir::State::status=/dev/null"]
+        options += ["Debug::NoLocking=1", "APT::Sandbox::User="]
+        apt = ["apt-get", "-qq", *(f"-o{option}" for option in options)]
         subprocess.run([*apt, "update"], check=True)
-        command = [*apt, "install", "--download-only", "--no-install-recommends", "-y", *packages]
+        command = [*apt, "install", "--download-only", "--no-install-recommends", "-y", *PACKAGES]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-        self.root.mkdir()
-        for deb in debs.glob("*.deb"):
+        for deb in (cache / "archives").glob("*.deb"):
             subprocess.run(["dpkg-deb", "--extract", deb, self.root], check=True)
-        shutil.rmtree(lists)
-        shutil.rmtree(debs)
         (version,) = os.listdir(self.root / "lib/modules")
         subprocess.run([self.root / "bin/busybox", "depmod", "-b", self.root, version], check=True)
 
@@ -77,29 +69,19 @@ class Debian:
         found = next(path for pattern in patterns for path in self.root.glob(pattern))
         return [loader, "--library-path", ":".join(libraries), str(found)]
 
-    def module_files(self):
-        """The files of the modules, each after those that it needs."""
-        folder = self.root / "lib/modules" / self.version
-        needs = {}
-        for line in (folder / "modules.dep").read_text().splitlines():
-            name, _, needed = line.partition(":")
-            needs[Path(name).stem] = [*reversed(needed.split()), name]
-        # Any other is built in.
-        files = dict.fromkeys(file for module in self.modules for file in needs.get(module, []))
-        return [folder / name for name in files]
-
     def initramfs(self, folder, comedor):
-        """Packs busybox, the program under test, `programs` and the scripts beside this file."""
+        """Packs the kernel's modules, busybox, PROGRAMS, the program under test and the scripts beside this
+        file.
+        """
         shutil.rmtree(folder, ignore_errors=True)
-        for name in ("bin", "modules", "lib64", "usr/lib"):
+        for name in ("bin", "lib64", "usr/lib"):
             (folder / name).mkdir(parents=True)
+        shutil.copytree(self.root / "lib/modules", folder / "lib/modules")
         shutil.copy(self.root / "bin/busybox", folder / "bin")
         shutil.copy(comedor, folder / "bin/comedor")
         shutil.copy(HERE / "request", folder / "bin")
         shutil.copy(HERE / "init", folder)
-        for number, module in enumerate(self.module_files()):
-            shutil.copy(module, folder / f"modules/{number:02}-{module.name}")
-        for name in self.programs:
+        for name in PROGRAMS:
             loader, *option, program = self.program(name)
             shutil.copy(program, folder / "bin" / name)
             shutil.copy(loader, folder / "lib64")
@@ -124,12 +106,12 @@ def accelerator():
 
 
 class Shell:
-    """A shell in a machine, at the other end of a socket; `requests` is the path of `request`."""
+    """A shell in a machine, at the other end of a socket; `request` is on its PATH."""
 
-    def __init__(self, end, requests="/bin/request"):
+    def __init__(self, end):
         self.socket = end
         self.socket.settimeout(TIMEOUT)
-        self.run(f". {requests}")
+        self.run(". request")
 
     def run(self, command):
         """Runs a command there; its exit status and output."""
@@ -158,21 +140,19 @@ def file_node(prefix, path):
     return ",".join(prefix + option for option in options)
 
 
-NO_DISK = "driver=null-co"
-
-
 class Process:
     """A program that runs a shell at the second end of each pair of sockets. It ends with this one."""
 
-    def __init__(self, command, pairs, requests="/bin/request", **options):
+    def __init__(self, command, pairs, **options):
         descriptors = [theirs.fileno() for _, theirs in pairs]
-        command = [*WITH_US, *command]
+        # However this one ends
+        command = ["setpriv", "--pdeathsig", "KILL", *command]
         self.process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, pass_fds=descriptors, **options
         )
         for _, theirs in pairs:
             theirs.close()
-        self.shells = [Shell(ours, requests) for ours, _ in pairs]
+        self.shells = [Shell(ours) for ours, _ in pairs]
 
     def __enter__(self):
         return self

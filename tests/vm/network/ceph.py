@@ -18,6 +18,7 @@ from workload import SHELLS, Mount
 ROOT = """
 . tests/packages
 need debootstrap debootstrap
+need cgi-fcgi libfcgi-bin
 need php php-cli
 need strace strace
 need ip iproute2
@@ -133,46 +134,38 @@ done
 wait $shells"""
 
 
-class Cluster:
-    """Of `options`, those of the MDS and of sessions are the cluster's, the others those of the mounts."""
+class Cluster(Process):
+    """The namespace, in which the script has run, and shells there: `control`, and `count` others.
 
-    def __init__(self, folder, program, options):
+    Of `options`, those of the MDS and of sessions are the cluster's, the others those of the mounts.
+    """
+
+    def __init__(self, folder, program, options, script, count):
         root = folder / "ceph-root"
         subprocess.run(["bash", "-euc", ROOT, root], check=True, cwd=machine.REPOSITORY)
-        self.folder = folder / "ceph"
-        shutil.rmtree(self.folder, ignore_errors=True)
+        files = folder / "ceph"
+        shutil.rmtree(files, ignore_errors=True)
         for name in ("bin", "log", "mon", "mgr", *OSDS, *MDS, "one", "two"):
-            (self.folder / name).mkdir(parents=True)
-        shutil.copy(program, self.folder / "bin/comedor")
+            (files / name).mkdir(parents=True)
+        shutil.copy(program, files / "bin/comedor")
         # It hides the settings of this machine.
-        (self.folder / "bin/comedor.conf").write_text("# no settings\n")
-        shutil.copy(machine.HERE / "request", self.folder / "bin")
+        (files / "bin/comedor.conf").write_text("# no settings\n")
+        shutil.copy(machine.HERE / "request", files / "bin")
         cluster = [option for option in options if option.startswith(("mds_", "session_"))]
-        self.mount = [option for option in options if option not in cluster]
-        self.variables = {"ROOT": root, "CLUSTER": " ".join(cluster), "MOUNT": ",".join(self.mount)}
-        self.variables["PATH"] = "/mnt/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-
-    def start(self, script, count):
-        """Runs the script in the namespace; then `count` shells, which it returns."""
+        self.mount = ",".join(option for option in options if option not in cluster)
+        variables = {"ROOT": root, "CLUSTER": " ".join(cluster), "MOUNT": self.mount,
+                     "PATH": "/mnt/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
         pairs = [socket.socketpair() for _ in range(count + 1)]
-        command = [*NAMESPACE, script + SHELLS_THERE, self.folder]
+        command = [*NAMESPACE, script + SHELLS_THERE, files]
         command += [str(theirs.fileno()) for _, theirs in pairs]
-        log = self.folder / "log/start"
-        print(f"The logs are in {log.parent}", flush=True)
-        with open(log, "wb") as file:
-            self.namespace = Process(
-                command, pairs, "/mnt/bin/request", stdout=file, stderr=file, env=self.variables
-            )
-        *shells, self.control = self.namespace.shells
-        return shells
+        print(f"The logs are in {files}/log", flush=True)
+        with open(files / "log/start", "wb") as file:
+            super().__init__(command, pairs, stdout=file, stderr=file, env=variables)
+        *self.shells, self.control = self.shells
 
     def kill(self, victim):
         name = OSDS[1] if victim == "OSD" else MDS[0]
         self.control.must(f"kill -9 $(cat /mnt/{name}.pid)")
-
-    def __exit__(self, *_):
-        """Ends all processes there, and so the mounts."""
-        self.namespace.__exit__()
 
 
 class CephFuse(Cluster):
@@ -180,9 +173,11 @@ class CephFuse(Cluster):
 
     victims = [None, "OSD", "active MDS"]
 
+    def __init__(self, folder, program, options):
+        super().__init__(folder, program, options, SCRIPT + FUSE, 2 * SHELLS)
+
     def __enter__(self):
-        shells = self.start(SCRIPT + FUSE, 2 * SHELLS)
-        return Mount("/mnt/one", shells[:SHELLS]), Mount("/mnt/two", shells[SHELLS:])
+        return Mount("/mnt/one", self.shells[:SHELLS]), Mount("/mnt/two", self.shells[SHELLS:])
 
     def crash(self):
         """Kills the client of the first mount."""
@@ -196,7 +191,7 @@ CLIENT = """
 /bin/ip -n {name} addr add 10.0.2.15/24 dev {card} && /bin/ip -n {name} link set {card} up &&
 /bin/ip -n {name} route add default via 10.0.2.2 &&
 nsenter --net=/run/netns/{name} unshare --uts sh -c '
-    hostname {name} && mount -t ceph -o {options} {monitor}:/ /{name}'"""
+    hostname {name} && mount -t ceph -o name=admin,ms_mode=crc,{options} {monitor}:/ /{name}'"""
 
 
 class CephKernel(Cluster):
@@ -205,20 +200,18 @@ class CephKernel(Cluster):
     victims = [None, "active MDS"]
 
     def __init__(self, folder, program, options):
-        super().__init__(folder, program, options)
-        debian = Debian(folder / "debian", nfs.PACKAGES, ["ceph", "virtio_net"], nfs.PROGRAMS)
+        super().__init__(folder, program, options, SCRIPT, 0)
+        debian = Debian()
         initramfs = debian.initramfs(folder / "initramfs", program)
-        self.arguments = [debian, initramfs, machine.NO_DISK, 2 * SHELLS, folder / "console"]
+        network = ["nsenter", f"--net=/proc/{self.process.pid}/ns/net"]
+        self.machine = Machine(debian, initramfs, "driver=null-co", 2 * SHELLS, folder / "console",
+                               enter=network, cards=len(CARDS))
+        self.shells = self.machine.shells
 
     def __enter__(self):
-        self.start(SCRIPT, 0)
-        network = ["nsenter", f"--net=/proc/{self.namespace.process.pid}/ns/net"]
-        self.machine = Machine(*self.arguments, enter=network, cards=len(CARDS))
-        self.shells = self.machine.shells
         self.shells[0].must(nfs.FOLDERS)
-        options = ",".join(["name=admin,ms_mode=crc", *self.mount])
         for name, card in CARDS.items():
-            client = {"name": name, "card": card, "options": options, "monitor": MONITOR}
+            client = {"name": name, "card": card, "options": self.mount, "monitor": MONITOR}
             self.shells[0].must(CLIENT.format(**client))
         return Mount("/one", self.shells[:SHELLS]), Mount("/two", self.shells[SHELLS:])
 

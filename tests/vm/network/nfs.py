@@ -9,9 +9,6 @@ import subprocess
 from machine import Debian, Machine, file_node
 from workload import SHELLS, Mount
 
-PACKAGES, MODULES, PROGRAMS = ["iproute2", "php-cli"], ["nfsd", "nfsv4", "veth"], ["ip", "php"]
-DISK_SIZE = 512 << 20
-
 FOLDERS = "mkdir -p /tmp /one /two /run/netns"
 # The caches in /proc/net/rpc are those that rpc.mountd fills: who the clients are, and what the file
 # system with the number 0 is. 9218 (0x2402): fsid, no_subtree_check, insecure; root is not mapped.
@@ -45,12 +42,10 @@ class NFS(Machine):
     victims = [None]
 
     def __init__(self, folder, program, options):
-        debian = Debian(folder / "debian", PACKAGES, MODULES, PROGRAMS)
+        debian = Debian()
         initramfs = debian.initramfs(folder / "initramfs", program)
         disk = folder / "disk"
-        with open(disk, "wb") as file:
-            file.truncate(DISK_SIZE)
-        subprocess.run([*debian.program("mkfs.ext4"), "-q", disk], check=True)
+        subprocess.run([*debian.program("mkfs.ext4"), "-q", "-F", disk, "512M"], check=True)
         drive, console = file_node("", disk), folder / "console"
         super().__init__(debian, initramfs, drive, 2 * SHELLS, console)
         self.options = ",".join(["vers=4.2", *options])
