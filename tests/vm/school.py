@@ -60,7 +60,7 @@ def writes_of(writer, seed, count):
         value = f"w{writer}-{number}"
         aulario = rng.choice(SHARED_AULARIOS)
         if number % 10 == 1:
-            yield save(rng, *new_day(rng, writer, number, aulario, plates, value))
+            yield new_day(rng, writer, number, aulario, plates, value)
         elif rng.random() < 0.5:
             yield save(rng, aulario, rng.choice(SHARED_DAYS), plates, value)
         else:
@@ -81,7 +81,7 @@ def new_day(rng, writer, number, aulario, plates, value):
         frontend += f"; printf '{{\"date\":\"{date}\",\"menus\":[]}}' > {folder}/_datos.json"
     if kind == "aulario":
         frontend += f"; {add_aulario(aulario)}"
-    return aulario, date, plates, value, frontend
+    return save(rng, aulario, date, plates, value, frontend)
 
 
 def change_types(rng, aulario, own, value):
@@ -98,22 +98,11 @@ def change_types(rng, aulario, own, value):
 
 
 def cells_of(file, content):
-    """The cells of a file, or ValueError for one that no writer wrote."""
     document = json.loads(content)
-    try:
-        if file.endswith(TYPES):
-            return {entry["id"]: entry["label"] for entry in document}
-        plates = document["menus"]["basal"]["plates"] if document["menus"] else {}
-        return {key: plate["name"] for key, plate in plates.items()}
-    except (KeyError, TypeError) as error:
-        raise ValueError(f"not the shape of the file: {error!r}") from error
-
-
-class Findings:
-    """What is wrong with one crash state."""
-
-    def __init__(self):
-        self.lost, self.torn, self.stuck = [], [], []
+    if file.endswith(TYPES):
+        return {entry["id"]: entry["label"] for entry in document}
+    plates = document["menus"]["basal"]["plates"] if document["menus"] else {}
+    return {key: plate["name"] for key, plate in plates.items()}
 
 
 def read_tar(data):
@@ -129,7 +118,7 @@ def read_tar(data):
 def judge(writes, cut, files, findings):
     """Looks for lost and torn writes in the `files` after a power cut at the entry `cut`.
 
-    Returns the files that the next writes must go to.
+    Adds sentences to the lists `findings["lost"]` and `findings["torn"]`. Returns the files that the next writes must go to.
     """
     by_file = {}
     for write in writes:
@@ -146,8 +135,9 @@ def judge(writes, cut, files, findings):
             to_write.append(file)
         try:
             cells = cells_of(file, content) if content is not None else {}
-        except ValueError as error:
-            findings.torn.append(f"{file}: {error}: {content[:60]!r}")
+        except (ValueError, KeyError, TypeError) as error:
+            # No writer wrote this.
+            findings["torn"].append(f"{file}: {error!r}: {content[:60]!r}")
             continue
         judge_cells(file, changes, due, cells, findings)
     return to_write
@@ -164,12 +154,13 @@ def judge_cells(file, changes, due, cells, findings):
     for cell, (values, least) in history.items():
         found = cells.get(cell)
         if found not in values:
-            findings.torn.append(f"{file}: {cell}: unknown value {found!r:.40}")
+            findings["torn"].append(f"{file}: {cell}: unknown value {found!r:.40}")
         elif found not in values[least:]:
-            findings.lost.append(f"{file}: {cell}: {found!r:.40} instead of {values[least]!r:.40}")
+            instead = f"{found!r:.40} instead of {values[least]!r:.40}"
+            findings["lost"].append(f"{file}: {cell}: {instead}")
     for write in changes:
         if len({cells.get(cell) for cell in write.cells}) > 1:
-            findings.torn.append(f"{file}: {list(write.cells)} from different writes")
+            findings["torn"].append(f"{file}: {list(write.cells)} from different writes")
 
 
 def next_write(file):

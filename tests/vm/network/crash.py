@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import machine
 import school
-from workload import PHP, Answer
+from workload import Answer, until_not_busy
 
 DATE = "2026-09-01"
 SHARED, OWN = (f"action=get_menu&aulario={aulario}&date={DATE}" for aulario in ("aula1", "own"))
@@ -20,38 +20,19 @@ SOCKET = "/tmp/comedor.socket"
 SERVE = f"""
 env -u GATEWAY_INTERFACE comedor fastcgi {SOCKET} 2> /tmp/fastcgi &
 until [ -S {SOCKET} ]; do sleep 0.01; done"""
-# Sends requests of `admin` at once; until all are answered, sends those of `own` one after another. Prints
-# how long it took, how many those of `own` were, the longest time of one, and how many of both failed.
-ASK = r"""
-[, $socket, $query, $count] = $argv;
-function send($id) {
-    global $socket, $query;
-    $params = '';
-    foreach (['REQUEST_METHOD' => 'GET', 'QUERY_STRING' => $query, 'HTTP_COOKIE' => "PHPSESSID=$id"]
-             as $name => $value)
-        $params .= chr(strlen($name)) . chr(strlen($value)) . $name . $value;
-    $records = "\1\1\0\1\0\x08\0\0\0\1\0\0\0\0\0\0\1\4\0\1" . pack('n', strlen($params)) . "\0\0$params"
-        . "\1\4\0\1\0\0\0\0\1\5\0\1\0\0\0\0";
-    $connection = stream_socket_client("unix://$socket");
-    fwrite($connection, $records);
-    return $connection;
-}
-$is_ok = fn($connection) => str_contains(stream_get_contents($connection), 'Status: 200');
-$open = array_map(fn() => send('admin'), range(1, $count));
-[$sent, $failed, $slowest, $begin] = [0, 0, 0, microtime(true)];
-while ($open) {
-    $start = microtime(true);
-    $sent++;
-    $failed += !$is_ok(send('own'));
-    $slowest = max($slowest, microtime(true) - $start);
-    foreach ($open as $key => $connection) {
-        [$read, $none] = [[$connection], null];
-        if (!stream_select($read, $none, $none, 0, 20000)) break;
-        $failed += !$is_ok($connection);
-        unset($open[$key]);
-    }
-}
-printf('%.1f %d %.1f %d', microtime(true) - $begin, $sent, $slowest, $failed);"""
+
+
+def ask(user):
+    """The command for a request by FastCGI."""
+    variables = f"REQUEST_METHOD=GET 'QUERY_STRING={OWN}' HTTP_COOKIE=PHPSESSID={user}"
+    return f"env -i {variables} cgi-fcgi -bind -connect {SOCKET}"
+
+
+# A subshell waits for these processes alone.
+ASK_AT_ONCE = f"""(
+for n in $(seq {WAITING}); do {ask("admin")} > /tmp/asked$n & done
+wait
+cat /tmp/asked*)"""
 
 
 class Crash:
@@ -86,33 +67,38 @@ class Crash:
 
     def timed(self, shell, command):
         """The seconds until the answer, which must be a success, and the answer."""
-        started = time.monotonic()
-        while (answer := Answer(shell, command)).is_busy:
-            pass
-        if answer.status != 200:
-            self.workload.fault(f"crash: {answer}")
-        return round(time.monotonic() - started, 1), answer
+        answers = until_not_busy(shell, command)
+        if answers[-1].status != 200:
+            self.workload.faults.append(f"crash: {answers[-1]}")
+        return round(sum(answer.seconds for answer in answers), 1), answers[-1]
 
     def meanwhile(self):
         """Requests to the other server."""
         save = self.save("after", plates=("crash", "kept")).command()
+        asking, reading, saving, other = self.two.shells
+        own, _ = self.timed(other, READ_OWN)
+        meanwhile = []
         with ThreadPoolExecutor() as pool:
-            shells = self.two.shells
-            asked = pool.submit(shells[0].run, f"{PHP} {shlex.quote(ASK)} {SOCKET} '{OWN}' {WAITING}")
-            timed = [pool.submit(self.timed, shell, command)
-                     for shell, command in zip(shells[1:], (READ, save, READ_OWN))]
-        (read, answer), (saved, _), (other, _) = (each.result() for each in timed)
-        waited, answered, slowest, failed = asked.result()[1].decode().split()
+            asked = pool.submit(Answer, asking, ASK_AT_ONCE)
+            timed = [pool.submit(self.timed, reading, READ), pool.submit(self.timed, saving, save)]
+            while not asked.done():
+                meanwhile.append(Answer(other, ask("own")))
+        (read, answer), (saved, _) = (each.result() for each in timed)
         self.workload.add("a server crashes during a save", s_a_read_of_that_day=read,
-                          s_a_save_of_that_day=saved, s_a_read_in_another_aulario=other)
-        self.workload.add(f"{WAITING} requests by FastCGI of a user of both servers", s=waited,
-                          of_another_user_meanwhile=answered, s_the_slowest=slowest, failed=failed)
-        if failed != "0":
-            self.workload.fault(f"crash: {failed} requests by FastCGI failed")
-        if float(waited) > 5 and int(answered) < 10:
-            self.workload.fault("crash: other requests by FastCGI waited too")
+                          s_a_save_of_that_day=saved, s_a_read_in_another_aulario=own)
+        asked = asked.result()
+        slowest = max(each.seconds for each in meanwhile)
+        failed = WAITING - asked.text.count("Status: 200")
+        failed += sum(each.status != 200 for each in meanwhile)
+        self.workload.add(f"{WAITING} requests by FastCGI of a user of both servers",
+                          s=round(asked.seconds, 1), of_another_user_meanwhile=len(meanwhile),
+                          s_the_slowest=round(slowest, 1), failed=failed)
+        if failed:
+            self.workload.faults.append(f"crash: {failed} requests by FastCGI failed")
+        if asked.seconds > 5 and len(meanwhile) < 10:
+            self.workload.faults.append("crash: other requests by FastCGI waited too")
         if not any(f'"{text}' in answer.text for text in ("before", "during", "after")):
-            self.workload.fault("crash: an acknowledged save is lost")
+            self.workload.faults.append("crash: an acknowledged save is lost")
 
     def come_back(self):
         """The first server ends its save. What the day has after it."""
@@ -132,8 +118,8 @@ class Crash:
         plates = Answer(shell, READ).body()["menu"]["plates"]
         found = [plates.get(plate, {}).get("name", "").split(" ")[0] for plate in ("crash", "kept")]
         if found != [saved, "after"]:
-            self.workload.fault(f"crash: {found} instead of {saved}, after")
+            self.workload.faults.append(f"crash: {found} instead of {saved}, after")
         folder = f"{school.AULARIOS}/{school.day_file('aula1', DATE)}".rpartition("/")[0]
         _, names = shell.run(f"ls -A {folder}")
         if names.split() != [b"_datos.json"]:
-            self.workload.fault(f"crash: left in the folder: {names.decode()}")
+            self.workload.faults.append(f"crash: left in the folder: {names.decode()}")

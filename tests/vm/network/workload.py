@@ -93,6 +93,14 @@ class Answer:
         return json.loads(self.text.rsplit("\r\n\r\n", 1)[1])
 
 
+def until_not_busy(shell, command):
+    """Repeats a command while its answer is BUSY; all answers."""
+    answers = [Answer(shell, command)]
+    while answers[-1].is_busy:
+        answers.append(Answer(shell, command))
+    return answers
+
+
 class Workload:
     def __init__(self, one, two):
         self.mounts, self.random = (one, two), random.Random()
@@ -103,17 +111,10 @@ class Workload:
         text = ", ".join(f"{value} {what.replace('_', ' ')}" for what, value in figures.items())
         self.figures.append(f"{name}: {text}")
 
-    def fault(self, *sentences):
-        self.faults += sentences
-
     def stale(self):
         """How often the requests that were traced had ESTALE from the kernel since the last call."""
         _, output = self.mounts[0].shells[0].run("grep -c ESTALE /tmp/failed; : > /tmp/failed")
         return int(output or 0)
-
-    def together(self, count, midway=None):
-        """Writers and readers on both mounts at once; `midway`, if given, is called after half of the writes."""
-        Together(self, count, midway).run()
 
     def gap(self, count):
         """PHP's save on one mount, the program on the other."""
@@ -123,7 +124,7 @@ class Workload:
             is_kept, was_first, answer = self.save_at(at, number)
             answers[answer.status] += 1
             if answer.status != 200 and not answer.is_busy:
-                self.fault(f"gap: {answer}")
+                self.faults.append(f"gap: {answer}")
             if is_kept is None:
                 continue
             if at == LAST_LOOK or not was_first:
@@ -131,7 +132,7 @@ class Workload:
                 continue
             noticed[is_kept] += 1
             if not is_kept:
-                self.fault(f"gap: PHP's save {number} is lost, at {at}")
+                self.faults.append(f"gap: PHP's save {number} is lost, at {at}")
         self.add("gap", saves_by_PHP=noticed.total(), lost=noticed[False], BUSY=answers[503],
                  errors=answers[500])
         self.add("after the last look, or after a lease", saves_by_PHP=late.total(),
@@ -166,7 +167,7 @@ class Workload:
             answer = Answer(ours.shells[0], "resume")
             status, message = saving.result()
         if status != 0 or message.strip():
-            self.fault(f"gap: PHP: {message.decode(errors='replace')}")
+            self.faults.append(f"gap: PHP: {message.decode(errors='replace')}")
         _, content = theirs.shells[0].run(f"cat {path}")
         return f'"php{number}"' in content.decode(errors="replace"), was_first, answer
 
@@ -191,7 +192,7 @@ class Workload:
             answer = Answer(two, get)
             slowest = max(slowest, answer.seconds)
             if answer.status != 200:
-                self.fault(f"logins: {answer}")
+                self.faults.append(f"logins: {answer}")
         self.add("logins on the other server", reads=count, s_the_slowest=round(slowest, 1))
 
     def sessions(self, count):
@@ -206,7 +207,7 @@ class Workload:
                 answer = Answer(one.shells[0], f"{under}; {get}; under=")
                 answers[answer.status] += 1
                 if answer.status not in (200, 400) and not answer.is_busy:
-                    self.fault(f"sessions: {answer}")
+                    self.faults.append(f"sessions: {answer}")
             one.shells[0].run(f": > {stop}")
             _, pages = saving.result()
         self.add("sessions", requests=count, logged_in=answers[200], not_logged_in=answers[400],
@@ -215,15 +216,15 @@ class Workload:
 
 
 class Together:
-    """Writers and readers on both mounts."""
+    """Writers and readers on both mounts at once; `midway`, if given, is called after half of the writes."""
 
     def __init__(self, workload, count, midway):
         self.workload, self.mounts, self.midway = workload, workload.mounts, midway
         self.each = -(-count // (WRITERS * len(self.mounts)))
         self.count = self.each * WRITERS * len(self.mounts)
         self.lock, self.ended = threading.Lock(), threading.Event()
-        self.writes, self.counts = [], Counter()
-        self.slowest_write = self.slowest_read = 0
+        self.writes, self.old_reads = [], 0
+        self.write_seconds, self.read_seconds = [], []
 
     def run(self):
         shells = [shell for mount in self.mounts for shell in mount.shells[:WRITERS]]
@@ -237,13 +238,17 @@ class Together:
                 self.ended.set()
             for reader in readers:
                 reader.result()
-        lost = self.judge()
-        counts = self.counts
-        self.workload.add("together", writes=len(self.writes), acknowledged=counts["acknowledged"],
-                          lost=lost, BUSY=counts["busy"], errors=counts["errors"], reads=counts["reads"],
-                          old_or_failed_reads=counts["old"], ESTALE_in_a_third=self.workload.stale(),
-                          s_the_slowest_write=round(self.slowest_write, 1),
-                          s_the_slowest_read=round(self.slowest_read, 1))
+        writes, acknowledged = len(self.writes), len(self.acknowledged())
+        self.workload.add("together", writes=writes, acknowledged=acknowledged, lost=self.judge(),
+                          BUSY=len(self.write_seconds) - writes, errors=writes - acknowledged,
+                          reads=len(self.read_seconds), old_or_failed_reads=self.old_reads,
+                          ESTALE_in_a_third=self.workload.stale(),
+                          s_the_slowest_write=round(max(self.write_seconds), 1),
+                          s_the_slowest_read=round(max(self.read_seconds, default=0), 1))
+
+    def acknowledged(self):
+        with self.lock:
+            return [write for write in self.writes if write.acknowledged is not None]
 
     def writes_of(self, writer):
         """Menu types and plates that no other write sets. A day is new to both mounts at once."""
@@ -268,31 +273,20 @@ class Together:
                 is_midway = len(self.writes) == self.count // 2
             if is_midway and self.midway:
                 self.midway()
-            answer = self.until_not_busy(shell, write)
-            if answer.status == 200:
-                with self.lock:
-                    write.acknowledged = 0
-                    self.counts["acknowledged"] += 1
+            answers = until_not_busy(shell, write.command())
+            self.write_seconds += [answer.seconds for answer in answers]
+            if answers[-1].status == 200:
+                write.acknowledged = 0
             else:
-                self.counts["errors"] += 1
-                self.workload.fault(f"together: {answer}")
+                self.workload.faults.append(f"together: {answers[-1]}")
         shell.run("under=")
-
-    def until_not_busy(self, shell, write):
-        while True:
-            answer = Answer(shell, write.command())
-            self.slowest_write = max(self.slowest_write, answer.seconds)
-            if not answer.is_busy:
-                return answer
-            self.counts["busy"] += 1
 
     def read(self, shell):
         """Reads what was written, on either mount: all that was acknowledged before must be there."""
         number = 0
         while not self.ended.is_set():
             number += 1
-            with self.lock:
-                known = [write for write in self.writes if write.acknowledged is not None]
+            known = self.acknowledged()
             if not known:
                 shell.run("sleep 0.05")
                 continue
@@ -303,19 +297,17 @@ class Together:
             if not last.file.endswith(school.TYPES):
                 query = f"action=get_menu&aulario={last.aulario}&date={last.body['date']}&menu=basal"
             answer = Answer(shell, f"under='{under}'; get '{query}'")
-            with self.lock:
-                self.slowest_read = max(self.slowest_read, answer.seconds)
-            self.counts["reads"] += 1
+            self.read_seconds.append(answer.seconds)
             found = set()
             if answer.status == 200:
                 body = answer.body()
                 types = {entry["id"] for entry in body["menu_types"]}
                 found = set(body["menu"]["plates"]) if "menu" in body else types
             if expected - found:
-                self.counts["old"] += 1
+                self.old_reads += 1
                 missing = ", ".join(sorted(expected - found)[:3])
                 why = f"misses {missing}" if answer.status == 200 else f"failed: {answer}"
-                self.workload.fault(f"together: a read of {last.file} {why}")
+                self.workload.faults.append(f"together: a read of {last.file} {why}")
 
     def judge(self):
         """How many acknowledged writes are not in the files, on either mount."""
@@ -323,9 +315,9 @@ class Together:
         for mount in self.mounts:
             # Its warnings (a file time changed) are not part of the archive.
             _, archive = mount.shells[0].run(f"tar c -C {school.AULARIOS} . 2> /tmp/tar")
-            findings = school.Findings()
+            findings = {"lost": [], "torn": []}
             school.judge(self.writes, 0, school.read_tar(archive), findings)
-            lost = max(lost, len(findings.lost) + len(findings.torn))
-            found = findings.lost + findings.torn
-            self.workload.fault(*(f"together, on {mount.folder}: {sentence}" for sentence in found))
+            found = findings["lost"] + findings["torn"]
+            lost = max(lost, len(found))
+            self.workload.faults += [f"together, on {mount.folder}: {sentence}" for sentence in found]
         return lost
