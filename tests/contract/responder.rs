@@ -269,9 +269,7 @@ fn command_creates_the_socket_for_its_owner_and_group() {
         Process(command.spawn().unwrap())
     };
     let process = start();
-    while UnixStream::connect(&path).is_err() {
-        thread::yield_now();
-    }
+    wait_until("the socket", || UnixStream::connect(&path).is_ok());
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o660);
     read.ask(&path).ok();
     let is_refused = |why| {

@@ -12,14 +12,6 @@ use crate::support::*;
 /// A user who runs the program in these tests, of the groups 65534 and 33.
 const US: &[&str] = &["setpriv", "--reuid=65534", "--regid=65534", "--groups=33"];
 
-/// Adds these entries, if there are any.
-#[track_caller]
-fn setfacl(entries: &str, path: &Path) {
-    if !entries.is_empty() {
-        output(Command::new("setfacl").args(["-m", entries]).arg(path), "acl");
-    }
-}
-
 /// Owner, group, bits of the mode and entries, as getfacl prints them with numbers.
 #[track_caller]
 fn getfacl(path: &Path) -> String {
@@ -34,33 +26,23 @@ fn open_school() -> School {
     school
 }
 
-/// Gives the folder of the day this group and mode, and its new files these entries.
+/// Gives a file or folder this owner, group and mode, and these entries alone.
 #[track_caller]
-fn prepare_folder(school: &School, group: u32, mode: u32, entries: &str) {
-    let path = school.path(DAY);
-    let folder = path.parent().unwrap();
-    chown(folder, None, Some(group)).expect("this test needs to run as root");
-    chmod(folder, mode);
-    setfacl(entries, folder);
-}
-
-/// Gives the file of the day to `owner`:`group`, with this mode and these entries.
-#[track_caller]
-fn prepare(school: &School, owner: u32, group: u32, mode: u32, entries: &str) {
-    let path = school.path(DAY);
-    fs::remove_file(&path).unwrap();
-    school.write(DAY, "{}");
-    output(Command::new("setfacl").arg("-b").arg(&path), "acl");
-    chown(&path, Some(owner), Some(group)).expect("this test needs to run as root");
-    chmod(&path, mode);
-    setfacl(entries, &path);
+fn give(path: &Path, owner: u32, group: u32, mode: u32, entries: &str) {
+    output(Command::new("setfacl").arg("-b").arg(path), "acl");
+    chown(path, Some(owner), Some(group)).expect("this test needs to run as root");
+    chmod(path, mode);
+    if !entries.is_empty() {
+        output(Command::new("setfacl").args(["-m", entries]).arg(path), "acl");
+    }
 }
 
 #[test]
 fn owner_mode_and_access_control_list_of_a_replaced_file_are_kept() {
     let school = open_school();
+    let path = school.path(DAY);
     for (folder_mode, default) in [(0o777, ""), (0o2777, ""), (0o777, "d:u:7:rwx,d:m:rwx")] {
-        prepare_folder(&school, 33, folder_mode, default);
+        give(path.parent().unwrap(), 0, 33, folder_mode, default);
         for (group, mode, entries) in [
             (4321, 0o664, ""),
             (4321, 0o600, ""),
@@ -69,11 +51,10 @@ fn owner_mode_and_access_control_list_of_a_replaced_file_are_kept() {
             (33, 0o660, "u:33:rw,u:1234:rw,g:33:rw,g::-"),
             (33, 0o2664, "u:1234:rw"),
         ] {
-            prepare(&school, 1234, group, mode, entries);
-            let before = getfacl(&school.path(DAY));
+            give(&path, 1234, group, mode, entries);
+            let before = getfacl(&path);
             school.save(save("as root"));
-            let after = getfacl(&school.path(DAY));
-            assert_eq!(after, before, "{folder_mode:o} {default} {mode:o} {entries}");
+            assert_eq!(getfacl(&path), before, "{folder_mode:o} {default} {mode:o} {entries}");
         }
     }
 }
@@ -123,9 +104,10 @@ fn a_file_is_replaced_only_if_this_user_may_write_it_and_others_keep_their_acces
             ],
         ),
     ] {
-        prepare_folder(&school, folder_group, folder_mode, default);
+        give(path.parent().unwrap(), 0, folder_group, folder_mode, default);
         for &(owner, group, mode, entries, replaced) in files {
-            prepare(&school, owner, group, mode, entries);
+            school.write(DAY, "{}");
+            give(&path, owner, group, mode, entries);
             let case = format!("{folder_group} {folder_mode:o} {owner} {group} {mode:o} {entries}");
             let before = getfacl(&path);
             let answer = school.post("save_menu").json(&save("new")).under(US).run();
@@ -176,15 +158,14 @@ fn attributes_of_users_are_kept_and_others_are_not() {
 #[test]
 fn file_system_without_attributes_has_none_and_other_errors_change_nothing() {
     let school = School::with_menu("old");
-    setfacl("u:33:rw", &school.path(DAY));
-    chmod(school.path(DAY), 0o2664);
+    give(&school.path(DAY), 0, 0, 0o2664, "u:33:rw");
     let request = |name| school.post("save_menu").json(&save(name));
+    let state = || (school.read(DAY), school.files(), getfacl(&school.path(DAY)));
     for call in ["flistxattr", "fgetxattr", "fsetxattr", "fchmod"] {
-        let before = (school.read(DAY), school.files(), getfacl(&school.path(DAY)));
+        let before = state();
         let answer = request("failed").inject(&format!("{call}:error=EIO:when=1")).run();
         assert!(answer.fails("INTERNAL_ERROR").log.contains("_datos.json: "), "{}", answer.log);
-        let now = (school.read(DAY), school.files(), getfacl(&school.path(DAY)));
-        assert_eq!(now, before, "{call}");
+        assert_eq!(state(), before, "{call}");
     }
     request("new").inject("flistxattr:error=EOPNOTSUPP").run().ok();
     assert!(school.read(DAY).contains("new"));

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::support::site::wait_until;
 use crate::support::*;
 
 /// A day that PHP saves while the program replaces it.
@@ -25,12 +26,8 @@ fn php_saves(path: &Path) -> Child {
     php.args(["-r", code, "--"]).arg(path).arg(BY_PHP).stdout(Stdio::null());
     let mut page = php.spawn().expect("this test needs php: apt-get install php-cli");
     let wchan = format!("/proc/{}/wchan", page.id());
-    while page.try_wait().unwrap().is_none() {
-        if fs::read_to_string(&wchan).is_ok_and(|at| at.contains("lease")) {
-            break;
-        }
-        thread::yield_now();
-    }
+    let waits = || fs::read_to_string(&wchan).is_ok_and(|at| at.contains("lease"));
+    wait_until("the page", || waits() || page.try_wait().unwrap().is_some());
     page
 }
 
@@ -257,19 +254,13 @@ fn writer_that_waited_for_a_moved_lock_file_disturbs_no_other() {
     let school = School::with_menu("old");
     let lock = File::open(school.path(LOCK)).unwrap();
     lock.lock().unwrap();
-    let mut waiter = school.post("save_menu").json(&save("waiting")).start();
-    let id = waiter.id();
-    let mut wait_for_it = || {
-        while !waiting(&school.path(LOCK)).contains(&id) {
-            assert!(waiter.try_wait().unwrap().is_none());
-            thread::yield_now();
-        }
-    };
-    wait_for_it();
+    let waiter = school.post("save_menu").json(&save("waiting")).start();
+    let is_waiting = || waiting(&school.path(LOCK)).contains(&waiter.id());
+    wait_until("the lock", is_waiting);
     fs::rename(school.path(LOCK), school.path("moved")).unwrap();
     let answer = school.post("save_menu").json(&save("new")).stopped("renameat2:when=1", |_| {
         lock.unlock().unwrap();
-        wait_for_it();
+        wait_until("the new lock", is_waiting);
     });
     answer.ok();
     Answer::of(waiter).ok();
