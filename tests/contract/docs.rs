@@ -2,27 +2,22 @@
 //! tests that need other tools.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::source::modules;
-use crate::support::site::files_in;
 use crate::support::*;
+
+/// The files of the repository with this name, by their paths in it.
+fn files_named(name: &str) -> Vec<String> {
+    let built = ["-name", "target", "-prune", "-o", "-name", "node_modules", "-prune", "-o"];
+    files_below(Path::new(REPOSITORY), &[&built[..], &["-name", name]].concat())
+}
 
 /// Every Markdown file of the repository, by its path in it.
 fn documents() -> BTreeMap<PathBuf, String> {
-    let mut documents = BTreeMap::new();
-    for folder in ["", "docs", "docs/es", "benches", "tests"] {
-        for path in files_in(&Path::new(REPOSITORY).join(folder)) {
-            if path.extension().is_some_and(|extension| extension == "md") {
-                let name = path.strip_prefix(REPOSITORY).unwrap().to_owned();
-                documents.insert(name, fs::read_to_string(path).unwrap());
-            }
-        }
-    }
-    assert!(documents.contains_key(Path::new("README.md")), "the repository is here");
-    documents
+    let files = files_named("*.md").into_iter();
+    files.map(|file| (PathBuf::from(&file), text_of(&file))).collect()
 }
 
 /// The anchors that GitHub gives to the headings.
@@ -170,11 +165,10 @@ fn error_sentences_and_files_in_the_documentation_exist_and_contributing_md_name
     }
     assert!(quoted > 4, "{quoted} sentences");
     let contributing = text_of("CONTRIBUTING.md");
-    for path in files_in(&Path::new(REPOSITORY).join("src")) {
-        let folder = if path.is_dir() { "/" } else { "" };
-        let name = path.file_name().unwrap().to_str().unwrap();
-        let is_named = contributing.contains(&format!("`src/{name}{folder}`"));
-        assert!(is_named, "src/{name}{folder} in CONTRIBUTING.md");
+    for name in files_below(&Path::new(REPOSITORY).join("src"), &["-maxdepth", "1"]) {
+        let [file, folder] = [format!("`src/{name}`"), format!("`src/{name}/`")];
+        let is_named = contributing.contains(&file) || contributing.contains(&folder);
+        assert!(is_named, "{file} in CONTRIBUTING.md");
     }
 }
 
@@ -209,17 +203,13 @@ fn install_md_changes_the_path_in_the_configuration_of_every_server() {
     let script = r"s#\B/api/comedor#/aulas/api/comedor#g";
     let command = format!("sudo sed -i '{script}' COPY");
     assert!(code_spans(&text_of("docs/install.md")).contains(&command), "{command}");
-    let mut examples = files_in(&Path::new(REPOSITORY).join("examples"));
-    examples.push(Path::new(REPOSITORY).join("apache.conf.example"));
-    // .htaccess applies to the folder of the script.
-    examples.retain(|path| {
-        path.to_string_lossy().ends_with(".example") && !path.ends_with("htaccess.example")
-    });
     let mut count = 0;
-    for example in examples {
-        let text = fs::read_to_string(&example).unwrap();
-        let twice = ["-e", script, "-e", script];
-        let changed = output(Command::new("sed").args(twice).arg(&example), "sed");
+    // .htaccess applies to the folder of the script.
+    for example in files_named("[!h]*.example") {
+        let text = text_of(&example);
+        let mut sed = Command::new("sed");
+        sed.args(["-e", script, "-e", script, &example]).current_dir(REPOSITORY);
+        let changed = output(&mut sed, "sed");
         let expected = text.replace("/api/comedor", "/aulas/api/comedor");
         assert_eq!(String::from_utf8(changed).unwrap(), expected);
         count += usize::from(expected != text);
@@ -305,8 +295,6 @@ fn both_readmes_have_the_same_figures_and_those_of_the_tests() {
     let (thousands, rest) = (cuts / 1000, cuts % 1000);
     assert!(readme.contains(&format!("0 lost in {thousands},{rest:03} simulated power cuts")));
     assert!(readme.contains(&format!("in over {faults},000 kills and injected errors")));
-    let sessions = files_in(&Path::new(REPOSITORY).join("tests/fixtures/sessions"));
-    let sessions = sessions.iter().filter(|path| path.extension().is_some_and(|e| e == "session"));
-    assert!(readme.contains(&format!(" {} session files", sessions.count())));
+    assert!(readme.contains(&format!(" {} session files", files_named("*.session").len())));
     assert!(readme.contains(concat!(" ", env!("CARGO_PKG_RUST_VERSION"), " or later")));
 }

@@ -1,18 +1,17 @@
 //! The structure of the source.
 
 use std::collections::BTreeSet;
-use std::process::Command;
+use std::path::Path;
 
-use crate::support::{REPOSITORY, output, text_of};
+use crate::support::{REPOSITORY, files_below, text_of};
 
 /// The modules of the library, such as `store::replace`, and the code of each without comments and tests.
 pub fn modules() -> Vec<(String, String)> {
-    let mut find = Command::new("find");
-    find.args(["src", "-name", "*.rs", "!", "-name", "tests.rs"]).current_dir(REPOSITORY);
-    let files = String::from_utf8(output(&mut find, "findutils")).unwrap();
-    let modules = files.lines().map(|file| {
-        let name = file.trim_start_matches("src/").trim_end_matches(".rs").trim_end_matches("/mod");
-        let text = text_of(file);
+    let tests = ["-name", "*.rs", "!", "-name", "tests.rs"];
+    let files = files_below(&Path::new(REPOSITORY).join("src"), &tests);
+    let modules = files.iter().map(|file| {
+        let name = file.trim_end_matches(".rs").trim_end_matches("/mod");
+        let text = text_of(format!("src/{file}"));
         let code = text.split("#[cfg(test)]\nmod tests").next().unwrap();
         let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
         (name.replace('/', "::"), lines.collect::<Vec<_>>().join("\n"))
