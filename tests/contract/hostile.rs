@@ -44,8 +44,6 @@ fn deeply_nested_input_is_rejected_without_a_crash() {
         let form = school.post("save_menu").body("application/x-www-form-urlencoded", form);
         form.run().fails("MISSING_PARAM");
     }
-    school.log_in("deep", format!("x|{}", "a:1:{i:0;".repeat(5_000)));
-    school.get("get_menu").session("deep").run().fails("INVALID_SESSION");
 }
 
 #[test]

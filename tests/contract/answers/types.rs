@@ -2,30 +2,16 @@
 
 use super::*;
 
+/// `tests/servers/openapi` compares whole answers.
 #[test]
 fn types_are_added_changed_and_deleted() {
     let school = School::new();
     let post = |action, body: Value| school.post(action).json(&body).run().ok();
-    let sent = json!({"id": " Sin Sal/A b\u{f1}.c ", "label": " Sin sal "});
-    assert_eq!(
-        post("add_menu_type", sent),
-        json!({
-            "success": true, "message": "Menu type added.",
-            "menu_type": {"id": "ab.c", "label": "Sin sal", "color": "#0d6efd"},
-        })
-    );
-    assert_eq!(
-        post("rename_menu_type", json!({"id": "ab.c", "label": null, "color": "#ABCDEF"})),
-        json!({
-            "success": true, "message": "Menu type changed.",
-            "menu_type": {"id": "ab.c", "label": "Sin sal", "color": "#ABCDEF"},
-        })
-    );
+    let added = post("add_menu_type", json!({"id": " Sin Sal/A b\u{f1}.c ", "label": " Sin sal "}));
+    assert_eq!(added["menu_type"], json!({"id": "ab.c", "label": "Sin sal", "color": "#0d6efd"}));
+    post("rename_menu_type", json!({"id": "ab.c", "label": null, "color": "#ABCDEF"}));
     post("rename_menu_type", json!({"id": "basal", "label": "Normal"}));
-    assert_eq!(
-        post("delete_menu_type", json!({"id": "vegetariano"})),
-        json!({"success": true, "message": "Menu type deleted."})
-    );
+    post("delete_menu_type", json!({"id": "vegetariano"}));
     assert_eq!(
         school.get("get_menu_types").run().ok()["menu_types"],
         json!([
