@@ -174,8 +174,6 @@ impl Site {
             "
         );
         self.write("nginx.conf", &configuration);
-        let error_log = format!("{folder}/log/error.log");
-        let configuration = format!("{folder}/nginx.conf");
-        self.start("/usr/sbin/nginx", &["-e", &error_log, "-c", &configuration]);
+        self.start("/usr/sbin/nginx", &["-p", ".", "-e", "log/error.log", "-c", "nginx.conf"]);
     }
 }

@@ -201,8 +201,7 @@ impl Site {
             "
         );
         self.write("apache.conf", &configuration);
-        let configuration = format!("{folder}/apache.conf");
-        self.start("/usr/sbin/apache2", &["-DFOREGROUND", "-f", &configuration]);
+        self.start("/usr/sbin/apache2", &["-DFOREGROUND", "-d", ".", "-f", "apache.conf"]);
         self.wait();
     }
 
@@ -252,7 +251,7 @@ impl Site {
         );
         self.write("fpm.conf", &configuration);
         let program = first_of("/usr/sbin", "php-fpm");
-        self.start_as(0, program.to_str().unwrap(), &["-y", &format!("{folder}/fpm.conf")]);
+        self.start_as(0, program.to_str().unwrap(), &["-y", "fpm.conf"]);
         let log = self.path().join("log/fpm.log");
         wait_until("PHP-FPM", || {
             fs::read_to_string(&log).is_ok_and(|log| log.contains("ready to handle connections"))
@@ -354,10 +353,9 @@ pub fn files_in(folder: &Path) -> Vec<PathBuf> {
 /// The file with this start of its name; a version follows, as in that of `php-fpm`.
 #[track_caller]
 fn first_of(folder: &str, start: &str) -> PathBuf {
-    let starts = |path: &PathBuf| path.file_name().unwrap().to_string_lossy().starts_with(start);
-    let found =
-        Path::new(folder).exists().then(|| files_in(Path::new(folder)).into_iter().find(starts));
-    found.flatten().unwrap_or_else(|| panic!("{folder}/{start}* is missing; tests/run installs it"))
+    let found = files_below(Path::new(folder), &["-name", &format!("{start}*")]).pop();
+    let found = found.unwrap_or_else(|| panic!("no {folder}/{start}*; tests/run installs it"));
+    Path::new(folder).join(found)
 }
 
 #[track_caller]
