@@ -218,12 +218,10 @@ impl<'b> Cursor<'b> {
     }
 }
 
-/// Whether `text` is `Enum:Case`. PHP looks both up, so only names that PHP can declare are valid.
+/// Whether `text` is `Enum:Case`. As with a class, the names are not looked up.
 fn is_enum_case(text: &[u8]) -> bool {
-    let is_label =
-        |name: &[u8]| is_class(name) && !name[0].is_ascii_digit() && !name.contains(&b'\\');
-    let Some(colon) = text.iter().position(|&byte| byte == b':') else { return false };
-    text[..colon].split(|&byte| byte == b'\\').all(is_label) && is_label(&text[colon + 1..])
+    let colon = text.iter().position(|&byte| byte == b':');
+    colon.is_some_and(|colon| is_class(&text[..colon]))
 }
 
 /// Whether `unserialize` accepts `name` as the name of a class.

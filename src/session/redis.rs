@@ -252,21 +252,19 @@ impl<E: Into<io::Error>> From<E> for RedisFault {
 /// `:` integer or `$` value, as `kind` says, or an error. No reply to the commands in use is an array.
 /// Allocates at most a block for a length that the server only claims.
 pub fn take(input: &mut impl BufRead, kind: u8) -> Result<Reply, RedisFault> {
-    let is_other = |first: &u8| *first != kind && *first != b'-';
-    if input.fill_buf()?.first().is_some_and(is_other) {
+    let cut = || io::Error::from(io::ErrorKind::UnexpectedEof).into();
+    let first = *input.fill_buf()?.first().ok_or_else(cut)?;
+    if first != kind && first != b'-' {
         return Err(RedisFault::NotRedis);
     }
-    let cut = || io::Error::from(io::ErrorKind::UnexpectedEof).into();
     let mut line = Vec::new();
     input.take(BLOCK as u64).read_until(b'\n', &mut line)?;
-    let Some((first, text)) = line.strip_suffix(b"\r\n").and_then(<[u8]>::split_first) else {
-        return Err(if line.is_empty() { cut() } else { RedisFault::NotRedis });
-    };
+    let text = line[1..].strip_suffix(b"\r\n").ok_or(RedisFault::NotRedis)?;
     let text = String::from_utf8_lossy(text);
-    if *first == b'-' {
+    if first == b'-' {
         return Err(RedisFault::refused(&text));
     }
-    if *first != b'$' || text == "-1" {
+    if first != b'$' || text == "-1" {
         return Ok(None);
     }
     let length: u64 = text.parse().map_err(|_| RedisFault::NotRedis)?;
@@ -312,7 +310,7 @@ fn find(hosts: &str, host: &str) -> Vec<IpAddr> {
 #[cfg(test)]
 mod tests {
     use std::io::Write;
-    use std::os::unix::net::{UnixListener, UnixStream};
+    use std::os::unix::net::UnixStream;
 
     use super::*;
 
@@ -337,17 +335,12 @@ mod tests {
 
     #[test]
     fn refusal_is_read_if_the_server_has_already_closed_the_connection() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("socket");
-        let listener = UnixListener::bind(&path).unwrap();
-        let deadline = Instant::now() + Duration::from_secs(5);
-        let socket = open(&Address::Unix(path), deadline).unwrap();
-        let (mut server, _) = listener.accept().unwrap();
+        let (socket, mut server) = UnixStream::pair().unwrap();
         server.write_all(b"-ERR max number of clients reached\r\n").unwrap();
         drop(server);
         let mut commands = Commands::default();
         commands.push(b'+', &["PING"]);
-        let fault = exchange(socket, &commands, deadline).unwrap_err();
+        let fault = exchange(socket.into(), &commands, Instant::now() + TIMEOUT).unwrap_err();
         assert_eq!(fault.to_string(), "ERR max number of clients reached");
     }
 

@@ -96,10 +96,7 @@ impl Value {
         if !matches!(self, Value::Map(_)) {
             *self = Value::Map(Map::default());
         }
-        match self {
-            Value::Map(map) => map,
-            _ => unreachable!("set above"),
-        }
+        self.as_php_map().expect("set above")
     }
 
     pub fn as_map(&self) -> Option<&Map> {
