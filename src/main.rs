@@ -70,8 +70,7 @@ fn fail(cause: &str) -> u8 {
 }
 
 fn answer_cgi(variables: &Variables) -> u8 {
-    // The server gets a well-formed response in any case. After a panic it is unknown whether a
-    // change was stored.
+    // The server gets a well-formed response in any case. It is unknown whether a change was stored.
     panic::set_hook(Box::new(|panic| {
         let error = Error::perhaps_stored(panic.to_string());
         let config = Config::load().ok();

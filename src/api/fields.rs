@@ -11,8 +11,7 @@ use crate::php::json::{Map, Value};
 pub struct Fields(Map);
 
 impl Fields {
-    /// The fields of a body. A list of plates, which is how PHP writes some maps, becomes a map, and a number its
-    /// text.
+    /// The fields of a body. A list of plates, as PHP writes some maps, becomes a map, and a number its text.
     pub fn new(mut map: Map) -> Fields {
         for (name, value) in map.iter_mut() {
             value.numbers_to_text();

@@ -12,12 +12,10 @@ use crate::error::Error;
 use crate::php::form::Form;
 use crate::php::json::{Map, Value};
 
-/// The maximum length of a body. The largest menu, 64 plates with names of 2000 characters, has about
-/// half of it.
+/// The maximum length of a body: about twice the largest menu, 64 plates with names of 2000 characters.
 pub const MAX_BODY: u64 = 1024 * 1024;
 
-/// The maximum number of scalars, lists and maps in a body. Each takes up to 250 bytes of memory. A menu of 64 plates
-/// has 132.
+/// The maximum number of scalars, lists and maps in a body, of up to 250 bytes each. A menu of 64 plates has 132.
 const MAX_VALUES: usize = 10_000;
 
 /// INVALID_FORMAT for a length that is not a number, TOO_LARGE for one larger than [`MAX_BODY`].
@@ -44,8 +42,7 @@ impl<R: Read> Body<R> {
         Body(input.take(limit))
     }
 
-    /// Reads the body, whose length was checked. TOO_LARGE if it is longer than [`MAX_BODY`], INVALID_FORMAT if it
-    /// is shorter than its length.
+    /// Reads the body, whose length was checked. TOO_LARGE beyond [`MAX_BODY`], INVALID_FORMAT if it ends early.
     pub(crate) fn read(&mut self) -> Result<Vec<u8>, Error> {
         // Without a length, the limit is larger.
         let length = if self.0.limit() <= MAX_BODY { self.0.limit() } else { 0 };

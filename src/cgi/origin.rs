@@ -1,6 +1,5 @@
-//! The site that a request comes from: the headers `Origin` (Fetch standard) and `Sec-Fetch-Site`
-//! (Fetch Metadata). A browser sends the session cookie also with a form of another site; a page
-//! cannot forge these headers.
+//! The site that a request comes from: the headers `Origin` (Fetch standard) and `Sec-Fetch-Site` (Fetch
+//! Metadata). A browser sends the session cookie with a form of another site too; no page can forge these.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 

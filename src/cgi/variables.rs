@@ -26,14 +26,12 @@ pub enum Method {
 }
 
 impl<'v> Variables<'v> {
-    /// The meta-variables in the environment of this process. The first of duplicates counts, as in
-    /// getenv(3).
+    /// Those in the environment of this process. The first of duplicates counts, as in getenv(3).
     pub fn of_process() -> Variables<'static> {
         Variables::known(environment())
     }
 
-    /// The meta-variables among the parameters of a FastCGI request. The last of duplicates counts,
-    /// as in PHP-FPM.
+    /// Those among the parameters of a FastCGI request. The last of duplicates counts, as in PHP-FPM.
     pub fn of_parameters(parameters: impl Iterator<Item = (&'v [u8], &'v [u8])>) -> Variables<'v> {
         // Caddy sends this length for a chunked body; in FastCGI a record marks the end of the body.
         let chunked: (&[u8], &[u8]) = (b"CONTENT_LENGTH", b"-1");
@@ -52,8 +50,7 @@ impl<'v> Variables<'v> {
         variables
     }
 
-    /// The value of `name`, if it is set and not empty: CGI does not distinguish the two
-    /// (RFC 3875 §4.1).
+    /// The value of `name`, unless it is not set or empty, which is the same in CGI (RFC 3875 §4.1).
     pub(crate) fn meta(&self, name: &str) -> Option<&'v [u8]> {
         let found = self.0.iter().find(|(known, _)| *known == name);
         found.map(|(_, value)| *value).filter(|value| !value.is_empty())

@@ -120,8 +120,7 @@ impl From<&Error> for crate::error::Error {
 }
 
 impl Config {
-    /// Reads the environment of the process and the settings file. The error names the first invalid
-    /// setting.
+    /// The settings of this process. The error names the first invalid one.
     pub fn load() -> Result<Config, Error> {
         Config::from_settings(&Settings::load()?)
     }

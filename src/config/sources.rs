@@ -18,8 +18,7 @@ use crate::sys::lock::{FileId, Pause, Retries};
 use crate::sys::shared_file::{self, Fault};
 
 /// Editors and cp truncate a file before they fill it, and some rename it away before they create it. If no
-/// settings are in force, a file that is empty, or has disappeared, is read again for this time, with these
-/// pauses.
+/// settings are in force, an empty or missing file is read again for this time, with these pauses.
 const EDITOR_TIMEOUT: Duration = Duration::from_millis(250);
 const PAUSE: Duration = Duration::from_millis(10);
 

@@ -81,8 +81,7 @@ impl MenuTypes {
         self.0.last().cloned()
     }
 
-    /// Changes the label, the colour or both of the type `text`; returns it as a response shows it. `None` if
-    /// it is unknown.
+    /// Changes label, colour or both of the type `text`; returns it as a response shows it. `None` if it is unknown.
     pub fn rename(
         &mut self,
         text: &str,

@@ -1,7 +1,6 @@
 //! The domain: ids, dates, colours, menu types, menus and plates.
 //!
-//! No I/O: text and JSON values in, JSON values out. Unknown content of a file is preserved, in the
-//! same position.
+//! No I/O: text and JSON values in, JSON values out. Unknown content of a file keeps its position.
 
 mod day;
 mod menu_types;

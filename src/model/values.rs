@@ -31,8 +31,7 @@ fn is_id_char(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-')
 }
 
-/// The id of a new menu type: trimmed, in lower case, reduced by PHP's `basename`, without characters
-/// that are invalid in an id.
+/// The id of a new menu type: trimmed, in lower case, reduced by PHP's `basename` and to valid characters.
 #[derive(Debug)]
 pub struct TypeId(String);
 

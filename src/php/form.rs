@@ -7,8 +7,7 @@ use percent_encoding::percent_decode;
 
 use crate::php::json::{Map, Value};
 
-/// PHP's `max_input_vars`: the maximum number of pairs in a query or form, and of cookies in a
-/// header.
+/// PHP's `max_input_vars`: the maximum number of pairs in a query or form, and of cookies.
 pub const MAX_PAIRS: usize = 1000;
 
 /// PHP's `max_input_nesting_level`: the maximum number of brackets in a name.
@@ -19,8 +18,7 @@ const MAX_NESTING: usize = 64;
 pub struct Form(Vec<(String, String)>);
 
 impl Form {
-    /// Decodes a query string. PHP ignores the pairs after `MAX_PAIRS`; bytes that are not valid
-    /// UTF-8 become U+FFFD.
+    /// Decodes a query string. PHP ignores pairs after `MAX_PAIRS`. Bytes that are not UTF-8 become U+FFFD.
     pub fn from_query(bytes: &[u8]) -> Form {
         let pairs = &bytes[..end_of_pairs(bytes).unwrap_or(bytes.len())];
         Form(serde_urlencoded::from_bytes(pairs).expect("any bytes are a list of pairs"))

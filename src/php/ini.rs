@@ -42,8 +42,7 @@ pub fn parse_max_age(text: &str) -> Result<Option<Duration>, &'static str> {
     Ok(Some(Duration::from_secs(seconds)))
 }
 
-/// `session.gc_maxlifetime`. phpredis replaces a value outside of these limits
-/// (`session_gc_maxlifetime`).
+/// `session.gc_maxlifetime`. phpredis replaces any other value (`session_gc_maxlifetime`).
 pub fn parse_lifetime(text: &str) -> Result<u32, &'static str> {
     let seconds = parse_number(text).filter(|seconds| (1..=i32::MAX as u32).contains(seconds));
     seconds.ok_or("a number of seconds from 1 to 2147483647")

@@ -1,5 +1,4 @@
-//! The lexer of PHP's `serialize` format (ext/standard/var_unserializer.re). It neither copies nor
-//! recurses.
+//! The lexer of PHP's `serialize` format (ext/standard/var_unserializer.re), without copies or recursion.
 
 use super::ini::Format;
 
@@ -31,8 +30,7 @@ pub enum Token<'b> {
     SameObject(usize),
 }
 
-/// A key of an array or object. PHP converts a string to an integer if it is one: "5" and "-3", not "05"
-/// or "-0".
+/// A key of an array or object. PHP converts a string to an integer if it is one: "-3", not "05" or "-0".
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Key<'b> {
     Int(i64),
@@ -50,8 +48,7 @@ impl<'b> Key<'b> {
     }
 }
 
-/// A position in the file. After success it is directly after the bytes that the method read; after
-/// an error it is undefined.
+/// A position in the file: after success, directly after the bytes that were read; after an error, undefined.
 #[derive(Clone, Copy)]
 pub struct Cursor<'b> {
     pub bytes: &'b [u8],
@@ -97,8 +94,7 @@ impl<'b> Cursor<'b> {
         taken
     }
 
-    /// The key of an entry: in `php` the bytes up to the next `|`, in `php_binary` a length of seven bits,
-    /// and that many bytes.
+    /// The key of an entry: in `php` up to the next `|`, in `php_binary` after a length of seven bits.
     pub fn entry_key(&mut self, format: Format) -> Result<&'b [u8], Error> {
         if format == Format::PhpBinary {
             let length = self.take(1, "the length of a key")?;

@@ -43,8 +43,7 @@ struct Slots {
 }
 
 impl Slots {
-    /// The offset of the value with this number, counted from 1; of the first `C:` for a value that may
-    /// be in its content, or after it.
+    /// The offset of the value with this number, from 1; of the first `C:` for one that may be in it or after it.
     fn get(&self, number: usize) -> Option<usize> {
         if number > self.starts.len() + self.hidden {
             return None;
@@ -144,8 +143,7 @@ impl Session {
         Cursor { bytes: &self.bytes, at }
     }
 
-    /// The value at the offset `at`. The target of a reference is never another `R`, so the recursion
-    /// ends.
+    /// The value at the offset `at`. A reference never leads to another `R`, so the recursion ends.
     fn value_at(&self, at: usize) -> Option<PhpValue<'_>> {
         let mut cursor = self.cursor_at(at);
         Some(match cursor.token().ok()? {
@@ -222,8 +220,7 @@ impl<'b> Decoder<'b> {
         Ok(entries)
     }
 
-    /// `php_serialize`: one array. PHP ignores bytes after it. PHP also accepts a value of another
-    /// type; the session is then empty.
+    /// `php_serialize`: one array, or another value, which is an empty session. PHP ignores bytes after it.
     fn serialized(&mut self) -> Result<Vec<u32>, Error> {
         let first = self.cursor.bytes.first();
         if first.is_some() {

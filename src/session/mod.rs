@@ -1,5 +1,4 @@
-//! The PHP session of a cookie: PHP's settings for it, where PHP keeps it, and its decoded content,
-//! which is never written.
+//! The PHP session of a cookie: PHP's settings for it, where PHP keeps it, and its content, never written.
 
 mod cookie;
 pub(crate) mod redis;
@@ -52,8 +51,7 @@ pub fn read(config: &SessionConfig, id: &SessionId, effect: Effect) -> Result<Se
     }
 }
 
-/// The error of a session that exists and cannot be used; PHP would not accept it either. `place` must not
-/// contain the whole id.
+/// The error of a session that PHP would not accept either. `place` must not contain the whole id.
 fn unusable(place: &str, why: &dyn Display) -> Error {
     let cause = format!("session {place}: {why}");
     Error::invalid_session("The session is not usable; please log in again.", Some(cause))

@@ -1,6 +1,5 @@
 //! PHP's sessions in Redis or Valkey, as phpredis stores them (redis_session.c): a key per session,
-//! with the bytes that a session file would have. A session is read and kept alive, but never
-//! created, written or deleted.
+//! with the bytes of a session file. It is read and kept alive, but never created, written or deleted.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::iter::from_fn;
@@ -58,8 +57,7 @@ pub enum RedisFault {
     UnknownHost(String),
 }
 
-/// The session with this id. INTERNAL_ERROR if the server does not answer within five seconds or
-/// refuses a command.
+/// The session with this id. INTERNAL_ERROR if the server is too slow or refuses a command.
 pub fn read(
     config: &SessionConfig,
     server: &RedisServer,
@@ -132,8 +130,7 @@ fn idle(server: &RedisServer) -> Option<OwnedFd> {
 }
 
 impl RedisFault {
-    /// An error reply without the arguments of the command, which some errors repeat: a password or an
-    /// id.
+    /// An error reply without the command's arguments, which some errors repeat: a password or an id.
     fn refused(text: &str) -> RedisFault {
         let text = text.split(", with args").next().unwrap_or_default().trim_end_matches('.');
         // Redis 6 does not support GT.

@@ -21,14 +21,12 @@ pub enum SavePath {
 /// `folder`, `N;folder` or `N;MODE;folder` (ext/session/mod_files.c, `PS_OPEN_FUNC(files)`).
 #[derive(Clone, Debug, PartialEq)]
 pub struct SessionFolder {
-    /// The number of folders between `folder` and a session file, each named by one character of
-    /// the id, which is longer.
+    /// The number of folders between `folder` and a file, one for each of the id's first characters.
     pub depth: usize,
     pub folder: PathBuf,
 }
 
-/// `tcp://host:port?…` or `unix:///path?…` (phpredis, redis_session.c, `PS_OPEN_FUNC(redis)`). The
-/// login is never printed.
+/// `tcp://host:port?…` or `unix:///path?…` (redis_session.c, `PS_OPEN_FUNC(redis)`). Its login is never printed.
 #[derive(Clone, PartialEq)]
 pub struct RedisServer {
     pub address: Address,
@@ -52,8 +50,7 @@ impl SavePath {
     pub const EXPECTED: &str = "a session.save_path (/folder, N;/folder or N;MODE;/folder), or phpredis's \
          address of one server without TLS (tcp://host:port?… or unix:///path?…, docs/redis.md#the-setting)";
 
-    /// Parses PHP's setting. A relative folder is invalid, because for PHP it is relative to the
-    /// folder of the page.
+    /// Parses PHP's setting. A relative folder, for PHP relative to that of the page, is invalid.
     pub fn parse(value: &[u8]) -> Option<SavePath> {
         if value.starts_with(b"tcp://") || value.starts_with(b"unix://") {
             return RedisServer::parse(str::from_utf8(value).ok()?).map(SavePath::Redis);
@@ -122,8 +119,7 @@ fn tcp(address: &str) -> Option<Address> {
     Some(Address::Tcp { host: host.to_owned(), port })
 }
 
-/// `auth=password`, or a list or map of a user and a password or of a password alone
-/// (`redis_extract_auth_info`).
+/// `auth=password`, or a list or map of a user and a password, or of a password (`redis_extract_auth_info`).
 fn login(auth: &Value) -> Option<Vec<String>> {
     if let Some(password) = auth.as_str() {
         return Some(vec![password.to_owned()]);

@@ -16,8 +16,7 @@ pub struct Map(Vec<(Key, Value)>);
 const FEW: usize = 16;
 
 impl Map {
-    /// A map of `entries`, which may have duplicate keys. As in a PHP array, the last value counts,
-    /// at the position of the first.
+    /// A map of `entries`. Of duplicate keys the last value counts, at the position of the first, as in PHP.
     pub fn from_entries(entries: Vec<(Key, Value)>) -> Map {
         let is_unique = |(index, (key, _)): (usize, &(Key, Value))| {
             entries[..index].iter().all(|(earlier, _)| earlier != key)
@@ -82,8 +81,7 @@ impl Map {
         self.0.into_iter().map(|(_, value)| value)
     }
 
-    /// Whether PHP writes this map as a list: the keys are exactly 0, 1, 2 … in order, or it is
-    /// empty.
+    /// Whether PHP writes this map as a list: it is empty, or its keys are exactly 0, 1, 2 … in order.
     pub fn is_list(&self) -> bool {
         self.0.iter().enumerate().all(|(index, (key, _))| {
             key.starts_with(|c: char| c.is_ascii_digit()) && *key == index.to_string()

@@ -16,8 +16,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visi
 use encode::Encoder;
 pub use map::{Key, Map};
 
-/// The maximum nesting that `json_decode` and `json_encode` accept with their default depth
-/// of 512.
+/// The maximum nesting of `json_decode` and `json_encode` with their default depth of 512.
 const MAX_DEPTH: usize = 511;
 const TOO_DEEP: &str = "nesting over 511 levels";
 
@@ -46,8 +45,7 @@ impl Value {
         Value::parse_with(|_| None, usize::MAX, bytes)
     }
 
-    /// Parses one JSON document without a copy of `known` keys. Fails at the first value, scalar, list or map, after
-    /// `count`.
+    /// Parses one JSON document without a copy of `known` keys. Fails at the first value of any kind after `count`.
     pub fn parse_with(
         known: KnownKey,
         count: usize,
@@ -125,8 +123,7 @@ impl Value {
         }
     }
 
-    /// A scalar as PHP's `(string)` converts it: `true` is "1", `false` and null are empty. `None`
-    /// for lists and maps.
+    /// A scalar as PHP's `(string)` converts it: `true` to "1", `false` and null to "". `None` for lists and maps.
     pub fn into_text(self) -> Option<String> {
         match self {
             Value::Null | Value::Bool(false) => Some(String::new()),
