@@ -1,4 +1,4 @@
-//! Checks every centre and aulario in the data folder.
+//! Checks every centre and aulario in the data folder, and that the user can change the menus.
 
 use std::borrow::Cow;
 use std::fs::{self, OpenOptions};
@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use rustix::fs::{Access, access};
+use rustix::io::Errno;
 use rustix::process::geteuid;
 use rustix::thread::gettid;
 
@@ -16,8 +17,10 @@ use super::report::{Level, counted};
 use crate::admin::accounts::owner_of;
 use crate::admin::guide;
 use crate::config::DATA_DIR;
-use crate::model::Id;
-use crate::store::{self, Aulario, layout};
+use crate::model::{Day, Id, MenuTypes};
+use crate::php::json::Value;
+use crate::store::attributes::Attributes;
+use crate::store::{self, Aulario, access::of_replacement, layout};
 use crate::sys::shared_file::{Fault, MAX_SIZE};
 
 /// The maximum size of a file that is read, in bytes: a parsed file needs up to 64 times as much. A day has a
@@ -26,6 +29,9 @@ const MAX_READ: u64 = 1024 * 1024;
 
 /// The entries of a folder that are looked at: a school has some hundred aularios.
 const MAX_ENTRIES: usize = 10_000;
+
+/// The access to a folder in which files can be created
+const CHANGE: Access = Access::WRITE_OK.union(Access::EXEC_OK);
 
 impl Survey<'_> {
     /// Checks the data folder and what it contains, as far as time and room allow.
@@ -49,12 +55,12 @@ impl Survey<'_> {
     }
 
     /// Whether there is time, and room for another error.
-    pub fn goes_on(&self) -> bool {
+    fn goes_on(&self) -> bool {
         Instant::now() < self.end && self.report.has_room()
     }
 
     fn centre(&mut self, centre: &Path) {
-        let Some(centro) = self.id(centre, &name(centre), "session") else { return };
+        let Some(centro) = self.id(centre, &name(centre)) else { return };
         if !self.enters(centre) {
             return;
         }
@@ -69,7 +75,7 @@ impl Survey<'_> {
                 }
                 continue;
             };
-            let Some(id) = self.id(&path, id, "request") else { continue };
+            let Some(id) = self.id(&path, id) else { continue };
             if !self.goes_on() || !self.may_read(&path) {
                 continue;
             }
@@ -91,12 +97,104 @@ impl Survey<'_> {
         }
     }
 
-    /// The id in the name of `path`, which a `user` of the API needs.
-    fn id(&mut self, path: &Path, name: &str, user: &str) -> Option<Id> {
+    /// The types and days of the aulario whose data is in `folder`.
+    fn aulario(&mut self, folder: &Path) {
+        if !self.enters(folder) {
+            return;
+        }
+        self.needs(folder, try_to_write(folder));
+        let lock = folder.join(layout::LOCK);
+        self.needs(&lock, access(&lock, Access::READ_OK | Access::WRITE_OK));
+        if fs::symlink_metadata(&lock).is_ok_and(|file| !file.is_file()) {
+            let text = "is not a regular file, so menus cannot be saved; the next save creates it";
+            self.problem(Level::Error, &lock, text, guide::DAMAGED);
+        }
+        let known = self.document(&folder.join(layout::TYPES), MenuTypes::of_file);
+        let mut deleted: Option<(String, usize)> = None;
+        for month in self.changeable_folders(&folder.join(layout::MONTHS)) {
+            for day in self.changeable_folders(&month) {
+                let Some((day, types)) = self.day(&name(&month), &day).zip(known.as_ref()) else {
+                    continue;
+                };
+                for id in day.ids().filter(|id| types.find(id).as_deref() != Some(*id)) {
+                    deleted.get_or_insert_with(|| (id.to_owned(), 0)).1 += 1;
+                }
+            }
+        }
+        if let Some((first, menus)) = deleted {
+            let menus = counted(menus, "menu");
+            let text = format!("{menus} of types that were deleted; the first is {first}");
+            self.add(Level::Hint, folder, text);
+        }
+        if let Some((first, error, count)) = self.closed.take() {
+            let (user, paths, first) = (&self.user, counted(count, "path"), first.display());
+            let text = format!(
+                "{user} cannot write to {paths} here, so menus cannot be saved; the first is {first} ({error})"
+            );
+            self.problem(Level::Error, folder, text, guide::help(&error));
+        }
+    }
+
+    /// Notes that a save needs `path`, which the user may use or not. An absent path is correct.
+    fn needs(&mut self, path: &Path, allowed: Result<(), impl Into<io::Error>>) {
+        if let Err(error) = allowed.map_err(Into::into)
+            && error.kind() != ErrorKind::NotFound
+        {
+            self.closed.get_or_insert_with(|| (path.to_owned(), error, 0)).2 += 1;
+        }
+    }
+
+    /// The folders in `folder`, in which a save may have to create others.
+    fn changeable_folders(&mut self, folder: &Path) -> Vec<PathBuf> {
+        self.needs(folder, access(folder, CHANGE));
+        self.folders(folder)
+    }
+
+    /// Checks the folder of a day and reads its menus.
+    fn day(&mut self, month: &str, folder: &Path) -> Option<Day> {
+        if layout::date(month, &name(folder)).is_none() {
+            self.add(Level::Hint, folder, "is not the folder of a day; expected YYYY-MM/DD");
+            return None;
+        }
+        self.days += usize::from(self.goes_on());
+        self.needs(folder, access(folder, CHANGE));
+        self.document(&folder.join(layout::DAY), |value| Day::of_file(value, None))
+    }
+
+    /// Reads a data file; an absent file is an empty document.
+    fn document<D>(
+        &mut self,
+        path: &Path,
+        parse: impl Fn(Option<Value>) -> Result<D, String>,
+    ) -> Option<D> {
+        if !self.goes_on() || !self.may_read(path) {
+            return None;
+        }
+        if access(path, Access::READ_OK) == Err(Errno::ACCESS) {
+            self.needs(path, Err(Errno::ACCESS));
+            return None;
+        }
+        let read = store::data_file::read(path);
+        let (value, snapshot) = read.map_err(|error| self.fault(path, &error)).ok()?;
+        if let Some(snapshot) = &snapshot {
+            if value.is_none() {
+                let text = "is empty, as after an interrupted save by PHP; it counts as absent";
+                self.add(Level::Warning, path, text);
+            }
+            // PHP would lose access to a file that cannot keep its owner.
+            let attributes = Attributes::of(&snapshot.file).ok();
+            let kept = attributes.and_then(|it| of_replacement(&snapshot.metadata, &it, path).ok());
+            self.needs(path, access(path, Access::WRITE_OK).and(kept.map(drop).ok_or(Errno::PERM)));
+        }
+        parse(value).map_err(|why| self.fault(path, &store::Error::unusable(path, why))).ok()
+    }
+
+    /// The id in the name of `path`.
+    fn id(&mut self, path: &Path, name: &str) -> Option<Id> {
         let id = Id::parse(name).ok();
         if id.is_none() {
-            let expected = Id::EXPECTED;
-            let text = format!("is not a valid id, so no {user} can use it: it must be {expected}");
+            let text =
+                format!("is not a valid id, so no request can use it: it must be {}", Id::EXPECTED);
             self.add(Level::Warning, path, text);
         }
         id
@@ -106,28 +204,26 @@ impl Survey<'_> {
     fn sharing(&mut self, path: &Path, centro: &Id, aulario: Option<&Aulario>) {
         let Some(aulario) = aulario else { return };
         let Some(source) = &aulario.shared_comedor_from else { return };
-        let is_chain = || {
-            let source = Id::parse(source).ok()?;
-            Some(Aulario::find(&self.config.data_dir, centro, &source).ok()??.is_shared)
-        };
+        let is_chain = Id::parse(source).is_ok_and(|source| {
+            let source = Aulario::find(&self.config.data_dir, centro, &source);
+            source.is_ok_and(|source| source.is_some_and(|source| source.is_shared))
+        });
         let problem = match aulario.is_shared {
             false => "is not another aulario of this centre; the aulario shows its own menus",
-            true if is_chain() == Some(true) => {
-                "has shared_comedor_from too; that setting is ignored here"
-            }
+            true if is_chain => "has shared_comedor_from too; that setting is ignored here",
             true => return,
         };
         let text = format!("shared_comedor_from is `{source}`, which {problem}");
         self.add(Level::Warning, path, text);
     }
 
-    pub fn folders(&mut self, folder: &Path) -> Vec<PathBuf> {
+    fn folders(&mut self, folder: &Path) -> Vec<PathBuf> {
         self.list(folder).into_iter().filter(|path| path.is_dir()).collect()
     }
 
     /// Whether the user can open what is in `folder`. Each folder is tested before those in it, so
     /// that the finding names the closed one.
-    pub fn enters(&mut self, folder: &Path) -> bool {
+    fn enters(&mut self, folder: &Path) -> bool {
         let entered = access(folder, Access::EXEC_OK).map_err(io::Error::from);
         self.done(entered, Level::Error, folder, "enter this folder", "requests fail").is_some()
     }
@@ -169,7 +265,7 @@ impl Survey<'_> {
     }
 
     /// Whether the file at `path` is small enough to be read, or too large for requests too.
-    pub fn may_read(&mut self, path: &Path) -> bool {
+    fn may_read(&mut self, path: &Path) -> bool {
         let size = fs::symlink_metadata(path).map_or(0, |file| file.len());
         let is_large = (MAX_READ + 1..=MAX_SIZE).contains(&size);
         if is_large {
@@ -179,7 +275,7 @@ impl Survey<'_> {
     }
 
     /// Reports a file that cannot be used.
-    pub fn fault(&mut self, path: &Path, error: &store::Error) {
+    fn fault(&mut self, path: &Path, error: &store::Error) {
         let (reason, help) = match error {
             store::Error::Unusable { why, .. } => (format!("is damaged ({why})"), guide::DAMAGED),
             store::Error::Fault { source, .. } => {
@@ -195,7 +291,7 @@ impl Survey<'_> {
     }
 
     /// Adds a finding about a file, with its owner and the heading that has the command.
-    pub fn problem(&mut self, level: Level, path: &Path, text: impl ToString, help: &str) {
+    fn problem(&mut self, level: Level, path: &Path, text: impl ToString, help: &str) {
         self.add(level, path, text.to_string() + &owner_of(path) + help);
     }
 
@@ -204,13 +300,13 @@ impl Survey<'_> {
     }
 }
 
-pub fn name(path: &Path) -> Cow<'_, str> {
+fn name(path: &Path) -> Cow<'_, str> {
     path.file_name().unwrap_or_default().to_string_lossy()
 }
 
 /// Creates a file and removes it. It is named like a temporary file, with the number of this thread: a FastCGI
 /// process may run two checks. Root only asks: a link in the data may lead anywhere.
-pub fn try_to_write(folder: &Path) -> io::Result<()> {
+fn try_to_write(folder: &Path) -> io::Result<()> {
     if geteuid().is_root() {
         return Ok(access(folder, Access::WRITE_OK)?);
     }

@@ -4,7 +4,6 @@
 //! It changes nothing: a file that it writes as a test is removed again. It ends in limited time and memory,
 //! whatever it finds, and says what it did not look at.
 
-mod aulario;
 mod data;
 mod fastcgi;
 mod file_system;
