@@ -11,7 +11,6 @@ use rustix::io::Errno;
 use rustix::process::geteuid;
 use rustix::thread::gettid;
 
-use super::file_system;
 use super::folders::Survey;
 use super::report::{Level, counted};
 use crate::admin::accounts::owner_of;
@@ -40,7 +39,7 @@ impl Survey<'_> {
         if !self.reaches(&centros, "the data folder, which contains Centros", &DATA_DIR) {
             return;
         }
-        file_system::check(&centros, true, self.report);
+        self.file_system(&centros, true);
         self.capabilities(&centros);
         for centre in self.folders(&centros) {
             self.centre(&centre);

@@ -1,5 +1,5 @@
 //! Checks the folders of the settings, and the Redis server of the sessions: whether the user of this process can
-//! reach them.
+//! reach them, and whether their file systems are suitable; `docs/network-storage.md` says what was tested.
 
 use std::fs;
 use std::io;
@@ -7,11 +7,10 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use rustix::fs::{Access, access};
+use rustix::fs::{Access, AtFlags, CWD, StatVfsMountFlags, StatxFlags, access, statvfs, statx};
 use rustix::process::geteuid;
 use rustix::thread::{CapabilitySet, capabilities};
 
-use super::file_system;
 use super::report::{Level, Report};
 use crate::admin::accounts::{owner_of, user_name};
 use crate::admin::guide::{self, SERVICE};
@@ -23,6 +22,12 @@ use crate::store::data_file::parent;
 
 /// The time for the folder of sessions, and for that of the data, to answer.
 const TIME: Duration = Duration::from_secs(4);
+
+/// File systems that are shared with other machines, provided by a program, or made for other systems
+const OTHERS: &[&str] = &[
+    "9p", "afs", "beegfs", "cifs", "exfat", "gfs2", "lustre", "msdos", "ntfs", "ntfs3", "ocfs2",
+    "smb3", "vfat", "virtiofs",
+];
 
 /// A look at the sessions and the data
 pub struct Survey<'r> {
@@ -45,7 +50,7 @@ impl Survey<'_> {
         match &self.config.session.save_path {
             SavePath::Files(sessions) => {
                 if self.reaches(&sessions.folder, "the session folder", &SESSION_DIR) {
-                    file_system::check(&sessions.folder, false, self.report);
+                    self.file_system(&sessions.folder, false);
                 }
             }
             SavePath::Redis(server) => {
@@ -80,6 +85,21 @@ impl Survey<'_> {
             return false;
         }
         true
+    }
+
+    /// Names the file system of `folder`, which has the data or the sessions. Reports if it is read-only for this
+    /// process.
+    pub fn file_system(&mut self, folder: &Path, is_data: bool) {
+        let (level, rest) = match &kind_of(folder) {
+            Ok(kind) => finding(kind, is_data),
+            Err(error) => (Level::Hint, format!("unknown: /proc/self/mountinfo: {error}")),
+        };
+        self.add(level, folder, format!("the file system is {rest}"));
+        // access(2) would name a missing permission first.
+        if statvfs(folder).is_ok_and(|mount| mount.f_flag.contains(StatVfsMountFlags::RDONLY)) {
+            let text = format!("is read-only for this process, so requests fail{}", guide::DISK);
+            self.add(Level::Error, folder, text);
+        }
     }
 
     /// Checks that the server answers and accepts the commands of a request.
@@ -125,6 +145,68 @@ impl Survey<'_> {
             let text =
                 format!("root lacks some of the {needed}, so it cannot save files of {owner}");
             self.add(Level::Error, centros, text);
+        }
+    }
+}
+
+/// The type of the mount of `folder` (proc(5)), found by its id: mountinfo does not list the device of a Btrfs
+/// subvolume, and a mount can hide another one with the same path.
+fn kind_of(folder: &Path) -> io::Result<String> {
+    // 0 before Linux 5.8
+    let id = statx(CWD, folder, AtFlags::empty(), StatxFlags::MNT_ID)?.stx_mnt_id;
+    let mountinfo = fs::read("/proc/self/mountinfo")?;
+    let mountinfo = String::from_utf8_lossy(&mountinfo);
+    let line = mountinfo.lines().find(|line| line.starts_with(&format!("{id} ")));
+    // The number of fields before the hyphen varies.
+    let kind = line.and_then(|line| line.split_once(" - ")?.1.split(' ').next());
+    kind.map(str::to_owned).ok_or_else(|| io::Error::other(format!("mount {id} is not listed")))
+}
+
+fn finding(kind: &str, is_data: bool) -> (Level, String) {
+    let (level, rest) = match kind {
+        "nfs" | "nfs4" => {
+            (Level::Hint, ": if several servers mount it, see docs/network-storage.md#nfs")
+        }
+        "ceph" | "fuse.ceph-fuse" => (Level::Ok, ""),
+        "ext4" | "xfs" | "btrfs" if is_data => {
+            (Level::Ok, ", which was tested with simulated power cuts")
+        }
+        "tmpfs" | "ramfs" | "overlay" if is_data => (
+            Level::Warning,
+            ", which is in memory or in a container: the data is deleted together with it; use a disk or a volume",
+        ),
+        _ if OTHERS.contains(&kind) || kind.starts_with("fuse") => (
+            Level::Warning,
+            ", which was not tested: changes, or access to files, may be lost; use a local ext4, XFS or Btrfs, \
+             or NFS or CephFS",
+        ),
+        _ if is_data => (Level::Hint, ", which was not tested with power cuts"),
+        _ => (Level::Ok, ""),
+    };
+    (level, format!("{kind}{rest}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_of_file_system_has_its_finding() {
+        use Level::{Hint, Ok, Warning};
+        for (kinds, data, text, sessions) in [
+            (&["ext4", "xfs", "btrfs"][..], Ok, "simulated power cuts", Ok),
+            (&["tmpfs", "ramfs", "overlay"], Warning, "in memory or in a container", Ok),
+            (&["ceph", "fuse.ceph-fuse"], Ok, "ceph", Ok),
+            (&["nfs", "nfs4"], Hint, "docs/network-storage.md#nfs", Hint),
+            (&["cifs", "fuse.glusterfs", "fuseblk", "vfat"], Warning, "may be lost", Warning),
+            (&["zfs", "ext3", "f2fs"], Hint, "not tested with power cuts", Ok),
+        ] {
+            for kind in kinds {
+                let ((level, found), (of_sessions, _)) =
+                    (finding(kind, true), finding(kind, false));
+                assert_eq!((level, of_sessions), (data, sessions), "{kind}");
+                assert!(found.contains(text), "{found}");
+            }
         }
     }
 }

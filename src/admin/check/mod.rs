@@ -6,7 +6,6 @@
 
 mod data;
 mod fastcgi;
-mod file_system;
 mod folders;
 mod report;
 mod root;
