@@ -67,11 +67,8 @@ pub fn errors_of(user: &Credentials) -> Vec<String> {
 
 fn check(options: &Options, report: &mut Report) {
     let end = Instant::now() + TIME;
-    let session = options.is_session.then(session::read_line).transpose();
-    let session = match &session {
-        Ok(line) => line.as_deref(),
-        Err(error) => return report.add(Level::Error, "standard input", error),
-    };
+    let session = options.is_session.then(session::read_line);
+    let session = session.as_deref();
     let user = Credentials::of_process();
     if user.is_root() && !is_in_container() {
         return root::check(options, session, end, report);

@@ -66,10 +66,7 @@ pub fn check(options: &Options, session: Option<&str>, end: Instant, report: &mu
     // By CGI, requests run as the web server's user.
     let user = match by_fastcgi {
         true if socket.is_some() => None,
-        true => {
-            let name = properties("comedor.service", "User", end).ok();
-            name.and_then(|name| accounts::find(&name))
-        }
+        true => accounts::find(&properties("comedor.service", "User", end).unwrap_or_default()),
         false => client.as_ref().filter(|_| answers).map(|(_, user)| user.clone()),
     };
     if let Some(site) = &site {

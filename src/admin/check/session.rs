@@ -67,15 +67,15 @@ pub fn check(
     Ok(())
 }
 
-/// Reads a line, with a prompt at a terminal.
-pub fn read_line() -> io::Result<String> {
+/// Reads a line, with a prompt at a terminal. What cannot be read is no session id.
+pub fn read_line() -> String {
     let input = io::stdin().lock();
     if input.is_terminal() {
         _ = write!(io::stderr(), "Value of the session cookie: ");
     }
     let mut line = String::new();
-    input.take(4096).read_line(&mut line)?;
-    Ok(line)
+    _ = input.take(4096).read_line(&mut line);
+    line
 }
 
 /// Why the session has no centre: its name is invalid, or another service has it.

@@ -76,8 +76,7 @@ pub fn ask_php(
     report: &mut Report,
 ) -> Option<Site> {
     if no_page {
-        let text = "not compared with PHP, because of --no-page";
-        report.add(Level::Hint, address, text);
+        report.add(Level::Hint, address, "not compared with PHP, because of --no-page");
         return None;
     }
     let scripts = script.map_or_else(|| site::scripts(end).0, |script| vec![script]);
