@@ -57,8 +57,7 @@ fn settings_that_differ_from_those_of_phps_pages_are_found() {
     for (level, setting, text) in [
         ("error", "COMEDOR_SERVICE", "the script's service is service ("),
         ("error", "COMEDOR_SESSION_DIR", "PHP's session.save_path is /tmp ("),
-        ("error", "COMEDOR_SESSION_NAME", "is SID ("),
-        ("error", "COMEDOR_SESSION_NAME", "), but COMEDOR_SESSION_NAME=PHPSESSID (the default)"),
+        ("error", "COMEDOR_SESSION_NAME", "but COMEDOR_SESSION_NAME=PHPSESSID (the default)"),
         ("error", "COMEDOR_SESSION_FORMAT", "is php_serialize ("),
         ("warning", "TZ", "PHP's date.timezone is Europe/Madrid ("),
     ] {
