@@ -59,10 +59,10 @@ pub fn check(options: &Options, session: Option<&str>, end: Instant, report: &mu
         of_site.add(level, "web server", text);
     }
     if is_enabled {
-        let own = site.as_ref().map(|site| site.server.unwrap_or_default());
+        let own = site.as_ref().map(|site| site.unit().unwrap_or_default());
         site::check_servers(own, answers, end, of_site);
     }
-    let client = site.as_ref().and_then(|site| Some((site.server?, site.web_user(end).ok()?)));
+    let client = site.as_ref().and_then(|site| Some((site.unit().ok()?, site.web_user(end).ok()?)));
     // By CGI, requests run as the web server's user.
     let user = match by_fastcgi {
         true if socket.is_some() => None,

@@ -139,8 +139,8 @@ impl Plan {
 
     /// Shows what was found and what is going to be done.
     pub fn show(&self) {
-        let Plan { site: Site { address, script, php, server }, config, judgement, .. } = self;
-        let (server, user) = (server.unwrap_or_default(), user_name(php.user.uid));
+        let Plan { site: Site { address, script, php, .. }, config, judgement, .. } = self;
+        let (server, user) = (self.site.unit().unwrap_or_default(), user_name(php.user.uid));
         let (script, host) = (script.display(), address.host);
         say(&format!("Script      {script}, at {address} ({server}, by {host})"));
         say(&format!("PHP         {} as {user}", printable(php.says("php"))));

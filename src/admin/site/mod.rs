@@ -43,24 +43,17 @@ pub struct Site {
     /// The script that comedor replaces
     pub script: PathBuf,
     pub php: Php,
-    /// The unit of the web server, if it is a known one
-    pub server: Option<&'static str>,
+    /// The web server, if the administrator names it
+    server: Option<String>,
 }
 
 impl Site {
-    /// What answers at `address`. The web server is known from PHP, or `named` by the administrator.
-    fn new(address: AppUrl, script: PathBuf, php: Php, named: Option<&str>) -> Site {
-        let software = if php.is_module() { "apache2" } else { php.says("server") };
-        let named = named.unwrap_or(software).to_lowercase();
-        let server = SERVERS.into_iter().find(|unit| named.starts_with(&unit[..5]));
-        Site { address, script, php, server }
-    }
-
-    /// The unit of the web server.
+    /// The unit of the web server, which the administrator names, or PHP.
     pub fn unit(&self) -> Result<&'static str, String> {
-        let name = self.php.says("server");
-        self.server.ok_or_else(|| {
-            format!("the web server calls itself {name:?}: name one of {SERVERS:?} by --server")
+        let software = if self.php.is_module() { "apache2" } else { self.php.says("server") };
+        let name = self.server.as_deref().unwrap_or(software).to_lowercase();
+        SERVERS.into_iter().find(|unit| name.starts_with(&unit[..5])).ok_or_else(|| {
+            format!("the web server calls itself {software:?}: name one of {SERVERS:?} by --server")
         })
     }
 

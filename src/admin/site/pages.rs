@@ -53,7 +53,8 @@ pub fn ask_php(
                     return Err(format!("the web server runs the script at {:?}", answer.url));
                 }
                 found.host = address.host;
-                return Ok(Site::new(found, script.to_owned(), php?, server));
+                let (script, server) = (script.to_owned(), server.map(str::to_owned));
+                return Ok(Site { address: found, script, php: php?, server });
             }
             Ok((answer, None)) => match cannot_call(&answer.body, &pages.key) {
                 Some(problem) => return Err(problem),
@@ -83,13 +84,11 @@ pub fn answer_of_script(site: &Site, query: &str, cookie: &str) -> Result<Answer
 pub fn refusing(site: &Site) -> Result<Vec<AppUrl>, String> {
     let end = Instant::now() + TIME;
     let pages = Pages::place(slice::from_ref(&site.script), end)?;
-    let mut refusing = Vec::new();
-    for address in site.address.on_each_host(end) {
+    let refuses = |address: &AppUrl| {
         let answer = address.request(&pages.name, &[]);
-        if answer.is_ok_and(|answer| ["401", "403"].contains(&&*answer.status)) {
-            refusing.push(address);
-        }
-    }
+        answer.is_ok_and(|answer| ["401", "403"].contains(&&*answer.status))
+    };
+    let refusing = site.address.on_each_host(end).filter(refuses).collect();
     // What was not asked could become open.
     let is_complete = Instant::now() < end;
     let refused = || format!("{}: not every address of this machine answers in time", site.address);
