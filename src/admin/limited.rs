@@ -14,6 +14,7 @@ pub fn limited<T: Send + 'static>(
     let thread = thread::Builder::new().spawn(step);
     let thread =
         thread.map_err(|error| io::Error::other(format!("cannot start a thread: {error}")))?;
+    // A channel would do the same, but its variables of each thread need a mapping in every CGI process.
     while !thread.is_finished() {
         if Instant::now() >= end {
             return Err(io::Error::other("no answer in time"));

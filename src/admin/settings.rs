@@ -56,10 +56,9 @@ pub fn equals(config: &Config, setting: &Setting, value: &str, end: Instant) -> 
         SERVICE => value == config.service.as_str(),
         DATA_DIR => {
             // PHP's user chooses the path.
-            let real = |path: PathBuf| limited(end, move || path.canonicalize());
-            let (one, other) = (PathBuf::from(value), &config.data_dir);
-            one == *other
-                || real(one).ok().is_some_and(|path| real(other.clone()).ok() == Some(path))
+            let (one, other) = (PathBuf::from(value), config.data_dir.clone());
+            let is_same = move || Ok(one.canonicalize()? == other.canonicalize()?);
+            Path::new(value) == config.data_dir || limited(end, is_same).unwrap_or(false)
         }
         SESSION_DIR => {
             SavePath::parse(value.as_bytes()).is_some_and(|path| path == session.save_path)
