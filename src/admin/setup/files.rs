@@ -144,7 +144,6 @@ fn take_back((files, end): &Group) -> Result<(), String> {
     remove(first)
 }
 
-/// Removes a file, if it exists.
 fn remove(path: &str) -> Result<(), String> {
     match fs::remove_file(path) {
         Ok(()) => say(&format!("Removed {path}")),
@@ -166,7 +165,6 @@ fn reload(unit: &str) -> Result<(), String> {
     }
 }
 
-/// Removes set-up's lines from the settings.
 fn restore_settings() -> Result<(), String> {
     let SettingsFile { old, outside, .. } = SettingsFile::read()?;
     if outside == old {

@@ -159,7 +159,6 @@ fn log_in(site: &Site, config: &Config, at: &Aulario, login: Login) -> Result<Se
     Ok((format!("{}={id}", config.session.name), file))
 }
 
-/// The session of a login.
 fn content(config: &Config, (centro, aulario): &Aulario, (permissions, has_list): Login) -> String {
     let string = |text: &str| format!("s:{}:\"{text}\";", text.len());
     let array = |entries: &[String]| format!("a:{}:{{{}}}", entries.len(), entries.concat());

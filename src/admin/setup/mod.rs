@@ -218,7 +218,6 @@ fn comedor_answers(address: &AppUrl) -> Result<(), String> {
     }
 }
 
-/// What the administrator types.
 fn asked(question: &str) -> Result<String, String> {
     if !io::stdin().is_terminal() {
         return Err(format!("{question}: no terminal to ask; see comedor --help"));

@@ -22,15 +22,13 @@ pub(super) const MAX_ENTRIES: usize = 300_000;
 const MAX_DEPTH: usize = 8;
 const MAX_CHILDREN: usize = 300;
 const MAX_SCRIPTS: usize = 10;
+const MAX_SIZE: usize = 1024 * 1024;
 
 /// The files that are searched for a database: a script includes a few.
 const MAX_INCLUDED: usize = 100;
 
 /// What [`walk`] says if there is more.
 const MORE: &str = "more";
-
-/// What a child says at most.
-const MAX_SIZE: usize = 1024 * 1024;
 
 /// The paths of `…/api/comedor.php`, and whether these are all: the walk is bounded. It needs no right of root
 /// but to list homes: what is closed to other users is looked at by its owner or group.

@@ -176,7 +176,6 @@ fn hosts(fib_trie: &str, if_inet6: &str) -> Vec<IpAddr> {
     first.into_iter().chain(others).take(MAX_HOSTS).collect()
 }
 
-/// The URL of the script
 impl fmt::Display for AppUrl {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         write!(f, "{}{}", self.origin(), self.path())
