@@ -107,8 +107,8 @@ struct Pages {
     problems: Vec<String>,
 }
 
-/// A script, and the PHP that runs it or why it cannot be used
-type Heard<'p> = Option<(&'p Path, Result<Php, String>)>;
+/// What answers, and if PHP has run the page, its script and that PHP, or why it cannot be used
+type Asked<'p> = (Answer, Option<(&'p Path, Result<Php, String>)>);
 
 impl Pages {
     fn place(scripts: &[PathBuf], end: Instant) -> Result<Pages, String> {
@@ -138,13 +138,8 @@ impl Pages {
         Ok(Pages { name, key, listener, pages, problems })
     }
 
-    /// Requests the page. Returns what answers, and who has run the page.
-    fn request(
-        &self,
-        address: &AppUrl,
-        query: &str,
-        cookie: &str,
-    ) -> io::Result<(Answer, Heard<'_>)> {
+    /// Requests the page.
+    fn request(&self, address: &AppUrl, query: &str, cookie: &str) -> io::Result<Asked<'_>> {
         let [key, cookie] = [format!("X-Comedor: {}", self.key), format!("Cookie: {cookie}")];
         let options = [("header", &*key), ("header", &cookie)];
         let mut curl = address.start(&format!("{}?{query}", self.name), &options)?;
@@ -155,7 +150,7 @@ impl Pages {
 
     /// Waits for a PHP that knows the key and a nonce, until the web server has answered completely: a script
     /// may send the start of its answer early.
-    fn listen(&self, curl: &mut Running) -> io::Result<Heard<'_>> {
+    fn listen(&self, curl: &mut Running) -> io::Result<Option<(&Path, Result<Php, String>)>> {
         let (mut callers, mut end) = (Vec::<Caller>::new(), curl.end);
         loop {
             let streams = callers.iter().map(|caller| caller.stream.as_fd());
