@@ -9,7 +9,7 @@ finds() {
 }
 url=http://school.example/entreaulas/
 
-lay_out php=pool user=maestra data_at=/srv/disk/school code='// none'
+lay_out php=pool user=maestra data_at=/srv/disk/school
 install_package
 # Another web server, which cannot start again, does not matter to set-up.
 sed -i s/80/81/ /etc/nginx/sites-available/default
@@ -19,16 +19,6 @@ set_up 0
 finds 'warning .*nginx.*NoSuchDirective'
 systemctl stop nginx
 check_is_clean
-# code LINE PATTERN: what is found with this line in the application's code
-code() {
-    echo "<?php $1" > $application/settings.php
-    systemctl restart "$fpm"
-    finds "$2"
-}
-code "session_name('AULAS');" 'error .*AULAS'
-code "session_save_path('/tmp');" 'error .*/tmp'
-code "date_default_timezone_set('Pacific/Auckland');" 'warning .*Pacific/Auckland'
-code '' 'no problems'
 systemctl stop comedor.socket comedor.service
 finds 'error .*502 or 503'
 systemctl start comedor.socket
@@ -50,7 +40,7 @@ enable() {
     install_package
     mkdir -p /etc/comedor
     printf '%s\n' COMEDOR_SERVICE=entreaulas "$settings" > /etc/comedor/comedor.conf
-    sed -i "s#/api/comedor.php#$path#g" /etc/apache2/conf-available/comedor.conf
+    sed -i 's#/api/comedor.php#/entreaulas&#g' /etc/apache2/conf-available/comedor.conf
     a2enmod -q cgi > /dev/null
     a2enconf -q comedor > /dev/null
     restart
@@ -63,8 +53,6 @@ enable site='<Files "comedor-*">
     Require all denied
 </Files>'
 finds 'warning .*not compared with PHP: .* by 127.0.0.1: .* denies access' $url
-enable path=/api/comedor.php
-finds 'error .*another program answers' $url
 enable settings=COMEDOR_DATA_DIR=/DATA/otro
 finds 'error .*/DATA/entreaulas' $url
 enable php=pool user=maestra

@@ -31,8 +31,8 @@ lay_out() {
     # Lines of the web server's configuration before the site and in it; whether Apache sends http to https; commands
     # that change something else
     server='' site='' tls='' also=''
-    # The path and the settings with which comedor is enabled by hand, and the options with which it is set up
-    path=/entreaulas/api/comedor.php settings='' options=''
+    # The settings with which comedor is enabled by hand, and the options with which it is set up
+    settings='' options=''
     [ $# -eq 0 ] || declare -g "$@"
     echo "== a server with ${*:-mod_php}"
     clear_server
