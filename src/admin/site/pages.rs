@@ -155,22 +155,20 @@ impl Pages {
         loop {
             let streams = callers.iter().map(|caller| caller.stream.as_fd());
             let files = iter::once(self.listener.as_fd()).chain(streams);
-            let ready = match ready(files.chain(curl.pipe.as_ref().map(AsFd::as_fd)), end) {
+            let mut ready = match ready(files.chain(curl.pipe.as_ref().map(AsFd::as_fd)), end) {
                 Err(_) if curl.pipe.is_none() => return Ok(None),
-                ready => ready?,
+                ready => ready?.into_iter(),
             };
-            let curl_is_ready = ready.get(callers.len() + 1) == Some(&true);
-            for at in (0..callers.len()).rev().filter(|at| ready[at + 1]) {
-                if callers[at].has_said_all() {
-                    let Caller { stream, said, .. } = callers.remove(at);
-                    for (script, greeting, _) in &self.pages {
-                        if said.starts_with(greeting.as_bytes()) {
-                            return Ok(Some((script, Php::of(stream, &said))));
-                        }
+            let is_called = ready.next() == Some(true);
+            let is_done = |caller: &mut Caller| ready.next() == Some(true) && caller.has_said_all();
+            for Caller { stream, said, .. } in callers.extract_if(.., is_done) {
+                for (script, greeting, _) in &self.pages {
+                    if said.starts_with(greeting.as_bytes()) {
+                        return Ok(Some((script, Php::of(stream, &said))));
                     }
                 }
             }
-            if ready[0] {
+            if is_called {
                 let (stream, _) = self.listener.accept()?;
                 let uid = peer(&stream)?.uid;
                 // Other users can make many connections, and say nothing: their oldest are closed.
@@ -181,7 +179,7 @@ impl Pages {
                 }
                 callers.push(Caller { stream, uid, said: Vec::new() });
             }
-            if curl_is_ready && curl.hear()? {
+            if ready.next() == Some(true) && curl.hear()? {
                 end = end.min(Instant::now() + GRACE);
             }
         }
