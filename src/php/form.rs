@@ -49,7 +49,8 @@ impl Form {
     }
 
     /// The pairs as in `$_POST`: `plates[primero][name]=x` makes nested maps, and the last pair of a
-    /// name counts. `None` if they have more than `max_values`, each field and each bracket.
+    /// name counts. `None` if they have more than `max_values`, each field and each bracket, and for a name
+    /// that PHP refuses: with more than `MAX_NESTING` brackets, or for an element after the largest index.
     pub fn nested(self, mut max_values: usize) -> Option<Map> {
         let mut map = Map::default();
         for (name, value) in self.0 {
@@ -57,20 +58,17 @@ impl Form {
             if base.is_empty() {
                 continue;
             }
-            // A name with too many brackets removes the value of its base.
             if path.len() > MAX_NESTING {
-                map.remove(&base);
-                continue;
+                return None;
             }
             max_values = max_values.checked_sub(1 + path.len())?;
-            let place = path.into_iter().try_fold(map.entry(base.into_owned()), |place, key| {
+            let mut place = map.entry(base.into_owned());
+            for key in path {
                 let inner = place.coerce_to_map();
                 let key = if key.is_empty() { next_index(inner)? } else { key.to_owned() };
-                Some(inner.entry(key))
-            });
-            if let Some(place) = place {
-                *place = Value::String(value);
+                place = inner.entry(key);
             }
+            *place = Value::String(value);
         }
         Some(map)
     }

@@ -55,10 +55,6 @@ impl Map {
         &mut self.0[index].1
     }
 
-    pub fn remove(&mut self, key: &str) {
-        self.0.retain(|(known, _)| known != key);
-    }
-
     /// Moves `key` to the position `index`, or inserts it there as null. There must be at least `index`
     /// entries, and `key` must not be one of the first `index`.
     pub fn move_to(&mut self, index: usize, key: &'static str) -> &mut Value {
