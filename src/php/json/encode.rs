@@ -92,11 +92,8 @@ fn float_to_json(float: f64) -> String {
     php_gcvt(&shortest, 17, 'e')
 }
 
-/// A float as PHP's `(string)` prints it: 14 significant digits (the setting `precision`).
+/// A finite float as PHP's `(string)` prints it: 14 significant digits (the setting `precision`).
 pub fn float_to_string(float: f64) -> String {
-    if float.is_infinite() {
-        return if float > 0.0 { "INF" } else { "-INF" }.to_owned();
-    }
     let rounded = format!("{float:.13e}");
     // Of an integer of 15 digits, an exact half: `zend_dtoa` then leaves the zeros at the end.
     if (1e14..1e15).contains(&float.abs()) && float.abs() % 100.0 == 5.0 {
