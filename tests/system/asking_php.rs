@@ -2,17 +2,16 @@
 
 use std::fs::{self, File};
 use std::net::TcpStream;
-use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
-use comedor::admin::accounts;
 use comedor::admin::site::{self, AppUrl, Literals, Site};
 
 use crate::child::alone;
+use crate::support::fastcgi::Process;
 use crate::support::site::wait_until;
-use crate::support::{free_port, text_of};
+use crate::support::{chmod, free_port, output, text_of};
 
 const SCRIPT: &str = "<?php session_start(); echo '{\"success\":false}';";
 /// A router of PHP's own server that leaves the request to the files
@@ -24,7 +23,7 @@ fn later() -> Instant {
 
 /// PHP's own web server on all addresses, as www-data, with one script and a router.
 struct Server {
-    process: Child,
+    _process: Process,
     folder: tempfile::TempDir,
     port: u16,
 }
@@ -36,19 +35,16 @@ impl Server {
         fs::create_dir(path.join("api")).unwrap();
         fs::write(path.join("api/comedor.php"), script).unwrap();
         fs::write(path.join("router.php"), router).unwrap();
-        let user = accounts::find("www-data").unwrap();
-        for path in [path.to_owned(), path.join("api"), path.join("api/comedor.php")] {
-            chown(path, Some(user.uid), Some(user.gid)).unwrap();
-        }
+        output(Command::new("chown").args(["-R", "www-data:"]).arg(path), "coreutils");
         let port = free_port();
         let mut process = Command::new("setpriv");
         process.args(["--reuid=www-data", "--regid=www-data", "--clear-groups", "php"]);
         process.args(["-d", "session.save_path=/tmp", "-d", "session.name=ENTRE", "-d", options]);
         process.args(["-S", &format!("[::]:{port}"), "-t"]).arg(path).arg(path.join("router.php"));
         process.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        let process = process.spawn().unwrap();
+        let process = Process(process.spawn().unwrap());
         wait_until("PHP", || TcpStream::connect(("127.0.0.1", port)).is_ok());
-        Server { process, folder, port }
+        Server { _process: process, folder, port }
     }
 
     fn script(&self) -> PathBuf {
@@ -67,13 +63,6 @@ impl Server {
         let mut names: Vec<_> = names.filter(|name| name != "comedor.php").collect();
         names.sort();
         names
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        _ = self.process.kill();
-        _ = self.process.wait();
     }
 }
 
@@ -151,7 +140,7 @@ fn a_script_in_a_closed_folder_is_found_and_read() {
         let server = Server::start(script, FILES, "a=b");
         let folder = server.folder.path();
         fs::write(folder.join("db.php"), "<?php // nothing").unwrap();
-        fs::set_permissions(folder, PermissionsExt::from_mode(0o700)).unwrap();
+        chmod(folder, 0o700);
         let (scripts, is_complete) = site::scripts(later());
         assert!(scripts.contains(&server.script()), "{scripts:?}");
         assert!(is_complete);
