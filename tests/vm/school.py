@@ -74,9 +74,7 @@ def new_day(rng, writer, number, aulario, plates, value):
     if kind == "aulario":
         aulario = value
     folder = f"{AULARIOS}/{day_file(aulario, date).rpartition('/')[0]}"
-    frontend = f"mkdir -p {folder}"
-    if kind == "none":
-        frontend = ""
+    frontend = "" if kind == "none" else f"mkdir -p {folder}"
     if kind == "file":
         frontend += f"; printf '{{\"date\":\"{date}\",\"menus\":[]}}' > {folder}/_datos.json"
     if kind == "aulario":

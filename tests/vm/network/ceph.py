@@ -12,7 +12,7 @@ import subprocess
 import machine
 import nfs
 from machine import Debian, Machine, Process
-from workload import SHELLS, Mount
+from workload import SHELLS
 
 # $0 is the root.
 ROOT = """
@@ -169,15 +169,12 @@ class Cluster(Process):
 
 
 class CephFuse(Cluster):
-    """Entered, it is two mounts by ceph-fuse."""
+    """Two mounts by ceph-fuse."""
 
-    victims = [None, "OSD", "active MDS"]
+    folder, victims = "/mnt", [None, "OSD", "active MDS"]
 
     def __init__(self, folder, program, options):
         super().__init__(folder, program, options, SCRIPT + FUSE, 2 * SHELLS)
-
-    def __enter__(self):
-        return Mount("/mnt/one", self.shells[:SHELLS]), Mount("/mnt/two", self.shells[SHELLS:])
 
     def crash(self):
         """Kills the client of the first mount."""
@@ -195,9 +192,9 @@ nsenter --net=/run/netns/{name} unshare --uts sh -c '
 
 
 class CephKernel(Cluster):
-    """Entered, it is two mounts by the kernel of a virtual machine."""
+    """Two mounts by the kernel of a virtual machine."""
 
-    victims = [None, "active MDS"]
+    folder, victims = "", [None, "active MDS"]
 
     def __init__(self, folder, program, options):
         super().__init__(folder, program, options, SCRIPT, 0)
@@ -207,13 +204,10 @@ class CephKernel(Cluster):
         self.machine = Machine(debian, initramfs, "driver=null-co", 2 * SHELLS, folder / "console",
                                enter=network, cards=len(CARDS))
         self.shells = self.machine.shells
-
-    def __enter__(self):
         self.shells[0].must(nfs.FOLDERS)
         for name, card in CARDS.items():
             client = {"name": name, "card": card, "options": self.mount, "monitor": MONITOR}
             self.shells[0].must(CLIENT.format(**client))
-        return Mount("/one", self.shells[:SHELLS]), Mount("/two", self.shells[SHELLS:])
 
     def crash(self):
         """Unplugs the first client."""

@@ -7,7 +7,7 @@ other what three machines are: the server sees two clients. It exports an ext4 d
 import subprocess
 
 from machine import Debian, Machine, file_node
-from workload import SHELLS, Mount
+from workload import SHELLS
 
 FOLDERS = "mkdir -p /tmp /one /two /run/netns"
 # The caches in /proc/net/rpc are those that rpc.mountd fills: who the clients are, and what the file
@@ -37,9 +37,7 @@ nsenter --net=/run/netns/{name} unshare --uts sh -c '
 
 
 class NFS(Machine):
-    """Entered, it is the two mounts."""
-
-    victims = [None]
+    folder, victims = "", [None]
 
     def __init__(self, folder, program, options):
         debian = Debian()
@@ -48,14 +46,11 @@ class NFS(Machine):
         subprocess.run([*debian.program("mkfs.ext4"), "-q", "-F", disk, "512M"], check=True)
         drive, console = file_node("", disk), folder / "console"
         super().__init__(debian, initramfs, drive, 2 * SHELLS, console)
-        self.options = ",".join(["vers=4.2", *options])
-
-    def __enter__(self):
-        clients = [CLIENT.format(name=name, number=number, options=self.options)
+        options = ",".join(["vers=4.2", *options])
+        clients = [CLIENT.format(name=name, number=number, options=options)
                    for number, name in enumerate(("one", "two"), 1)]
         for command in [FOLDERS, SERVER, *clients, TRACE]:
             self.shells[0].must(command)
-        return Mount("/one", self.shells[:SHELLS]), Mount("/two", self.shells[SHELLS:])
 
     def crash(self):
         """Unplugs the first client."""

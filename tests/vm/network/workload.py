@@ -1,9 +1,9 @@
 """Two mounts of one network file system, as two web servers use it, and what must hold there (see `run`).
 
-It knows nothing of the file system. `Workload(one, two)` needs two mounts that do not share a cache:
-`Mount(folder, shells)`, in which `folder` is the path of the mount and `shells` are SHELLS of
-`machine.Shell` on a machine that has the mount, and comedor, strace, php, GNU's or busybox's tools on its
-PATH. Both folders show the same files; `data` and `sessions` are made there.
+It knows nothing of the file system. `Workload(network)` needs two mounts that do not share a cache, `one` and
+`two` in `network.folder`, and `network.shells`: SHELLS of `machine.Shell` for each, on a machine that has the
+mount, and comedor, strace, php, GNU's or busybox's tools on its PATH. Both mounts show the same files; `data`
+and `sessions` are made there.
 
 Its methods add to `figures`, a table for a person, and to `faults`, a list of sentences: empty if all is well.
 """
@@ -23,8 +23,6 @@ WRITERS = 3  # on each mount
 SHELLS = WRITERS + 1
 PLATES = 8  # of each writer on a day; a menu has at most 64
 
-# Runs the program; its failed system calls are added to a file. It is slower: other orders happen.
-TRACED = "strace -qq -Z -A -o /tmp/failed"
 # `stop CALL:when=N ACTION AULARIO BODY` stops the program after a system call, `resume` continues it
 # and prints the answer.
 STOPPING = r"""
@@ -102,7 +100,9 @@ def until_not_busy(shell, command):
 
 
 class Workload:
-    def __init__(self, one, two):
+    def __init__(self, network):
+        one = Mount(f"{network.folder}/one", network.shells[:SHELLS])
+        two = Mount(f"{network.folder}/two", network.shells[SHELLS:])
         self.mounts, self.random = (one, two), random.Random()
         self.figures, self.faults = [], []
         one.shells[0].run(f"mkdir -p {one.sessions} && log_in admin\n{school.PREPARE}")
@@ -111,37 +111,22 @@ class Workload:
         text = ", ".join(f"{value} {what.replace('_', ' ')}" for what, value in figures.items())
         self.figures.append(f"{name}: {text}")
 
-    def stale(self):
-        """How often the requests that were traced had ESTALE from the kernel since the last call."""
-        _, output = self.mounts[0].shells[0].run("grep -c ESTALE /tmp/failed; : > /tmp/failed")
-        return int(output or 0)
-
     def gap(self, count):
         """PHP's save on one mount, the program on the other."""
-        answers, noticed, late = Counter(), Counter(), Counter()
+        answers, saves = Counter(), Counter()
         for number in range(count):
-            at = [*GAPS, LAST_LOOK][number % 5]
-            is_kept, was_first, answer = self.save_at(at, number)
+            answer = self.save_at([*GAPS, LAST_LOOK][number % 5], number, saves)
             answers[answer.status] += 1
             if answer.status != 200 and not answer.is_busy:
                 self.faults.append(f"gap: {answer}")
-            if is_kept is None:
-                continue
-            if at == LAST_LOOK or not was_first:
-                late[is_kept] += 1
-                continue
-            noticed[is_kept] += 1
-            if not is_kept:
-                self.faults.append(f"gap: PHP's save {number} is lost, at {at}")
-        self.add("gap", saves_by_PHP=noticed.total(), lost=noticed[False], BUSY=answers[503],
-                 errors=answers[500])
-        self.add("after the last look, or after a lease", saves_by_PHP=late.total(),
-                 lost=late[False])
+        self.add("gap", saves_by_PHP=saves["kept"] + saves["lost"], lost=saves["lost"],
+                 BUSY=answers[503], errors=answers[500])
+        self.add("after the last look, or after a lease",
+                 saves_by_PHP=saves["late, kept"] + saves["late, lost"], lost=saves["late, lost"])
 
-    def save_at(self, at, number):
-        """Stops the program at a system call, and saves. Whether PHP's plate is there in the end (None
-        if the program did not get that far), whether PHP had saved before the program continued, and
-        the answer.
+    def save_at(self, at, number, saves):
+        """Stops the program at a system call, and saves. Counts in `saves` what becomes of PHP's plate, if the
+        program got that far. The answer.
         """
         ours, theirs = self.mounts if number % 2 else reversed(self.mounts)
         date = "2026-10-01"
@@ -155,7 +140,7 @@ class Workload:
             if answer.status == 200:
                 raise RuntimeError(f"not stopped at {at}: {answer.text}")
             # It failed before that call.
-            return None, None, answer
+            return answer
         plates = {f"php{number}": {"name": "php"}}
         day = json.dumps({"date": date, "menus": {"basal": {"plates": plates}}})
         php = f"{PHP} {shlex.quote(SAVE)} {path} {shlex.quote(day)}"
@@ -169,7 +154,13 @@ class Workload:
         if status != 0 or message.strip():
             self.faults.append(f"gap: PHP: {message.decode(errors='replace')}")
         _, content = theirs.shells[0].run(f"cat {path}")
-        return f'"php{number}"' in content.decode(errors="replace"), was_first, answer
+        end = "kept" if f'"php{number}"' in content.decode(errors="replace") else "lost"
+        if at == LAST_LOOK or not was_first:
+            end = f"late, {end}"
+        elif end == "lost":
+            self.faults.append(f"gap: PHP's save {number} is lost, at {at}")
+        saves[end] += 1
+        return answer
 
     def speed(self, count):
         """One client without others, by CGI."""
@@ -177,9 +168,8 @@ class Workload:
         save = school.save(self.random, "aula1", "2026-10-02", ["speed"], "speed").command()
         read = "get 'action=get_menu&aulario=aula1&date=2026-10-02'"
         for name, command in {"saves": save, "reads": read}.items():
-            started = time.monotonic()
-            shell.run(f"for n in $(seq {count}); do {command}\ndone > /tmp/answers")
-            rates[f"{name}_per_second"] = round(count / (time.monotonic() - started))
+            answer = Answer(shell, f"for n in $(seq {count}); do {command}\ndone > /tmp/answers")
+            rates[f"{name}_per_second"] = round(count / answer.seconds)
         self.add("speed of one client by CGI", **rates)
 
     def logins(self, count):
@@ -201,18 +191,16 @@ class Workload:
         page = f"rm -f {stop}; {PHP} {shlex.quote(PAGE)} {two.sessions} {two.folder}/stop"
         with ThreadPoolExecutor() as pool:
             saving = pool.submit(two.shells[0].run, page)
-            for number in range(count):
-                under = f"under='{TRACED}'" if number % 2 else "under="
+            for _ in range(count):
                 get = "HTTP_COOKIE=PHPSESSID=php get 'action=get_menu_types&aulario=aula1'"
-                answer = Answer(one.shells[0], f"{under}; {get}; under=")
+                answer = Answer(one.shells[0], get)
                 answers[answer.status] += 1
                 if answer.status not in (200, 400) and not answer.is_busy:
                     self.faults.append(f"sessions: {answer}")
             one.shells[0].run(f": > {stop}")
             _, pages = saving.result()
         self.add("sessions", requests=count, logged_in=answers[200], not_logged_in=answers[400],
-                 BUSY=answers[503], errors=answers[500], ESTALE_in_a_half=self.stale(),
-                 changes_by_PHP=pages.decode().strip())
+                 BUSY=answers[503], errors=answers[500], changes_by_PHP=pages.decode().strip())
 
 
 class Together:
@@ -242,7 +230,6 @@ class Together:
         self.workload.add("together", writes=writes, acknowledged=acknowledged, lost=self.judge(),
                           BUSY=len(self.write_seconds) - writes, errors=writes - acknowledged,
                           reads=len(self.read_seconds), old_or_failed_reads=self.old_reads,
-                          ESTALE_in_a_third=self.workload.stale(),
                           s_the_slowest_write=round(max(self.write_seconds), 1),
                           s_the_slowest_read=round(max(self.read_seconds, default=0), 1))
 
@@ -264,7 +251,6 @@ class Together:
                 yield school.Write("add_menu_type", aulario, body, file, {value: value})
 
     def write(self, writer, shell):
-        shell.run(f"under='{TRACED if writer % WRITERS == 0 else ''}'")
         for write in self.writes_of(writer):
             if self.ended.is_set():
                 return  # Another writer failed, or Ctrl-C.
@@ -279,7 +265,6 @@ class Together:
                 write.acknowledged = 0
             else:
                 self.workload.faults.append(f"together: {answers[-1]}")
-        shell.run("under=")
 
     def read(self, shell):
         """Reads what was written, on either mount: all that was acknowledged before must be there."""
@@ -292,11 +277,10 @@ class Together:
                 continue
             last = known[-1] if number % 2 else self.workload.random.choice(known)
             expected = {cell for write in known if write.file == last.file for cell in write.cells}
-            under = TRACED if number % 3 == 0 else ""
             query = f"action=get_menu_types&aulario={last.aulario}"
             if not last.file.endswith(school.TYPES):
                 query = f"action=get_menu&aulario={last.aulario}&date={last.body['date']}&menu=basal"
-            answer = Answer(shell, f"under='{under}'; get '{query}'")
+            answer = Answer(shell, f"get '{query}'")
             self.read_seconds.append(answer.seconds)
             found = set()
             if answer.status == 200:
