@@ -101,8 +101,7 @@ fn only_calendar_dates_are_valid() {
 
 #[test]
 fn a_shared_aulario_shows_the_menus_of_its_source_and_rejects_writes() {
-    let school = School::new();
-    school.save(save("A1"));
+    let school = School::with_menu("A1");
     let name = |aulario: &str| {
         let read = school.get("get_menu").query("date", DATE).aulario(aulario);
         read.run().ok()["menu"]["plates"]["primero"]["name"].clone()

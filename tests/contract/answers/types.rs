@@ -45,8 +45,7 @@ fn a_number_in_place_of_a_string_is_its_text_in_php() {
 
 #[test]
 fn adding_a_deleted_type_again_restores_its_menus() {
-    let school = School::new();
-    school.save(save("A"));
+    let school = School::with_menu("A");
     school.post("delete_menu_type").json(&json!({"id": "basal"})).run().ok();
     school.get("get_menu").query("menu", "basal").run().fails("INVALID_MENU_TYPE");
     assert_eq!(school.get("get_menu").run().ok()["menu_type"], "vegetariano");
