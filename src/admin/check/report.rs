@@ -70,11 +70,9 @@ impl Report {
     pub fn merge(&mut self, document: &[u8]) -> Result<(), String> {
         let document: Value = serde_json::from_slice(document).unwrap_or_default();
         for finding in document["findings"].as_array().ok_or("findings are missing")? {
-            let field = |name| finding[name].as_str();
-            let level = LEVELS.into_iter().find(|(_, name, _)| field("level") == Some(name));
-            let (Some((level, ..)), Some(about), Some(text)) =
-                (level, field("about"), field("text"))
-            else {
+            let level = LEVELS.into_iter().find(|(_, name, _)| finding["level"] == *name);
+            let texts = finding["about"].as_str().zip(finding["text"].as_str());
+            let Some(((level, ..), (about, text))) = level.zip(texts) else {
                 return Err("a finding is incomplete".to_owned());
             };
             self.add(level, about, text);

@@ -37,12 +37,10 @@ pub fn check(options: &Options, session: Option<&str>, end: Instant, report: &mu
     // What is wrong with the site does not matter for a session.
     let mut aside = Report::default();
     let of_site = if session.is_some() { &mut aside } else { &mut *report };
-    let (address, script) = match (&options.address, known) {
-        (Some(text), _) => match AppUrl::parse(text) {
-            Ok(address) => (Some(address), None),
-            Err(error) => return report.add(Level::Error, "ADDRESS", error),
-        },
-        (None, known) => known.unzip(),
+    let (address, script) = match options.address.as_deref().map(AppUrl::parse) {
+        Some(Ok(address)) => (Some(address), None),
+        Some(Err(error)) => return report.add(Level::Error, "ADDRESS", error),
+        None => known.unzip(),
     };
     let mut site = None;
     if let Some(address) = address {
