@@ -91,6 +91,7 @@ fn problems_in_the_data_are_found_with_file_and_position() {
         ("aula1/Comedor/2026-11/22/_datos.json", "{\"menus\""),
         ("aula1/Comedor/2026-11/23/_datos.json", ""),
         ("aula1/Comedor/2026-11/31/_datos.json", "{}"),
+        ("aula2/Comedor-MenuTypes.json", &" ".repeat(2_000_000)),
         ("compartida/Comedor-MenuTypes.json", "{"),
     ] {
         school.write(path, content);
@@ -109,6 +110,7 @@ fn problems_in_the_data_are_found_with_file_and_position() {
         ("error", "22/_datos.json", invalid),
         ("error", "22/_datos.json", owner),
         ("warning", "23/_datos.json", "is empty"),
+        ("warning", "aula2/Comedor-MenuTypes.json", "is larger than 1 MiB and was not checked"),
         ("hint", "11/31", "is not the folder of a day"),
         ("hint", "aula1", "1 menu of types that were deleted; the first is basal"),
     ] {

@@ -51,11 +51,3 @@ fn no_error_is_dropped_and_the_rest_of_the_data_is_not_looked_at() {
     found(&findings, "ok", "/Centros", &format!("1 aulario and {errors} saved days checked"));
     assert!(!format!("{findings:?}").contains("not shown"), "{findings:#?}");
 }
-
-#[test]
-fn large_files_are_not_read() {
-    let school = School::with_menu("");
-    school.write(TYPES, format!("[{}0]", "[],".repeat(400_000)));
-    let findings = check(&school, LIMITED, &[], "");
-    found(&findings, "warning", TYPES, "is larger than 1 MiB and was not checked");
-}

@@ -7,23 +7,23 @@ use std::process::Command;
 use crate::check::{check, count, found};
 use crate::support::*;
 
-/// Gives the data and the sessions of the school to `owner`.
-fn give(school: &School, owner: &str) {
-    let mut chown = Command::new("chown");
-    output(chown.args(["-R", owner]).args([school.data(), school.sessions()]), "coreutils");
-}
-
 #[test]
 fn missing_permissions_are_found_with_the_owner_and_the_heading() {
     let school = School::with_menu("");
+    let closed = school.data().join("Centros/ceip1");
+    fs::create_dir_all(closed.join("Aularios")).unwrap();
+    chmod(&closed, 0o700);
     let findings = check(&school, AS_NOBODY, &[], "");
+    found(&findings, "error", "/Centros/ceip1", "nobody cannot enter this");
+    assert!(!format!("{findings:?}").contains("ceip1/Aularios"), "{findings:#?}");
     found(&findings, "ok", "user", "nobody");
     found(&findings, "hint", "user", "checked as nobody; root can check more: sudo comedor check");
     found(&findings, "error", "/Aularios", "nobody cannot write here (Permission denied");
     found(&findings, "error", "/Aularios", "it belongs to root, mode 0755");
     found(&findings, "error", "/aula1", "nobody cannot write to 6 paths here");
 
-    give(&school, "nobody:nogroup");
+    let mut chown = Command::new("chown");
+    output(chown.args(["-R", "nobody:nogroup"]).arg(school.folder()), "coreutils");
     let errors = || count(&check(&school, AS_NOBODY, &[], ""), "error");
     assert_eq!(errors(), 0);
     let not_listed = "nobody cannot list this folder (Permission denied";
@@ -50,20 +50,6 @@ fn missing_permissions_are_found_with_the_owner_and_the_heading() {
     chmod(school.path("aula2"), 0o777);
     chmod(school.aularios(), 0o555);
     assert_eq!(errors(), 0);
-}
-
-#[test]
-fn each_folder_is_checked_by_itself() {
-    let school = School::new();
-    give(&school, "nobody:nogroup");
-    let closed = school.data().join("Centros/ceip1");
-    fs::create_dir_all(closed.join("Aularios")).unwrap();
-    chmod(closed, 0o700);
-    school.write("aula2.json", "{");
-    let findings = check(&school, AS_NOBODY, &[], "");
-    found(&findings, "error", "/Centros/ceip1", "nobody cannot enter this");
-    found(&findings, "error", "aula2.json", "is damaged");
-    assert!(!format!("{findings:?}").contains("ceip1/Aularios"), "{findings:#?}");
 }
 
 #[test]
