@@ -54,6 +54,7 @@ pub struct Connection<'l> {
     sent: usize,
     /// The phase that began at `since`; `None` if it is the one after sending
     phase: Option<Phase>,
+    /// When the phase began
     pub since: Instant,
     /// Whether a request was answered on the connection
     is_kept: bool,
@@ -162,6 +163,7 @@ impl<'l> Connection<'l> {
         stop.map_or(deadline, |stop| deadline.min(stop + limits.stop))
     }
 
+    /// What the connection waits for now.
     pub fn phase(&self) -> Phase {
         if !self.out.is_empty() {
             Phase::Sending
