@@ -1,5 +1,5 @@
 """What openapi.yaml cannot tell schemathesis about this API. A run tests one action, COMEDOR_ACTION, with
-bodies of one media type, COMEDOR_BODY, if it is set. Without an action it tests the unchanged document."""
+bodies of one media type, COMEDOR_BODY, if it is a write. Without an action it tests the unchanged document."""
 
 import json
 import os
@@ -38,11 +38,10 @@ def before_load_schema(context, document):
         del post["requestBody"]
     else:
         del path["get"], path["head"]
-        bodies = post["requestBody"]["content"]
-        post["requestBody"] = {"required": True, "content": {BODY: bodies[BODY]} if BODY else bodies}
-        for media_type, content in bodies.items():
-            content["schema"] = action["body" if media_type == "application/json" else "form"]
-            content["examples"] = {ACTION: content["examples"][ACTION]}
+        content = post["requestBody"]["content"][BODY]
+        content["schema"] = action["body" if BODY == "application/json" else "form"]
+        content["examples"] = {ACTION: content["examples"][ACTION]}
+        post["requestBody"] = {"required": True, "content": {BODY: content}}
     for method in path.keys() & {"get", "post"}:
         content = path[method]["responses"]["200"]["content"]["application/json"]
         content["schema"] = action["answer"]
