@@ -20,13 +20,12 @@ fn file_system_is_that_of_the_mount_in_use() {
     let hidden =
         "mount -t tmpfs none $DATA/Centros && mount -t ramfs none $DATA && mkdir $DATA/Centros";
     let in_memory = "mount -t tmpfs none $DATA && mkdir $DATA/Centros && mount -t ramfs none /mnt";
-    let unknown = "is unknown: /proc/self/mountinfo:";
     for (mount, level, about, file_system) in [
         ("mount -t tmpfs none $SESSIONS", "ok", "/sessions", "is tmpfs"),
         (in_memory, "warning", "/data/Centros", "is tmpfs, which is in memory"),
         (overlay, "warning", "/data/Centros", "is overlay, which is in memory or in a container"),
         (hidden, "warning", "/data/Centros", "is ramfs, which is in memory"),
-        ("mount -t tmpfs none /proc", "hint", "/data/Centros", unknown),
+        ("mount -t tmpfs none /proc", "hint", "/data/Centros", "is unknown, which was"),
     ] {
         let findings = check_on(&school, mount);
         found(&findings, level, about, &format!("the file system {file_system}"));

@@ -90,10 +90,7 @@ impl Survey<'_> {
     /// Names the file system of `folder`, which has the data or the sessions. Reports if it is read-only for this
     /// process.
     pub fn file_system(&mut self, folder: &Path, is_data: bool) {
-        let (level, rest) = match &kind_of(folder) {
-            Ok(kind) => finding(kind, is_data),
-            Err(error) => (Level::Hint, format!("unknown: /proc/self/mountinfo: {error}")),
-        };
+        let (level, rest) = finding(kind_of(folder).as_deref().unwrap_or("unknown"), is_data);
         self.add(level, folder, format!("the file system is {rest}"));
         // access(2) would name a missing permission first.
         if statvfs(folder).is_ok_and(|mount| mount.f_flag.contains(StatVfsMountFlags::RDONLY)) {
@@ -151,15 +148,14 @@ impl Survey<'_> {
 
 /// The type of the mount of `folder` (proc(5)), found by its id: mountinfo does not list the device of a Btrfs
 /// subvolume, and a mount can hide another one with the same path.
-fn kind_of(folder: &Path) -> io::Result<String> {
+fn kind_of(folder: &Path) -> Option<String> {
     // 0 before Linux 5.8
-    let id = statx(CWD, folder, AtFlags::empty(), StatxFlags::MNT_ID)?.stx_mnt_id;
-    let mountinfo = fs::read("/proc/self/mountinfo")?;
+    let id = statx(CWD, folder, AtFlags::empty(), StatxFlags::MNT_ID).ok()?.stx_mnt_id;
+    let mountinfo = fs::read("/proc/self/mountinfo").ok()?;
     let mountinfo = String::from_utf8_lossy(&mountinfo);
-    let line = mountinfo.lines().find(|line| line.starts_with(&format!("{id} ")));
+    let line = mountinfo.lines().find(|line| line.starts_with(&format!("{id} ")))?;
     // The number of fields before the hyphen varies.
-    let kind = line.and_then(|line| line.split_once(" - ")?.1.split(' ').next());
-    kind.map(str::to_owned).ok_or_else(|| io::Error::other(format!("mount {id} is not listed")))
+    line.split_once(" - ")?.1.split(' ').next().map(str::to_owned)
 }
 
 fn finding(kind: &str, is_data: bool) -> (Level, String) {
