@@ -1,6 +1,6 @@
 //! The FastCGI socket: whether it is needed, who may connect, and what the process behind it finds.
 
-use std::fs::{self, Metadata};
+use std::fs;
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
@@ -26,9 +26,7 @@ pub type Client = (&'static str, Credentials);
 /// Checks the socket at `path`, and adds what the process behind it finds until `end`. `client` is configured to
 /// use it.
 pub fn check(path: &Path, client: Option<Client>, end: Instant, report: &mut Report) {
-    if let Ok(socket) = fs::metadata(path) {
-        connections(path, &socket, client, report);
-    }
+    connections(path, client, report);
     let is_root = geteuid().is_root();
     let restart = match path == Path::new(SOCKET) {
         true => "sudo systemctl restart comedor.socket comedor.service",
@@ -54,7 +52,8 @@ pub fn check(path: &Path, client: Option<Client>, end: Instant, report: &mut Rep
 }
 
 /// Reports who can connect, and if the web server cannot.
-fn connections(path: &Path, socket: &Metadata, client: Option<Client>, report: &mut Report) {
+fn connections(path: &Path, client: Option<Client>, report: &mut Report) {
+    let Ok(socket) = fs::metadata(path) else { return };
     let (owner, group) = (user_name(socket.uid()), group_name(socket.gid()));
     if socket.mode() & 0o002 != 0 {
         let text = format!(

@@ -13,10 +13,8 @@ use crate::session::{self, Effect, PhpArray, PhpValue, Session, SessionId, sessi
 use crate::store::layout;
 
 /// Checks the session whose cookie is `line`. The error says why every request with it fails.
-pub fn check(
-    Survey { config, settings, report, .. }: &mut Survey,
-    line: &str,
-) -> Result<(), String> {
+pub fn check(survey: &mut Survey, line: &str) -> Result<(), String> {
+    let Survey { config, settings, report, .. } = survey;
     let name = &config.session.name;
     let mut add = |level, text: &str| report.add(level, "session", text);
     let line = line.trim();
