@@ -13,12 +13,11 @@ pub const MAX_ID: usize = 256;
 /// the value is an array for PHP, so there is no id. Cookies after the first thousand are ignored.
 pub fn session_id(header: &[u8], name: &str) -> Option<SessionId> {
     let cookies = header.split(|&byte| byte == b';').filter_map(|cookie| {
-        let blanks = cookie.iter().position(|&byte| !matches!(byte, b' ' | b'\t'..=b'\r'))?;
-        let (_, cookie) = cookie.split_at(blanks);
-        let equals = cookie.iter().position(|&byte| byte == b'=');
-        let (key, value) = cookie.split_at(equals.unwrap_or(cookie.len()));
+        let start = cookie.iter().position(|&byte| !matches!(byte, b' ' | b'\t'..=b'\r'))?;
+        let mut parts = cookie[start..].splitn(2, |&byte| byte == b'=');
         // PHP does not count a cookie without a name.
-        (!key.is_empty()).then_some((key, value.strip_prefix(b"=").unwrap_or_default()))
+        let name = parts.next().filter(|name| !name.is_empty())?;
+        Some((name, parts.next().unwrap_or_default()))
     });
     let mut found = None;
     for (key, value) in cookies.take(MAX_PAIRS) {
