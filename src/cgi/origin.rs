@@ -52,7 +52,7 @@ fn is_own(origin: &str, variables: &Variables) -> bool {
     let host = variables.meta("HTTP_HOST").or_else(|| variables.meta("SERVER_NAME"));
     let host = str::from_utf8(host.unwrap_or_default()).unwrap_or_default();
     let site = origin.split_once("://").map(|(_, site)| site);
-    site.is_some() && ["", "80", "443"].iter().any(|port| authority(host, port).as_deref() == site)
+    site.is_some() && ["80", "443"].iter().any(|port| authority(host, port).as_deref() == site)
 }
 
 /// An origin of a setting, spelled as a browser sends it (URL standard, "host serializing"). `None` for
