@@ -11,7 +11,7 @@ use comedor::admin::site::{self, AppUrl, Literals, Site};
 use crate::child::alone;
 use crate::support::fastcgi::Process;
 use crate::support::site::wait_until;
-use crate::support::{chmod, free_port, output, text_of};
+use crate::support::{chmod, files_below, free_port, output, text_of};
 
 const SCRIPT: &str = "<?php session_start(); echo '{\"success\":false}';";
 /// A router of PHP's own server that leaves the request to the files
@@ -58,11 +58,7 @@ impl Server {
 
     /// The files beside the script
     fn files(&self) -> Vec<String> {
-        let names = fs::read_dir(self.folder.path().join("api")).unwrap();
-        let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
-        let mut names: Vec<_> = names.filter(|name| name != "comedor.php").collect();
-        names.sort();
-        names
+        files_below(&self.folder.path().join("api"), &["!", "-name", "comedor.php"])
     }
 }
 
