@@ -53,7 +53,7 @@ impl Server {
 
     fn ask(&self) -> Result<Site, String> {
         let address = AppUrl::parse(&format!("http://school.example:{}/", self.port)).unwrap();
-        site::ask_php(&address, &[self.script()], None, later())
+        site::ask_php(&address, &[self.script()], later())
     }
 
     /// The files beside the script

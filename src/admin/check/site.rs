@@ -84,7 +84,7 @@ pub fn ask_php(
         let text = format!("not compared with PHP: {}", problem.replace('\n', " "));
         report.add(Level::Warning, address, text);
     };
-    site::ask_php(address, &scripts, None, end).map_err(not_asked).ok()
+    site::ask_php(address, &scripts, end).map_err(not_asked).ok()
 }
 
 /// Compares the settings with those of the script and of its PHP, and the user of the requests, if it is known.

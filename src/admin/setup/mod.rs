@@ -107,7 +107,8 @@ fn set_up(options: &Options) -> Result<u8, String> {
     if scripts.is_empty() {
         return Err("found no …/api/comedor.php; name it by --script".to_owned());
     }
-    let site = site::ask_php(&address, &scripts, options.server.as_deref(), Instant::now() + ASK)?;
+    let mut site = site::ask_php(&address, &scripts, Instant::now() + ASK)?;
+    site.server = options.server.clone();
     if let Some((address, script)) = known
         && script != site.script
     {

@@ -44,7 +44,7 @@ pub struct Site {
     pub script: PathBuf,
     pub php: Php,
     /// The web server, if the administrator names it
-    server: Option<String>,
+    pub server: Option<String>,
 }
 
 impl Site {

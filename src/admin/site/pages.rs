@@ -34,14 +34,9 @@ const GRACE: Duration = Duration::from_millis(100);
 const MAX_CALLERS: usize = 16;
 const MAX_SAID: usize = 64 * 1024;
 
-/// Asks the PHP at `address` which of the `scripts` it runs, and with which settings. The administrator may name
-/// the web server. What was not tried at `end` is not tried.
-pub fn ask_php(
-    address: &AppUrl,
-    scripts: &[PathBuf],
-    server: Option<&str>,
-    end: Instant,
-) -> Result<Site, String> {
+/// Asks the PHP at `address` which of the `scripts` it runs, and with which settings. What was not tried at `end`
+/// is not tried.
+pub fn ask_php(address: &AppUrl, scripts: &[PathBuf], end: Instant) -> Result<Site, String> {
     let pages = Pages::place(scripts, end)?;
     let mut problems = pages.problems.clone();
     for address in address.on_each_host(end) {
@@ -53,8 +48,8 @@ pub fn ask_php(
                     return Err(format!("the web server runs the script at {:?}", answer.url));
                 }
                 found.host = address.host;
-                let (script, server) = (script.to_owned(), server.map(str::to_owned));
-                return Ok(Site { address: found, script, php: php?, server });
+                let script = script.to_owned();
+                return Ok(Site { address: found, script, php: php?, server: None });
             }
             Ok((answer, None)) => match cannot_call(&answer.body, &pages.key) {
                 Some(problem) => return Err(problem),
