@@ -22,9 +22,9 @@ fn file_system_is_that_of_the_mount_in_use() {
     let in_memory = "mount -t tmpfs none $DATA && mkdir $DATA/Centros && mount -t ramfs none /mnt";
     for (mount, level, about, file_system) in [
         ("mount -t tmpfs none $SESSIONS", "ok", "/sessions", "is tmpfs"),
-        (in_memory, "warning", "/data/Centros", "is tmpfs, which is in memory"),
-        (overlay, "warning", "/data/Centros", "is overlay, which is in memory or in a container"),
-        (hidden, "warning", "/data/Centros", "is ramfs, which is in memory"),
+        (in_memory, "warning", "/data/Centros", "is tmpfs, so a restart"),
+        (overlay, "warning", "/data/Centros", "is overlay, so a restart"),
+        (hidden, "warning", "/data/Centros", "is ramfs, so a restart"),
         ("mount -t tmpfs none /proc", "hint", "/data/Centros", "is unknown, which was"),
     ] {
         let findings = check_on(&school, mount);

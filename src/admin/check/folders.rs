@@ -169,7 +169,7 @@ fn finding(kind: &str, is_data: bool) -> (Level, String) {
         }
         "tmpfs" | "ramfs" | "overlay" if is_data => (
             Level::Warning,
-            ", which is in memory or in a container: the data is deleted together with it; use a disk or a volume",
+            ", so a restart, or the end of its container, deletes the data: use a disk or a volume",
         ),
         _ if OTHERS.contains(&kind) || kind.starts_with("fuse") => (
             Level::Warning,
@@ -191,7 +191,7 @@ mod tests {
         use Level::{Hint, Ok, Warning};
         for (kinds, data, text, sessions) in [
             (&["ext4", "xfs", "btrfs"][..], Ok, "simulated power cuts", Ok),
-            (&["tmpfs", "ramfs", "overlay"], Warning, "in memory or in a container", Ok),
+            (&["tmpfs", "ramfs", "overlay"], Warning, "deletes the data", Ok),
             (&["ceph", "fuse.ceph-fuse"], Ok, "ceph", Ok),
             (&["nfs", "nfs4"], Hint, "docs/network-storage.md#nfs", Hint),
             (&["cifs", "fuse.glusterfs", "fuseblk", "vfat"], Warning, "may be lost", Warning),
