@@ -1,16 +1,16 @@
 //! Files that exist for a moment, created with the rights of another user: a page beside the script, a session.
 
 use std::fs::{self, File, Permissions};
-use std::io::{self, Error, ErrorKind, Write};
+use std::io::{self, ErrorKind, Write};
+use std::os::fd::AsFd;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
 use rustix::process::{fchdir, set_parent_process_death_signal};
 
-use crate::admin::child::{self, Running};
+use crate::admin::child::{self, Running, ready};
 use crate::sys::process::Credentials;
 
 /// The time that a file exists at most.
@@ -51,9 +51,8 @@ impl BriefFile {
                 file.write_all(text.as_bytes())?;
                 file.set_permissions(Permissions::from_mode(mode))?;
                 out.write_all(DONE)?;
-                // Without other events, this waits until the other end is closed.
-                let life = Timespec::try_from(LIFE).map_err(Error::other)?;
-                Ok(poll(&mut [PollFd::new(out, PollFlags::empty())], Some(&life)).map(drop)?)
+                // This end is never readable, so this waits until the other one is closed.
+                ready([out.as_fd()], Instant::now() + LIFE).map(drop)
             };
             let written = write_and_wait();
             fs::remove_file(name)?;
