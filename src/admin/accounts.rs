@@ -54,8 +54,7 @@ fn ids_of_process(id: &str) -> Option<[Vec<u32>; 3]> {
     Some([ids("Uid:")?, ids("Gid:")?, ids("Groups:")?])
 }
 
-/// A user that no account and no process has, so that no other process can look into one of this user. It has
-/// a group of that kind.
+/// A user and a group that no account and no process has, so that no other process can look into one of this user.
 pub fn unused() -> io::Result<Credentials> {
     let mut taken = BTreeSet::new();
     for (_, id, next) in entries(USERS).into_iter().chain(entries(GROUPS)) {

@@ -1,5 +1,4 @@
-//! Programs of the machine: found in root's folders only, without the caller's environment, and with a time
-//! limit.
+//! Programs of the machine: from root's folders only, without the caller's environment, with a time limit.
 
 use std::io::{self, Write};
 use std::os::unix::process::CommandExt;

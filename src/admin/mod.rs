@@ -1,5 +1,4 @@
-//! The program of an administrator: the command line, `comedor check` and `comedor setup`, and what they find
-//! out about the machine.
+//! The administrator's program: command line, `comedor check`, `comedor setup`, and what they ask the machine.
 
 pub mod accounts;
 mod brief_file;

@@ -22,8 +22,7 @@ use crate::store::attributes::Attributes;
 use crate::store::{self, Aulario, access::of_replacement, layout};
 use crate::sys::shared_file::{Fault, MAX_SIZE};
 
-/// The maximum size of a file that is read, in bytes: a parsed file needs up to 64 times as much. A day has a
-/// few hundred bytes.
+/// The maximum size of a file that is read: a parsed file needs up to 64 times as much. A day has some 300 bytes.
 const MAX_READ: u64 = 1024 * 1024;
 
 /// The entries of a folder that are looked at: a school has some hundred aularios.
@@ -220,8 +219,7 @@ impl Survey<'_> {
         self.list(folder).into_iter().filter(|path| path.is_dir()).collect()
     }
 
-    /// Whether the user can open what is in `folder`. Each folder is tested before those in it, so
-    /// that the finding names the closed one.
+    /// Whether the user can open what is in `folder`, tested before what is in it: the finding names the closed one.
     fn enters(&mut self, folder: &Path) -> bool {
         let entered = access(folder, Access::EXEC_OK).map_err(io::Error::from);
         self.done(entered, Level::Error, folder, "enter this folder", "requests fail").is_some()
@@ -244,8 +242,7 @@ impl Survey<'_> {
         paths
     }
 
-    /// The result, or reports that the user cannot do `what` with `folder`, with this `effect`. An absent folder
-    /// is correct.
+    /// The result, or reports that the user cannot do `what` with `folder`, and the `effect`. It may be absent.
     fn done<T>(
         &mut self,
         result: io::Result<T>,

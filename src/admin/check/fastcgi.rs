@@ -23,8 +23,7 @@ pub const SOCKET: &str = "/run/comedor/comedor.sock";
 /// A web server and its user.
 pub type Client = (&'static str, Credentials);
 
-/// Checks the socket at `path`, and adds what the process behind it finds until `end`. `client` is configured to
-/// use it.
+/// Checks the socket at `path`, which `client` uses, and adds what the process behind it finds until `end`.
 pub fn check(path: &Path, client: Option<Client>, end: Instant, report: &mut Report) {
     connections(path, client, report);
     let is_root = geteuid().is_root();

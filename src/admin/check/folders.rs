@@ -87,8 +87,7 @@ impl Survey<'_> {
         true
     }
 
-    /// Names the file system of `folder`, which has the data or the sessions. Reports if it is read-only for this
-    /// process.
+    /// Names the file system of `folder`, with the data or the sessions. Reports if it is read-only here.
     pub fn file_system(&mut self, folder: &Path, is_data: bool) {
         let (level, rest) = finding(kind_of(folder).as_deref().unwrap_or("unknown"), is_data);
         self.add(level, folder, format!("the file system is {rest}"));

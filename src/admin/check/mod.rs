@@ -26,8 +26,7 @@ use report::{Level, Report};
 /// The time of a whole check. A child that does not end in it has another second.
 const TIME: Duration = Duration::from_secs(36);
 
-/// The time to look at sessions and data. The data of a school takes a second; a disk may need longer for
-/// files that are not in memory.
+/// The time to look at sessions and data. The data of a school takes a second, or a few if a disk reads it first.
 const TIME_TO_LOOK: Duration = Duration::from_secs(10);
 
 /// What to check, and how to print it.

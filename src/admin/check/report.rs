@@ -65,8 +65,7 @@ impl Report {
         self.0[Level::Error as usize].used < ROOM
     }
 
-    /// Adds the findings of another process, which may be any program: what it says is printed and never
-    /// trusted. Fails if it has another version.
+    /// Adds the findings of another process, which may be any program. Fails if it has another version.
     pub fn merge(&mut self, document: &[u8]) -> Result<(), String> {
         let document: Value = serde_json::from_slice(document).unwrap_or_default();
         for finding in document["findings"].as_array().ok_or("findings are missing")? {

@@ -1,5 +1,4 @@
-//! Checks one session: whether it is found, its centre, aularios and permissions. Prints no other content of
-//! it.
+//! Checks one session: whether it is found, its centre, aularios and permissions, and prints nothing else of it.
 
 use std::io::{self, BufRead, IsTerminal, Read, Write};
 

@@ -128,8 +128,7 @@ fn leads_to_service(address: &AppUrl) -> bool {
     true
 }
 
-/// Removes the files of the group. Until its effect has ended, one remains, without content: it says what remains
-/// to do.
+/// Removes the files of the group. Until its effect has ended, one remains, empty, as a note of what is to be done.
 fn take_back((files, end): &Group) -> Result<(), String> {
     let mut there = files.iter().filter(|file| exists(file));
     let Some(&first) = there.next() else { return Ok(()) };

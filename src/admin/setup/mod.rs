@@ -29,8 +29,7 @@ use plan::Plan;
 
 /// After a reload, a process with the old configuration may answer once more.
 const RELOAD: Duration = Duration::from_secs(5);
-/// The time for each thing that set-up looks at or asks for (a million files take a second), and to ask PHP
-/// by each address.
+/// The time for each thing that set-up looks at or asks for (a million files take a second), and for all of PHP.
 const TIME: Duration = Duration::from_secs(10);
 const ASK: Duration = Duration::from_secs(60);
 

@@ -34,8 +34,7 @@ const GRACE: Duration = Duration::from_millis(100);
 const MAX_CALLERS: usize = 16;
 const MAX_SAID: usize = 64 * 1024;
 
-/// Asks the PHP at `address` which of the `scripts` it runs, and with which settings. What was not tried at `end`
-/// is not tried.
+/// Asks the PHP at `address` which of the `scripts` it runs, and with which settings, as far as possible until `end`.
 pub fn ask_php(address: &AppUrl, scripts: &[PathBuf], end: Instant) -> Result<Site, String> {
     let pages = Pages::place(scripts, end)?;
     let mut problems = pages.problems.clone();
@@ -143,8 +142,7 @@ impl Pages {
         Ok((Answer::of(&curl.finish()?), heard))
     }
 
-    /// Waits for a PHP that knows the key and a nonce, until the web server has answered completely: a script
-    /// may send the start of its answer early.
+    /// Waits for a PHP that knows the key and a nonce, until the answer is complete: a script may start it early.
     fn listen(&self, curl: &mut Running) -> io::Result<Option<(&Path, Result<Php, String>)>> {
         let (mut callers, mut end) = (Vec::<Caller>::new(), curl.end);
         loop {

@@ -110,8 +110,7 @@ impl AppUrl {
         self.request(&page, &[("header", &format!("Cookie: {cookie}"))])
     }
 
-    /// What the script answers to a save that lacks a body, and so cannot store anything, from a page at this
-    /// address.
+    /// What the script answers to a save from a page at this address that lacks a body, and so stores nothing.
     pub fn save_nothing(&self, aulario: &str, cookie: &str) -> Result<Answer, String> {
         let page = format!("comedor.php?action=save_menu&aulario={aulario}");
         let [cookie, origin] = [format!("Cookie: {cookie}"), format!("Origin: {}", self.origin())];
