@@ -133,12 +133,16 @@ impl<'l> Connection<'l> {
         Ok(true)
     }
 
-    /// Arms the connection for its next event, which has this token. Its phase begins, if it has changed.
-    pub fn arm(&mut self, events: &Events, token: u64) -> Result<(), Errno> {
+    /// Begins the phase, if it has changed.
+    pub fn enter_phase(&mut self) {
         let phase = self.phase();
         if self.phase.replace(phase).is_some_and(|before| before != phase) {
             self.since = Instant::now();
         }
+    }
+
+    /// Arms the connection for its next event, which has this token.
+    pub fn arm(&mut self, events: &Events, token: u64) -> Result<(), Errno> {
         let mut flags = EventFlags::ONESHOT;
         flags.set(EventFlags::IN, self.protocol.wants_input());
         flags.set(EventFlags::OUT, !self.out.is_empty());
@@ -153,7 +157,7 @@ impl<'l> Connection<'l> {
     pub fn deadline(&self, stop: Option<Instant>) -> Instant {
         let limits = self.protocol.limits;
         let timeout = match (self.phase(), stop) {
-            (Phase::Idle, Some(stop)) if stop.elapsed() < GENTLE => LINGER,
+            (Phase::Idle, Some(stop)) if self.since < stop + GENTLE => LINGER,
             (Phase::Idle, Some(_)) => Duration::ZERO,
             (Phase::Idle, None) => limits.idle,
             (Phase::Receiving, _) => limits.receive,

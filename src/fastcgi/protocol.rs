@@ -140,12 +140,17 @@ impl<'l> Protocol<'l> {
     /// Processes received bytes.
     pub fn feed(&mut self, bytes: &[u8]) {
         let mut pending = mem::take(&mut self.pending);
-        self.pending = if pending.is_empty() {
-            self.digest(bytes).to_vec()
+        if pending.is_empty() {
+            self.pending = self.digest(bytes).to_vec();
         } else {
             pending.extend_from_slice(bytes);
-            self.digest(&pending).to_vec()
-        };
+            let left = self.digest(&pending).len();
+            // An empty buffer releases its memory.
+            if left > 0 {
+                pending.drain(..pending.len() - left);
+                self.pending = pending;
+            }
+        }
     }
 
     /// The complete request, if there is one. After its answer, [`go_on`](Self::go_on) is called.

@@ -252,6 +252,7 @@ impl<'s, H: Handler> Server<'s, H> {
 
     /// Arms a connection for its next event.
     fn wait(&self, state: &mut State<'s>, token: u64, mut connection: Connection<'s>) {
+        connection.enter_phase();
         let is_due = state.stop.is_some() && connection.is_due(state.stop);
         if is_due || connection.arm(&self.events, token).is_err() {
             drop(connection);
