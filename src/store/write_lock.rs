@@ -36,7 +36,7 @@ impl WriteLock {
                 let id = FileId::of(&file.metadata()?);
                 Ok(is_locked.then(|| WriteLock { _file: file, id, path: path.clone() }))
             });
-            if flags == OFlags::RDWR && locked.as_ref().is_err_and(Fault::is_absent) {
+            if locked.as_ref().is_err_and(Fault::is_absent) {
                 // The new folder is flushed together with the first file in it.
                 create_folder(folder)?;
                 flags |= OFlags::CREATE;

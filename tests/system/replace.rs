@@ -103,11 +103,12 @@ fn a_save_succeeds_if_another_program_replaces_or_deletes_the_file_or_its_folder
         assert_eq!(plates["cena"]["name"], "PHP", "replaced after {at}");
         request.stopped(&at, |_| fs::remove_file(school.path(DAY)).unwrap()).ok();
     }
-    let month = school.path("aula1/Comedor/2026-11");
-    fs::remove_dir_all(&month).unwrap();
-    for at in steps(&request, &["mkdir", "open", "openat", "fsync", "renameat2"]) {
-        _ = fs::remove_dir_all(&month);
-        request.stopped(&at, |_| _ = fs::remove_dir_all(&month)).ok();
+    for folder in ["aula1/Comedor/2026-11", "aula1"].map(|folder| school.path(folder)) {
+        fs::remove_dir_all(&folder).unwrap();
+        for at in steps(&request, &["mkdir", "open", "openat", "flock", "fsync", "renameat2"]) {
+            _ = fs::remove_dir_all(&folder);
+            request.stopped(&at, |_| _ = fs::remove_dir_all(&folder)).ok();
+        }
     }
 }
 
