@@ -256,6 +256,9 @@ pub fn take(input: &mut impl BufRead, kind: u8) -> Result<Reply, RedisFault> {
     }
     let mut line = Vec::new();
     input.take(BLOCK as u64).read_until(b'\n', &mut line)?;
+    if !line.ends_with(b"\n") && line.len() < BLOCK {
+        return Err(cut());
+    }
     let text = line[1..].strip_suffix(b"\r\n").ok_or(RedisFault::NotRedis)?;
     let text = String::from_utf8_lossy(text);
     if first == b'-' {

@@ -151,6 +151,10 @@ fn a_value_that_is_no_session_is_refused_and_any_other_fault_is_named_in_the_log
 fn a_slow_server_is_a_fault_after_five_seconds() {
     let school = School::new();
     let silent = fake_redis(|_, stream| std::mem::forget(stream));
+    let half = fake_redis(|_, stream| {
+        reply_with(&stream, b"$1000\r\nauth_ok|b:1;");
+        std::mem::forget(stream);
+    });
     let dripping = fake_redis(|_, stream| {
         while std::io::Write::write_all(&mut &stream, b"$").is_ok() {
             thread::sleep(Duration::from_millis(300));
@@ -163,7 +167,7 @@ fn a_slow_server_is_a_fault_after_five_seconds() {
     let _queued = std::os::unix::net::UnixStream::connect(&path).unwrap();
     let full = format!("unix://{}", path.display());
     thread::scope(|scope| {
-        for save_path in [silent, dripping, full] {
+        for save_path in [silent, half, dripping, full] {
             let read = read(&school, &save_path, "teacher");
             scope.spawn(move || {
                 let start = Instant::now();
