@@ -214,10 +214,10 @@ impl<'b> Cursor<'b> {
     }
 }
 
-/// Whether `text` is `Enum:Case`. As with a class, the names are not looked up.
+/// Whether `text` is `Enum:Case`, by the characters of both names, which are not looked up.
 fn is_enum_case(text: &[u8]) -> bool {
     let colon = text.iter().position(|&byte| byte == b':');
-    colon.is_some_and(|colon| is_class(&text[..colon]))
+    colon.is_some_and(|colon| is_class(&text[..colon]) && is_class(&text[colon + 1..]))
 }
 
 /// Whether `unserialize` accepts `name` as the name of a class.
