@@ -7,7 +7,7 @@ use crate::check::{check, count, found};
 use crate::support::*;
 
 /// Runs a command with 128 MiB of memory.
-const LIMITED: &[&str] = &["prlimit", "--as=134217728"];
+pub const LIMITED: &[&str] = &["prlimit", "--as=134217728"];
 
 /// A damaged file is found among so many entries that most are not looked at, or not shown.
 #[test]
@@ -47,7 +47,7 @@ fn no_error_is_dropped_and_the_rest_of_the_data_is_not_looked_at() {
     let findings = check(&school, LIMITED, &[], "");
     let errors = count(&findings, "error");
     assert!((300..2000).contains(&errors), "{errors}");
-    found(&findings, "warning", "/Centros", "or there are too many errors; fix these");
+    found(&findings, "warning", "/Centros", "or of too many errors: correct the errors");
     found(&findings, "ok", "/Centros", &format!("1 aulario and {errors} saved days checked"));
     assert!(!format!("{findings:?}").contains("not shown"), "{findings:#?}");
 }

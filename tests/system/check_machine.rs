@@ -9,6 +9,7 @@ use std::process::Command;
 use std::thread;
 
 use crate::check::{check, count, found};
+use crate::check_limits::LIMITED;
 use crate::support::fastcgi::{END, Held, STDOUT, record, stream};
 use crate::support::*;
 
@@ -52,6 +53,8 @@ fn each_answer_of_the_web_server_has_its_sentence() {
         ("500 x", "error", "cannot run it (HTTP 500"),
         ("502 x", "error", "cannot reach it (HTTP 502"),
         (&redirect, "error", "the request is redirected elsewhere (HTTP 200"),
+        ("200 OK\r\n\r\n{\"menus\":1}", "error", "another program answers (HTTP 200"),
+        ("200 OK\r\n\r\n{}", "error", "; see \"The old PHP script still answers\" in docs/"),
     ] {
         let port = answers(format!("HTTP/1.0 {answer}\r\n\r\n"));
         let address = format!("http://127.0.0.1:{port}");
@@ -158,7 +161,7 @@ fn an_answer_from_the_socket_is_data() {
     for (records, level, about, text) in [
         (document(current, &finding("error")), "error", "x\\u{1b}[2J", "two\\nlines"),
         (document("9.9", ""), "error", "/socket", "another version answers (this is version "),
-        (document(current, "{}"), "error", "/socket", "a finding is incomplete"),
+        (document(current, &["{\"\":0}"; 280_000].join(",")), "error", "/socket", "is incomplete"),
         (document(current, &many), "warning", "findings", " more of the level hint"),
         (document(current, &many), "error", "x\\u{1b}[2J", "two\\nlines"),
         (record(END, &[0, 0, 0, 0, 3, 0, 0, 0]), "error", "/socket", "restart it"),
@@ -175,7 +178,7 @@ fn an_answer_from_the_socket_is_data() {
             // The check may have closed it.
             _ = client.write_all(&records);
         });
-        let findings = check(&school, &[], &["--socket", path.to_str().unwrap()], "");
+        let findings = check(&school, LIMITED, &["--socket", path.to_str().unwrap()], "");
         found(&findings, level, about, text);
         // Root does not look instead, at files that PHP's user controls.
         assert!(findings.iter().all(|finding| finding["about"] != "user"), "{findings:#?}");

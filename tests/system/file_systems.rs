@@ -25,7 +25,7 @@ fn file_system_is_that_of_the_mount_in_use() {
         (in_memory, "warning", "/data/Centros", "is tmpfs, so a restart"),
         (overlay, "warning", "/data/Centros", "is overlay, so a restart"),
         (hidden, "warning", "/data/Centros", "is ramfs, so a restart"),
-        ("mount -t tmpfs none /proc", "hint", "/data/Centros", "is unknown, which was"),
+        ("mount -t tmpfs none /proc", "hint", "/data/Centros", "is unknown: /proc"),
     ] {
         let findings = check_on(&school, mount);
         found(&findings, level, about, &format!("the file system {file_system}"));

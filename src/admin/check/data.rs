@@ -46,7 +46,7 @@ impl Survey<'_> {
         let (aularios, days) = (counted(self.aularios, "aulario"), counted(self.days, "saved day"));
         self.add(Level::Ok, &centros, format!("{aularios} and {days} checked"));
         if !self.goes_on() {
-            let text = "not everything was checked: the time was over, or there are too many errors; fix these, and \
+            let text = "not everything was checked, because of the time or of too many errors: correct the errors, and \
                         run the check again";
             self.add(Level::Warning, &centros, text);
         }

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Instant;
@@ -27,14 +27,15 @@ pub type Client = (&'static str, Credentials);
 pub fn check(path: &Path, client: Option<Client>, end: Instant, report: &mut Report) {
     connections(path, client, report);
     let is_root = geteuid().is_root();
-    let restart = match path == Path::new(SOCKET) {
-        true => "sudo systemctl restart comedor.socket comedor.service",
-        false => "restart it",
+    let restart = |units| match path == Path::new(SOCKET) {
+        true => format!("sudo systemctl restart {units}"),
+        false => "restart it".to_owned(),
     };
     match ask(path, end) {
         // Only the web server must be able to connect.
         Err(error) if error.kind() == ErrorKind::PermissionDenied && !is_root => {}
         Err(error) => {
+            let restart = restart("comedor.socket comedor.service");
             let text =
                 format!("no FastCGI process answers ({error}), so every request fails: {restart}");
             report.add(Level::Error, path.display(), text);
@@ -43,6 +44,7 @@ pub fn check(path: &Path, client: Option<Client>, end: Instant, report: &mut Rep
             report.add(Level::Ok, path.display(), "a FastCGI process answers");
             // It tells other users nothing more.
             if is_root && let Err(problem) = report.merge(&findings) {
+                let restart = restart("comedor.service");
                 let text = format!("a process of another version answers ({problem}): {restart}");
                 report.add(Level::Error, path.display(), text);
             }
@@ -53,6 +55,9 @@ pub fn check(path: &Path, client: Option<Client>, end: Instant, report: &mut Rep
 /// Reports who can connect, and if the web server cannot.
 fn connections(path: &Path, client: Option<Client>, report: &mut Report) {
     let Ok(socket) = fs::metadata(path) else { return };
+    if !socket.file_type().is_socket() {
+        return report.add(Level::Error, path.display(), "is not a socket");
+    }
     let (owner, group) = (user_name(socket.uid()), group_name(socket.gid()));
     if socket.mode() & 0o002 != 0 {
         let text = format!(
@@ -79,8 +84,7 @@ fn connections(path: &Path, client: Option<Client>, report: &mut Report) {
     }
 }
 
-/// Asks the process behind a socket in the role [`PRIVATE`] for its findings about itself. It says nothing if it does
-/// not know the role, or does not grant it to this user.
+/// Asks the process behind a socket, in the role [`PRIVATE`], for its findings about itself. It tells them root only.
 fn ask(path: &Path, end: Instant) -> io::Result<Vec<u8>> {
     let path = path.to_owned();
     let answer = limited(end, move || {

@@ -162,6 +162,7 @@ fn finding(kind: &str, is_data: bool) -> (Level, String) {
         "nfs" | "nfs4" => {
             (Level::Hint, ": if several servers mount it, see docs/network-storage.md#nfs")
         }
+        "unknown" => (Level::Hint, ": /proc/self/mountinfo does not tell it"),
         "ceph" | "fuse.ceph-fuse" => (Level::Ok, ""),
         "ext4" | "xfs" | "btrfs" if is_data => {
             (Level::Ok, ", which was tested with simulated power cuts")
@@ -192,6 +193,7 @@ mod tests {
             (&["ext4", "xfs", "btrfs"][..], Ok, "simulated power cuts", Ok),
             (&["tmpfs", "ramfs", "overlay"], Warning, "deletes the data", Ok),
             (&["ceph", "fuse.ceph-fuse"], Ok, "ceph", Ok),
+            (&["unknown"], Hint, "does not tell it", Hint),
             (&["nfs", "nfs4"], Hint, "docs/network-storage.md#nfs", Hint),
             (&["cifs", "fuse.glusterfs", "fuseblk", "vfat"], Warning, "may be lost", Warning),
             (&["zfs", "ext3", "f2fs"], Hint, "not tested with power cuts", Ok),

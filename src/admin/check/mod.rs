@@ -84,8 +84,7 @@ fn check(options: &Options, report: &mut Report) {
     }
 }
 
-/// Whether this is a container of the released image, which contains only the program. The check runs as
-/// the user of the container there.
+/// Whether this is a container of the released image, which has only the program: the check runs as its user.
 fn is_in_container() -> bool {
     !Path::new("/bin/sh").exists()
 }

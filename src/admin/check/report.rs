@@ -2,8 +2,9 @@
 
 use std::io::{self, IsTerminal};
 
-use serde_json::{Value, json};
+use serde_json::json;
 
+use crate::php::json::Value;
 use crate::sys::log::printable;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -67,16 +68,22 @@ impl Report {
 
     /// Adds the findings of another process, which may be any program. Fails if it has another version.
     pub fn merge(&mut self, document: &[u8]) -> Result<(), String> {
-        let document: Value = serde_json::from_slice(document).unwrap_or_default();
-        for finding in document["findings"].as_array().ok_or("findings are missing")? {
-            let level = LEVELS.into_iter().find(|(_, name, _)| finding["level"] == *name);
-            let texts = finding["about"].as_str().zip(finding["text"].as_str());
-            let Some(((level, ..), (about, text))) = level.zip(texts) else {
+        // A value of serde_json would take ten times as much memory.
+        let mut document = Value::parse(document).unwrap_or_default();
+        let document = document.coerce_to_map();
+        let Some(Value::List(findings)) = document.get("findings") else {
+            return Err("findings are missing".to_owned());
+        };
+        for finding in findings {
+            let field = |name| finding.as_map()?.get(name)?.as_str();
+            let level = LEVELS.into_iter().find(|(_, name, _)| field("level") == Some(name));
+            let Some(((level, ..), (about, text))) = level.zip(field("about").zip(field("text")))
+            else {
                 return Err("a finding is incomplete".to_owned());
             };
             self.add(level, about, text);
         }
-        match document["version"].as_str().unwrap_or("another") {
+        match document.get("version").and_then(Value::as_str).unwrap_or("another") {
             VERSION => Ok(()),
             version => Err(format!("this is version {VERSION}, and that process {version}")),
         }
@@ -88,8 +95,7 @@ impl Report {
         errors.map(|(about, text)| format!("{about}: {text}\n")).collect()
     }
 
-    /// The findings, the worst first, and a summary, or the JSON document; and the exit status: 0 no problem,
-    /// 1 warnings, 2 errors.
+    /// The findings and a summary, or the JSON document; and the exit status: 0 no problem, 1 warnings, 2 errors.
     pub fn finish(mut self, as_json: bool) -> (String, u8) {
         for (level, name, _) in LEVELS {
             let count = self.0[level as usize].dropped;
