@@ -196,13 +196,13 @@ fn differences(of_php: &[Value], of_comedor: &[Value]) -> Result<Vec<String>, St
     if php != comedor {
         return Err(format!("the script lists the menu types {php:?}, and comedor {comedor:?}"));
     }
-    let pairs = of_php.iter().zip(of_comedor).filter(|(php, comedor)| php != comedor);
-    let shown = |(php, comedor): (&Value, &Value)| {
-        let (php, comedor) = (php.to_compact(), comedor.to_compact());
-        let (php, comedor) = (String::from_utf8_lossy(&php), String::from_utf8_lossy(&comedor));
+    // For serde_json, the order of keys does not matter.
+    let content = |entry: &Value| serde_json::from_slice(&entry.to_compact()).unwrap_or_default();
+    let pairs = of_php.iter().map(content).zip(of_comedor.iter().map(content));
+    let shown = |(php, comedor): (serde_json::Value, _)| {
         format!("the script shows the menu type {php}, and comedor {comedor}")
     };
-    Ok(pairs.map(shown).collect())
+    Ok(pairs.filter(|(php, comedor)| php != comedor).map(shown).collect())
 }
 
 #[cfg(test)]
@@ -223,6 +223,7 @@ mod tests {
         for (comedor, shown) in [
             (format!("[{one},{other}]"), Some(0)),
             (format!("{{\"3\":{one},\"2\":{other}}}"), Some(0)),
+            (format!("[{one},{{\"label\":\"Sin sal\",\"id\":7}}]"), Some(0)),
             (format!("[{one},{}]", other.replace('7', "\"7\"")), Some(1)),
             (format!("[{},{other}]", one.replace("Menú", "Otro")), Some(1)),
             (format!("[{other},{one}]"), None),
