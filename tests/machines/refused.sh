@@ -98,6 +98,11 @@ echo '[' | tee $aularios/aula0/Comedor-MenuTypes.json > $aularios/aula1/Comedor/
 chown -R www-data: $aularios
 set_up 0
 comedor_answers
+# Settings that were added since are kept.
+echo COMEDOR_TRUSTED_ORIGINS=https://other.example >> /etc/comedor/comedor.conf
+comedor setup --undo
+script_answers
+grep other.example /etc/comedor/comedor.conf
 
 # An upstream of the same name, with which nginx would not start again.
 installed web=nginx php=fpm

@@ -1,6 +1,5 @@
 //! Owner, mode, access control list (acl(5)) and extended attributes of a file that is replaced.
 
-use std::fs;
 use std::os::unix::fs::chown;
 use std::path::Path;
 use std::process::Command;
