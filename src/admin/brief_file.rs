@@ -29,8 +29,7 @@ pub struct BriefFile {
 }
 
 impl BriefFile {
-    /// Creates the file with this content and mode. The folder of `path` is opened as `links` says. `prepare`
-    /// looks at it, as the current folder of the child.
+    /// Creates the file with this content and mode, in its folder, opened as `links` says, where `prepare` runs first.
     pub fn create(
         path: PathBuf,
         user: Credentials,

@@ -48,8 +48,7 @@ fn of_php<'v>(value: &'v str, setting: &Setting) -> &'v str {
     if *setting != TZ || is_below(Path::new(value)) { value } else { "" }
 }
 
-/// Whether `setting` has the meaning of `value`, of the script or of PHP.
-/// A folder that does not answer until `end` equals none.
+/// Whether `setting` has the meaning of `value`. A folder that does not answer until `end` equals none.
 pub fn equals(config: &Config, setting: &Setting, value: &str, end: Instant) -> bool {
     let session = &config.session;
     match *setting {

@@ -74,8 +74,7 @@ pub fn apache(is_cgi: bool, path: &str, host: Option<&str>) -> Part {
             None => format!("{line}\n"),
         };
     }
-    // Here it precedes the ProxyPassMatch of a site (mod_proxy). It holds for every site: of another school's it
-    // would show the script's source.
+    // It precedes a site's ProxyPassMatch (mod_proxy), on every site: another school's script would come out as text.
     if host.is_none() {
         all += &format!("<IfModule proxy_module>\n    ProxyPass \"{path}\" \"!\"\n</IfModule>\n");
     }

@@ -152,8 +152,7 @@ fn remove(path: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Lets a server read its configuration again, if it runs, or did not start with it. Without systemd no service
-/// does.
+/// Lets a server read its configuration again, unless it is stopped. Without systemd, no service runs.
 fn reload(unit: &str) -> Result<(), String> {
     if !exists("/run/systemd/system") {
         return Ok(());
