@@ -49,16 +49,25 @@ mod guides {
     use super::run;
 
     scripts! {
+        the_package_enables_nothing: "guides.sh" "1. Install";
+        set_up_asks_at_a_terminal: "guides.sh" "2. Set up";
+        comedor_answers_without_a_login: "guides.sh" "3. Try";
+        a_server_and_a_session_are_checked: "guides.sh" "Check";
         settings_serve_two_applications: "guides.sh" "Settings";
         an_upgrade_keeps_changed_files: "guides.sh" "Upgrade";
-        a_backup_is_for_root_only_and_one_file_and_all_are_restored: "guides.sh" "Restore";
-        the_package_enables_nothing_and_an_undo_and_its_removal_leave_nothing: "guides.sh" "Undo";
+        a_backup_is_for_root_only: "guides.sh" "Back up";
+        one_file_and_all_are_restored: "guides.sh" "Restore";
+        nothing_remains: "guides.sh" "Undo";
         apache_runs_the_program_also_beside_proxy_pass_match: "guides.sh" "By hand";
         lighttpd_runs_the_program: "guides.sh" "By hand: lighttpd";
         nginx_asks_the_service_and_fcgiwrap: "guides.sh" "By hand: nginx";
         caddy_asks_the_service: "guides.sh" "By hand: Caddy";
         the_archive_is_installed_restarted_and_removed: "guides.sh" "Without the package";
         the_service_gets_other_folders: "guides.sh" "The socket";
-        logs_and_check_tell_problems_and_files_are_corrected: "guides.sh" "Start here";
+        logs_and_check_are_where_the_guide_looks: "guides.sh" "Start here";
+        the_program_starts_as_phps_user: "guides.sh" "500 with an HTML page";
+        the_parts_of_a_path_are_shown: "guides.sh" "Permission denied";
+        files_of_others_become_those_of_phps_user: "guides.sh" "Wrong owner, group or mode";
+        temporary_files_are_removed: "guides.sh" "Leftover temporary files";
     }
 }

@@ -2,7 +2,7 @@
 
 # blocks DOCUMENT...: writes each block of commands to a file, named by its heading and its place below that.
 blocks() {
-    mkdir -p /tmp/blocks
+    mkdir -p /tmp/blocks /tmp/done
     awk -v folder=/tmp/blocks '
         /^#/ && !inside { sub(/^#+ /, ""); heading = $0; gsub("/", "", heading); count = 0 }
         inside && /^ *```$/ { inside = 0 }
@@ -16,7 +16,9 @@ as=()
 run() {
     echo "== $1" && cat "/tmp/blocks/$1"
     "${as[@]}" bash -euo pipefail "/tmp/blocks/$1"
+    mv "/tmp/blocks/$1" /tmp/done/
 }
+again() { cp "/tmp/done/$1" /tmp/blocks/ && run "$1"; }
 # Runs a command that is in the text of a document or in the comments of a configuration.
 inline() {
     grep -qF "\`$1\`" ./*.md docs/*.md || grep -qxF "#   $1" ./*.example examples/*.example ||
@@ -45,6 +47,7 @@ disable_fastcgi() {
 run_and_agree() {
     echo "== $1"
     script --quiet --return --command "bash -euo pipefail '/tmp/blocks/$1'" /dev/null <<< $'localhost\nhttp://localhost/\ny'
+    mv "/tmp/blocks/$1" /tmp/done/
 }
 # gives PATH TEXT: the answer must contain the text.
 gives() {

@@ -3,7 +3,8 @@ set -euo pipefail
 . tests/machines/guide.sh
 blocks docs/install.md docs/install-special.md docs/troubleshooting.md
 for block in /tmp/blocks/*; do
-    grep -qF "$(basename "$block")'" tests/machines/guides.sh || { echo "not tested: $block" && exit 1; }
+    heading=$(basename "${block%.*}")
+    grep -qF "\"$heading\"" tests/machines/deploy.rs || { echo "no test of this heading: $heading" && exit 1; }
 done
 
 # Everything of comedor on this machine, but for the repository and the PHP script.
@@ -25,7 +26,7 @@ download() {
     cp "$@" $downloads/
     (cd $downloads && sha256sum -- * > SHA256SUMS)
 }
-# run, in that folder.
+# run and again, in that folder.
 with_downloads() {
     as=(env --chdir=$downloads)
     "$@"
@@ -54,6 +55,12 @@ save() {
         -d '{"date":"2026-11-20","menu_type":"basal","plates":{"primero":{"name":"Lentejas"}}}'
     grep Lentejas $day
 }
+back_up() {
+    enable
+    save
+    run 'Back up.1'
+    [ "$(stat -c %a /var/backups/comedor-*.tar.gz)" = 600 ]
+}
 
 application /var/www/html service /DATA/service www-data
 everything > /tmp/before
@@ -62,6 +69,27 @@ log_in ''
 is_php
 
 case $HEADING in
+'1. Install')
+    download "$PACKAGE"
+    with_downloads run '1. Install.1'
+    [ "$(systemctl is-enabled comedor.socket)" = disabled ]
+    is_php
+    ;;
+'2. Set up')
+    install_package
+    run_and_agree '2. Set up.1'
+    succeeds
+    ;;
+'3. Try')
+    enable
+    run '3. Try.1' | tee /tmp/tried
+    grep '400' /tmp/tried && grep 'Not logged in: the request has no valid session.' /tmp/tried
+    ;;
+Check)
+    enable
+    run 'Check.1'
+    run 'Check.2' <<< "$id"
+    ;;
 Settings)
     application /var/www/html/aulas aulas /DATA/aulas www-data
     for folder in /etc/php/*/apache2/conf.d; do echo 'date.timezone = Europe/Madrid' > "$folder/99-zone.ini"; done
@@ -96,17 +124,15 @@ Upgrade)
     dpkg-deb --root-owner-group -b /tmp/next /tmp > /dev/null
     download /tmp/comedor_*.deb
     use_fastcgi
-    echo | with_downloads run '1. Install.1' > /tmp/question 2>&1
+    echo | with_downloads again '1. Install.1' > /tmp/question 2>&1
     running=$(readlink "/proc/$(systemctl show --value --property=MainPID comedor.service)/exe")
     [[ $running == */usr/lib/cgi-bin/comedor ]] || { echo "$running" && exit 1; }
     grep -F 'What would you like to do about it ?' /tmp/question
     grep '# mine' /etc/comedor/comedor.conf /etc/apache2/conf-available/comedor.conf
     ;;
+'Back up') back_up ;;
 Restore)
-    enable
-    save
-    run 'Back up.1'
-    [ "$(stat -c %a /var/backups/comedor-*.tar.gz)" = 600 ]
+    back_up
     [ -e /var/backups/comedor-2026-11-22.tar.gz ] || mv /var/backups/comedor-*.tar.gz /var/backups/comedor-2026-11-22.tar.gz
     for block in 'Restore.1' 'Restore.2'; do
         echo '{' > $day
@@ -116,14 +142,9 @@ Restore)
     done
     ;;
 Undo)
-    download "$PACKAGE"
-    with_downloads run '1. Install.1'
-    [ "$(systemctl is-enabled comedor.socket)" = disabled ]
-    is_php
+    install_package
     run_and_agree '2. Set up.1'
     succeeds
-    run '3. Try.1' | tee /tmp/tried
-    grep '400' /tmp/tried && grep 'Not logged in: the request has no valid session.' /tmp/tried
     save
     run 'Undo.1'
     is_php
@@ -136,7 +157,6 @@ Undo)
     ;;
 'By hand')
     enable
-    run 'Check.2' <<< "$id"
     # PHP-FPM that takes the path first.
     fpm=php$(basename /etc/php/*)-fpm site=/etc/apache2/sites-available/000-default.conf
     systemctl start "$fpm"
@@ -221,8 +241,8 @@ Undo)
     touch /tmp/restarting
     while [ -e /tmp/restarting ]; do gives /api/comedor.php '"success":true'; done &
     run 'Without the package.3'
-    run 'Without the package.3'
-    run 'Without the package.3'
+    again 'Without the package.3'
+    again 'Without the package.3'
     rm /tmp/restarting
     wait $!
     disable_fastcgi
@@ -251,14 +271,24 @@ Undo)
     inline 'sudo tail /var/log/apache2/error.log'
     use_fastcgi
     inline 'sudo journalctl -u comedor' | grep -F 'Started comedor.service'
+    ;;
+'500 with an HTML page')
+    install_package
     run '500 with an HTML page.1'
+    ;;
+'Permission denied')
     sed -i 's#PATH#/DATA/service/Centros#' '/tmp/blocks/Permission denied.1'
     run 'Permission denied.1'
+    ;;
+'Wrong owner, group or mode')
     # As after a copy by root.
     chown -R root: /DATA/service/Centros/colegio
     run 'Wrong owner, group or mode.1'
     [ -z "$(find /DATA/service ! -user www-data)" ]
+    ;;
+'Leftover temporary files')
     # As after a killed process.
+    enable
     save
     sudo -u www-data touch -d '1 hour ago' "${day%/*}/._datos.json.tmp"
     run 'Leftover temporary files.1'
@@ -266,3 +296,5 @@ Undo)
     ;;
 *) echo "unknown heading $HEADING" && exit 1 ;;
 esac
+
+! compgen -G "/tmp/blocks/$HEADING.*" || { echo 'not run' && exit 1; }
