@@ -1,10 +1,12 @@
 //! Settings and the command line.
 
-use std::fs;
+use std::fs::{self, OpenOptions};
+use std::io::{Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::support::fastcgi::Held;
+use crate::support::fastcgi::{Client, Held};
 use crate::support::site::wait_until;
 
 #[test]
@@ -118,6 +120,28 @@ fn settings_stay_in_force_while_their_file_is_empty_or_gone_and_other_changes_ne
     let process = serve();
     assert!(get.ask(&socket.path).fails("INTERNAL_ERROR").log.contains("is empty"));
     process.stop();
+}
+
+#[test]
+fn a_log_that_is_not_read_delays_no_request_but_the_one_that_reads_the_settings() {
+    let (school, socket) = (School::new(), Held::new());
+    let folder = tempfile::tempdir().unwrap();
+    let settings = format!("COMEDOR_DATA_DIR={}\n", school.data().display());
+    let program = program_in(folder.path(), &settings);
+    let get = school.get("get_menu").program(&program).unset("COMEDOR_DATA_DIR");
+    let process = socket.spawn(get.responder());
+    get.ask(&socket.path).ok();
+    let log = format!("/proc/{}/fd/2", process.0.id());
+    let mut log = OpenOptions::new().write(true).custom_flags(libc::O_NONBLOCK).open(log).unwrap();
+    while log.write(b"x").is_ok() {}
+    fs::write(folder.path().join("comedor.conf"), "").unwrap();
+    let waiting = (0..10_000).find_map(|_| {
+        let mut client = Client::connect(&socket.path);
+        client.0.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
+        client.send(get.records()).0.read(&mut [0]).is_err().then_some(client)
+    });
+    assert!(waiting.is_some(), "no request has written to the log");
+    get.ask(&socket.path).ok();
 }
 
 #[test]
