@@ -81,7 +81,7 @@ pub fn ask_php(
     }
     let scripts = script.map_or_else(|| site::scripts(end).0, |script| vec![script]);
     let not_asked = |problem: String| {
-        let text = format!("not compared with PHP: {}", problem.replace('\n', " "));
+        let text = format!("not compared with PHP: {}", problem.replace('\n', "; "));
         report.add(Level::Warning, address, text);
     };
     site::ask_php(address, &scripts, end).map_err(not_asked).ok()

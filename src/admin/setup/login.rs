@@ -118,7 +118,7 @@ impl Judgement {
             ));
         }
         found.push(match answer.body.contains(Error::missing_param("").code) {
-            true => "a login reaches comedor, with a save too".to_owned(),
+            true => "a login reaches comedor, with a save without content too".to_owned(),
             false => format!("a save without content is answered by {answer}"),
         });
         Ok(found)

@@ -60,7 +60,7 @@ pub fn ask_php(address: &AppUrl, scripts: &[PathBuf], end: Instant) -> Result<Si
     }
     let scripts: Vec<_> = scripts.iter().map(|script| shown(script)).collect();
     Err(format!(
-        "no PHP that runs one of the scripts answers at {address}:\n{}\n\
+        "no PHP that runs one of the scripts answers at {address}\n{}\n\
          the scripts are {}; to name another one: sudo comedor setup --script FILE",
         problems.join("\n"),
         scripts.join(", ")
