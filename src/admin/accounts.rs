@@ -41,7 +41,7 @@ pub fn of_process(id: &str) -> Option<Credentials> {
     Some(Credentials { uid: *uids.get(1)?, gid: *gids.get(1)?, groups })
 }
 
-/// The ids of the process `id`: of its user and of its group, each real, effective, saved and for files, and others.
+/// The user and group ids of the process `id`, each real, effective, saved and of the file system; its other groups.
 fn ids_of_process(id: &str) -> Option<[Vec<u32>; 3]> {
     // The name of a process may have another encoding.
     let status = fs::read(format!("/proc/{id}/status")).ok()?;

@@ -68,7 +68,7 @@ impl Report {
 
     /// Adds the findings of another process, which may be any program. Fails if it has another version.
     pub fn merge(&mut self, document: &[u8]) -> Result<(), String> {
-        // A value of serde_json would take ten times as much memory.
+        // A value of serde_json can take more than twice as much memory.
         let mut document = Value::parse(document).unwrap_or_default();
         let document = document.coerce_to_map();
         let Some(Value::List(findings)) = document.get("findings") else {

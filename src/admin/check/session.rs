@@ -64,7 +64,7 @@ pub fn check(survey: &mut Survey, line: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Reads a line, with a prompt at a terminal. What cannot be read is no session id.
+/// Reads a line, with a prompt at a terminal. Returns what was read before an error.
 pub fn read_line() -> String {
     let input = io::stdin().lock();
     if input.is_terminal() {

@@ -29,7 +29,7 @@ use plan::Plan;
 
 /// After a reload, a process with the old configuration may answer once more.
 const RELOAD: Duration = Duration::from_secs(5);
-/// The time for each thing that set-up looks at or asks for (a million files take a second), and for all of PHP.
+/// The time to look at one thing or ask for it (a million files take a second), and to ask PHP at all addresses.
 const TIME: Duration = Duration::from_secs(10);
 const ASK: Duration = Duration::from_secs(60);
 

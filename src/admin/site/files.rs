@@ -17,7 +17,7 @@ use crate::sys::shared_file;
 
 /// Where applications are
 const ROOTS: [&str; 6] = ["/var/www", "/srv", "/home", "/opt", "/usr/local", "/usr/share"];
-/// The entries of folders and the depth of each child, the children, the scripts, and the bytes that a child says.
+/// The bounds of the walk: entries and depth of each child, children, scripts, and the bytes that a child says.
 pub(super) const MAX_ENTRIES: usize = 300_000;
 const MAX_DEPTH: usize = 8;
 const MAX_CHILDREN: usize = 300;
