@@ -56,8 +56,6 @@ settings! {
         "PHP's session.name: the name of the cookie";
     SESSION_FORMAT: "COMEDOR_SESSION_FORMAT", default "php",
         "PHP's session.serialize_handler: php, php_serialize or php_binary";
-    SESSION_MAX_AGE: "COMEDOR_SESSION_MAX_AGE", default "",
-        "seconds since its last use after which a session is rejected; none: no limit, as in PHP";
     SESSION_LIFETIME: "COMEDOR_SESSION_LIFETIME", default "1440",
         "PHP's session.gc_maxlifetime: seconds since its last use until Redis deletes a session";
     ACCESS: "COMEDOR_ACCESS", default "centre",
@@ -137,16 +135,8 @@ impl Config {
                 .ok_or_else(|| invalid(&SESSION_DIR, format!("must be {}", SavePath::EXPECTED)))?,
             name: settings.parse(&SESSION_NAME, session::parse_name)?,
             format: settings.parse(&SESSION_FORMAT, Format::parse)?,
-            max_age: settings.parse(&SESSION_MAX_AGE, session::parse_max_age)?,
             lifetime: settings.parse(&SESSION_LIFETIME, session::parse_lifetime)?,
         };
-        if matches!(session.save_path, SavePath::Redis(_)) && session.max_age.is_some() {
-            return Err(invalid(
-                &SESSION_MAX_AGE,
-                "must not be set for sessions in Redis: remove it and set COMEDOR_SESSION_LIFETIME, after \
-                 which Redis deletes a session",
-            ));
-        }
         let access = settings.parse(&ACCESS, |text| match text {
             "centre" => Ok(Access::Centre),
             "listed" => Ok(Access::Listed),

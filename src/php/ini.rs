@@ -1,7 +1,6 @@
 //! The values of PHP's session settings, parsed. An error says what is expected.
 
 use std::str::FromStr;
-use std::time::Duration;
 
 /// PHP's `session.serialize_handler`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -31,15 +30,6 @@ pub fn parse_name(text: &str) -> Result<String, &'static str> {
     let refused = |c| matches!(c, '=' | ',' | ';' | '.' | '[' | ' ' | '\t'..='\r');
     let is_name = text.contains(|c: char| !c.is_ascii_digit()) && !text.contains(refused);
     is_name.then(|| text.to_owned()).ok_or("a name that PHP accepts as session.name")
-}
-
-/// A number of seconds; empty for no limit.
-pub fn parse_max_age(text: &str) -> Result<Option<Duration>, &'static str> {
-    if text.is_empty() {
-        return Ok(None);
-    }
-    let seconds = parse_number(text).ok_or("a number of seconds")?;
-    Ok(Some(Duration::from_secs(seconds)))
 }
 
 /// `session.gc_maxlifetime`. phpredis replaces any other value (`session_gc_maxlifetime`).

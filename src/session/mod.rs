@@ -6,10 +6,9 @@ mod save_path;
 mod session_file;
 
 use std::fmt::Display;
-use std::time::Duration;
 
 use crate::error::Error;
-pub use crate::php::ini::{Format, parse_lifetime, parse_max_age, parse_name};
+pub use crate::php::ini::{Format, parse_lifetime, parse_name};
 pub use crate::php::unserialize::{PhpArray, PhpValue, Session};
 pub use cookie::{SessionId, session_id};
 pub use save_path::{Address, RedisServer, SavePath, SessionFolder};
@@ -22,8 +21,6 @@ pub struct SessionConfig {
     /// `session.name`: the name of the cookie
     pub name: String,
     pub format: Format,
-    /// The time since its last use after which a session is rejected.
-    pub max_age: Option<Duration>,
     /// `session.gc_maxlifetime` in seconds, which only sessions in Redis need.
     pub lifetime: u32,
 }

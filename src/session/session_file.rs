@@ -43,9 +43,7 @@ pub fn read(
     let (file, bytes, metadata) = read.ok_or_else(Error::busy)?;
 
     // A logout between open and lock deletes the file.
-    let is_deleted = metadata.nlink() == 0;
-    let age = || metadata.modified().ok()?.elapsed().ok();
-    if is_deleted || config.max_age.is_some_and(|max_age| age().is_some_and(|age| age > max_age)) {
+    if metadata.nlink() == 0 {
         return Err(Error::not_logged_in());
     }
     if !is_accepted(metadata.uid()) {

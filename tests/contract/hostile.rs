@@ -17,7 +17,7 @@ fn invalid_utf8_in_any_variable_gets_a_well_formed_answer() {
         "HTTP_ORIGIN", "HTTP_HOST", "HTTP_SEC_FETCH_SITE", "PATH_INFO", "HTTP_X",
         "GATEWAY_INTERFACE", "SERVER_NAME", "COMEDOR_SERVICE", "COMEDOR_DATA_DIR",
         "COMEDOR_SESSION_DIR", "COMEDOR_SESSION_NAME", "COMEDOR_SESSION_FORMAT",
-        "COMEDOR_SESSION_MAX_AGE", "COMEDOR_TRUSTED_ORIGINS", "TZ",
+        "COMEDOR_TRUSTED_ORIGINS", "TZ",
     ] {
         let write = school.post("delete_menu_type").json(&json!({"id": "no"}));
         for cgi in [write, school.get("get_menu")] {

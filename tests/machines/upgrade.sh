@@ -30,7 +30,7 @@ version_0_3_0() {
 upgraded() {
     lay_out
     version_0_3_0
-    sed -i 's/^COMEDOR_SERVICE=.*/&\nCOMEDOR_SESSION_MAX_AGE=900/' $conf
+    sed -i 's/^COMEDOR_SERVICE=.*/&\nCOMEDOR_SESSION_LIFETIME=900/' $conf
     cp $conf /tmp/settings
     comedor_answers
     DEBIAN_FRONTEND=teletype apt-get install -y "$PACKAGE" < /dev/null > /tmp/output 2>&1 || { cat /tmp/output && return 1; }
@@ -42,7 +42,7 @@ undone() {
     script_reads_the_menu
     left=$(find /etc /var/lib/apache2 -name '*comedor*setup*')
     [ -z "$left" ] || { echo "left: $left" && return 1; }
-    grep COMEDOR_SESSION_MAX_AGE=900 $conf
+    grep COMEDOR_SESSION_LIFETIME=900 $conf
 }
 
 upgraded

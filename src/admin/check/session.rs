@@ -6,7 +6,7 @@ use super::folders::Survey;
 use super::report::Level;
 use super::settings::shown;
 use crate::api::caller::{Caller, is_logged_in, name_of_centre};
-use crate::config::{self, Config, SESSION_DIR, SESSION_FORMAT, SESSION_MAX_AGE};
+use crate::config::{self, Config, SESSION_DIR, SESSION_FORMAT};
 use crate::model::{Id, MAX_ID};
 use crate::session::{self, Effect, PhpArray, PhpValue, Session, SessionId, session_id};
 use crate::store::layout;
@@ -23,8 +23,8 @@ pub fn check(survey: &mut Survey, line: &str) -> Result<(), String> {
         format!("standard input is not a session id; expected the value of the cookie {name}")
     })?;
     let session = session::read(&config.session, &id, Effect::Nothing).map_err(|error| {
-        let used = [&SESSION_DIR, &SESSION_FORMAT, &SESSION_MAX_AGE];
-        let used = used.map(|setting| shown(settings, setting)).join(", ");
+        let used = [&SESSION_DIR, &SESSION_FORMAT];
+        let used = used.map(|setting| shown(settings, setting)).join(" and ");
         let cause = error.cause.as_deref().unwrap_or(&error.sentence).trim_end_matches('.');
         format!("{cause}; if the user is logged in, PHP has other settings than {used}")
     })?;
