@@ -1,5 +1,5 @@
 /* The floor: the cost of any CGI program. It reads the body if there is one, answers with SIZE bytes and
-   exits before end-of-file under the same conditions as src/sys/kept_output.rs. */
+   exits before end-of-file as src/sys/kept_output.rs does, but not with the variable EXIT_LATE. */
 #define _GNU_SOURCE
 #include <poll.h>
 #include <stdlib.h>
@@ -23,8 +23,8 @@ int main(void) {
     memset(answer + sizeof head - 1, ' ', SIZE);
     if (write(1, answer, sizeof answer) != sizeof answer)
         return 1;
-    const char *server = getenv("SERVER_SOFTWARE"), *early = getenv("COMEDOR_LEAVE_EARLY");
-    if (server && strncmp(server, "Apache", 6) == 0 && !(early && strcmp(early, "off") == 0)) {
+    const char *server = getenv("SERVER_SOFTWARE"), *late = getenv("EXIT_LATE");
+    if (server && strncmp(server, "Apache", 6) == 0 && !late) {
         struct pollfd parent = {(int)syscall(SYS_pidfd_open, getpid(), 0), POLLIN, 0};
         if (fork() == 0)
             poll(&parent, 1, -1);

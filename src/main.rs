@@ -87,7 +87,7 @@ fn answer_cgi(variables: &Variables) -> u8 {
     drop(panic::take_hook());
     body.drain();
     // Under other servers the fork would only cost time.
-    if config.is_ok_and(|config| config.leave_early) && variables.is_from_apache() {
+    if variables.is_from_apache() {
         kept_output::until_exit();
     }
     0

@@ -15,12 +15,11 @@ pub const APACHE_PREFORK: &str = "Apache, prefork and mod_cgi";
 
 pub const FLOOR: &str = "floor, CGI";
 pub const FLOOR_MUSL: &str = "floor, CGI, musl";
-pub const FLOOR_NOT_EARLY: &str = "floor, LEAVE_EARLY=off";
+pub const FLOOR_LATE: &str = "floor, late exit";
 pub const FLOOR_FASTCGI: &str = "floor, FastCGI";
 /// With kept connections, where the shipped configuration keeps them.
 pub const FLOOR_KEPT: &str = "floor, FastCGI, kept";
 pub const COMEDOR: &str = "comedor, CGI";
-pub const COMEDOR_NOT_EARLY: &str = "comedor, LEAVE_EARLY=off";
 pub const FASTCGI: &str = "comedor, FastCGI";
 pub const PHP_CGI: &str = "php-cgi";
 pub const PHP_FPM: &str = "PHP-FPM + opcache";
@@ -69,12 +68,11 @@ fn apache(mpm: &str, php: Php, cgi: &str) -> Server {
             MinSpareServers 16
             MaxSpareServers 32
         </IfModule>
-        ScriptAlias /not-early {folder}/cgi/comedor
         ScriptAlias /floor {folder}/cgi/floor
-        ScriptAlias /floor-not-early {folder}/cgi/floor
-        <LocationMatch not-early>
-            SetEnv COMEDOR_LEAVE_EARLY off
-        </LocationMatch>
+        ScriptAlias /floor-late {folder}/cgi/floor
+        <Location /floor-late>
+            SetEnv EXIT_LATE yes
+        </Location>
         <Files floor>
             Require all granted
         </Files>
@@ -117,11 +115,10 @@ fn apache(mpm: &str, php: Php, cgi: &str) -> Server {
     site.start_responder();
     let mut contenders = vec![
         (FLOOR, "floor"),
-        (FLOOR_NOT_EARLY, "floor-not-early"),
+        (FLOOR_LATE, "floor-late"),
         (FLOOR_FASTCGI, "floor-fastcgi"),
         (FLOOR_KEPT, "floor-kept"),
         (COMEDOR, PAGE),
-        (COMEDOR_NOT_EARLY, "not-early"),
         (FASTCGI, "fastcgi"),
         (FASTCGI_NEW, "fastcgi-new"),
         (PHP_CGI, "php-cgi/comedor.php"),

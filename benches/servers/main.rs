@@ -15,7 +15,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use client::{CLIENTS, Work};
-use contenders::{COMEDOR_NOT_EARLY, FASTCGI, FLOOR_NOT_EARLY, SERVERS, Server, attempt};
+use contenders::{FASTCGI, FLOOR_LATE, SERVERS, Server, attempt};
 use load::Figures;
 
 use report::{Row, Section};
@@ -98,7 +98,7 @@ fn measure(server: &Server, saves: bool, rounds: usize, span: Duration) -> Vec<R
     for &(name, page) in &server.contenders {
         if !saves {
             runs.push((name.to_owned(), page, Work::Read));
-        } else if name != FLOOR_NOT_EARLY && name != COMEDOR_NOT_EARLY {
+        } else if name != FLOOR_LATE {
             // Saves would show the same difference as reads.
             runs.push((name.to_owned(), page, Work::Save));
             if page.ends_with("/comedor.php") && page != contenders::PAGE {

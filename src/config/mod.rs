@@ -62,8 +62,6 @@ settings! {
         "listed: sessions need <service>:access and a list of aularios (aulas); centre: they do not";
     TRUSTED_ORIGINS: "COMEDOR_TRUSTED_ORIGINS", default "",
         "comma-separated origins (https://menus.example) whose pages may use the API from another site";
-    LEAVE_EARLY: "COMEDOR_LEAVE_EARLY", default "on",
-        "on: keep standard output open until exit, which saves time under Apache; off: do not";
     TZ: "TZ", default "",
         "time zone of \"today\", such as Europe/Madrid; none: the system's";
 }
@@ -79,8 +77,6 @@ pub struct Config {
     pub(crate) access: Access,
     /// Origins whose pages may use the API from another site, as browsers spell them.
     pub(crate) trusted_origins: Vec<String>,
-    /// Whether to keep standard output open until exit, under Apache.
-    pub leave_early: bool,
     /// The time zone of "today", as `TZ` names it; `None` is the system's.
     pub(crate) zone: Option<String>,
 }
@@ -147,14 +143,9 @@ impl Config {
             let origins: Option<_> = origins.map(origin::of_setting).collect();
             origins.ok_or("a comma-separated list of origins like https://menus.example")
         })?;
-        let leave_early = settings.parse(&LEAVE_EARLY, |text| match text {
-            "on" => Ok(true),
-            "off" => Ok(false),
-            _ => Err("on or off"),
-        })?;
         let zone = settings.parse(&TZ, |text| Ok(text.to_owned()))?;
         let zone = Some(zone).filter(|zone| !zone.is_empty());
-        Ok(Config { service, data_dir, session, access, trusted_origins, leave_early, zone })
+        Ok(Config { service, data_dir, session, access, trusted_origins, zone })
     }
 }
 

@@ -24,7 +24,6 @@ fn an_invalid_setting_is_named_only_in_the_log() {
         ("COMEDOR_SESSION_LIFETIME", "2147483648"),
         ("COMEDOR_TRUSTED_ORIGINS", "https://menus.example, https://*.school.example"),
         ("COMEDOR_ACCESS", "all"),
-        ("COMEDOR_LEAVE_EARLY", "no"),
     ] {
         let answer = school.get("get_menu").set(name, value).run();
         answer.fails("INTERNAL_ERROR");
@@ -55,6 +54,7 @@ fn the_environment_overrides_the_settings_file_beside_the_program() {
         ("COMEDOR_SERVICE", "line 2: expected NAME=value"),
         ("COMEDOR_DATADIR=/x", "line 2: unknown setting `COMEDOR_DATADIR`"),
         ("COMEDOR_SESSION_MAX_AGE=900", "line 2: unknown setting `COMEDOR_SESSION_MAX_AGE`"),
+        ("COMEDOR_LEAVE_EARLY=on", "line 2: unknown setting `COMEDOR_LEAVE_EARLY`"),
         ("PATH=/bin", "line 2: unknown setting `PATH`"),
         ("export TZ=UTC", "line 2: unknown setting `export TZ`"),
         ("TZ=\"UTC\"", "line 2: the value of TZ is in quotes; remove them"),
