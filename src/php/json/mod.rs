@@ -52,19 +52,12 @@ impl Value {
         bytes: &[u8],
     ) -> Result<Value, serde_json::Error> {
         let text = str::from_utf8(bytes).map_err(serde::de::Error::custom)?;
-        let read = |text: &str| {
-            let (levels_left, values_left) = (MAX_DEPTH, count);
-            let mut reader = Reader { known, levels_left, values_left, has_negative_zero: false };
-            let mut deserializer = serde_json::Deserializer::from_str(text);
-            deserializer.disable_recursion_limit();
-            let value = reader.deserialize(&mut deserializer)?;
-            deserializer.end()?;
-            Ok((value, reader.has_negative_zero))
-        };
-        if let (value, false) = read(text)? {
-            return Ok(value);
-        }
-        Ok(read(&without_negative_integer_zero(text))?.0)
+        let mut reader = Reader { known, levels_left: MAX_DEPTH, values_left: count };
+        let mut deserializer = serde_json::Deserializer::from_str(text);
+        deserializer.disable_recursion_limit();
+        let value = reader.deserialize(&mut deserializer)?;
+        deserializer.end()?;
+        Ok(value)
     }
 
     /// The bytes that PHP would write.
@@ -142,33 +135,12 @@ impl From<&str> for Value {
     }
 }
 
-/// Valid JSON with ` 0` in place of each integer `-0`, which PHP reads as the integer 0, and serde_json as a float.
-fn without_negative_integer_zero(text: &str) -> String {
-    let (mut is_string, mut is_escaped, mut before) = (false, false, ' ');
-    let mut changed = String::with_capacity(text.len());
-    for (at, c) in text.char_indices() {
-        let is_zero = || {
-            let after = text[at..].strip_prefix("-0");
-            after.is_some_and(|after| !after.starts_with(['.', 'e', 'E']))
-        };
-        // A minus after an e belongs to an exponent.
-        let is_integer = !is_string && !matches!(before, 'e' | 'E') && is_zero();
-        changed.push(if is_integer { ' ' } else { c });
-        is_string ^= c == '"' && !is_escaped;
-        is_escaped = c == '\\' && !is_escaped;
-        before = c;
-    }
-    changed
-}
-
 /// Reads a document.
 struct Reader {
     known: KnownKey,
     /// The number of lists and maps that may be opened in the current one
     levels_left: usize,
     values_left: usize,
-    /// Whether a number that was read is a negative zero
-    has_negative_zero: bool,
 }
 
 impl<'de> DeserializeSeed<'de> for &mut Reader {
@@ -210,7 +182,6 @@ impl<'de> Visitor<'de> for &mut Reader {
     }
 
     fn visit_f64<E>(self, float: f64) -> Result<Value, E> {
-        self.has_negative_zero |= float == 0.0 && float.is_sign_negative();
         Ok(Value::Float(float))
     }
 
