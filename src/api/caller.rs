@@ -2,7 +2,7 @@
 
 use crate::config::{Access, Config};
 use crate::error::Error;
-use crate::model::{Id, MAX_ID};
+use crate::model::Id;
 use crate::session::{PhpArray, PhpValue, Session};
 
 /// A logged-in user of a centre.
@@ -27,10 +27,10 @@ impl<'s> Caller<'s> {
         let data = session.get("auth_data").and_then(PhpValue::as_array);
         let unit = data.and_then(|data| data.get(config.service.as_str()));
         let centro = unit
-            .and_then(|unit| Id::parse(&name_of_centre(unit)?).ok())
+            .and_then(name_of_centre)
             .ok_or_else(|| Error::invalid_session("The session has no centre.", None))?;
         Ok(Caller {
-            centro,
+            centro: Id::parse(&centro).map_err(|expected| unusable_centre(&centro, expected))?,
             permissions: data.and_then(|data| data.get("permissions")).and_then(PhpValue::as_array),
             aulas: unit.and_then(PhpValue::as_array).and_then(|unit| unit.get("aulas")),
             config,
@@ -40,7 +40,7 @@ impl<'s> Caller<'s> {
     /// The ids of the aularios in the session, if it has a list of them.
     pub fn aulas(&self) -> Option<Vec<String>> {
         let ids = self.aulas?.as_array().into_iter().flat_map(PhpArray::values);
-        Some(ids.filter_map(|id| id.to_text(MAX_ID)).collect())
+        Some(ids.filter_map(|id| id.to_text()).collect())
     }
 
     /// `<service>:docente`, which every action needs. FORBIDDEN without it.
@@ -91,7 +91,13 @@ pub fn is_logged_in(session: &Session) -> bool {
     matches!(session.get("auth_ok"), Some(PhpValue::Bool(true)))
 }
 
-/// The name of the centre in the session's data of a service.
+/// The name of the centre in the session's data of a service. An empty one is none.
 pub fn name_of_centre(unit: PhpValue) -> Option<String> {
-    unit.as_array()?.get("centro")?.to_text(MAX_ID)
+    unit.as_array()?.get("centro")?.to_text().filter(|name| !name.is_empty())
+}
+
+/// The error of a centre whose name is not an id. A name can be long, so it is last in the line.
+fn unusable_centre(name: &str, expected: &str) -> Error {
+    let cause = format!("the session's centre must be {expected}; it is {name:?}");
+    Error::invalid_session("The centre in the session cannot be used.", Some(cause))
 }

@@ -8,7 +8,7 @@ mod values;
 
 pub use day::{Day, MAX_PLATES};
 pub use menu_types::{MenuTypes, id_of};
-pub use values::{Color, Date, Id, Label, MAX_ID, PlateKey, PlateName, TypeId, trim};
+pub use values::{Color, Date, Id, Label, PlateKey, PlateName, TypeId, trim};
 
 use crate::php::json::{Map, Value};
 

@@ -3,8 +3,11 @@
 
 use chrono::{Datelike, NaiveDate};
 
-/// The maximum length of an id of a centre, an aulario or a menu type.
-pub const MAX_ID: usize = 64;
+/// The maximum length of the id of a centre or an aulario, whose file with `.json` has a name of at most 255
+/// (NAME_MAX). EntreAulas' pages make ids of 68 and 78 characters from long names.
+const MAX_ID: usize = 250;
+/// The maximum length of the id of a menu type.
+const MAX_TYPE_ID: usize = 64;
 const MAX_LABEL: usize = 200;
 const MAX_PLATE_NAME: usize = 2000;
 
@@ -13,7 +16,8 @@ const MAX_PLATE_NAME: usize = 2000;
 pub struct Id(String);
 
 impl Id {
-    pub const EXPECTED: &str = "1 to 64 characters A-Z a-z 0-9 . _ - and must not start with a dot";
+    pub const EXPECTED: &str =
+        "1 to 250 characters A-Z a-z 0-9 . _ - and must not start with a dot";
 
     pub fn parse(text: &str) -> Result<Id, &'static str> {
         let is_id = (1..=MAX_ID).contains(&text.len())
@@ -41,7 +45,7 @@ impl TypeId {
         let id = TypeId::clean(&text.to_ascii_lowercase());
         match id.len() {
             0 => Ok(None),
-            1..=MAX_ID => Ok(Some(TypeId(id))),
+            1..=MAX_TYPE_ID => Ok(Some(TypeId(id))),
             _ => Err("at most 64 characters long"),
         }
     }

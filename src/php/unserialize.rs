@@ -80,10 +80,10 @@ impl<'s> PhpValue<'s> {
         }
     }
 
-    /// A valid UTF-8 string of at most `longest` bytes, or an integer in decimal digits.
-    pub fn to_text(self, longest: usize) -> Option<String> {
+    /// A string, with U+FFFD for what is not valid UTF-8, or an integer in decimal digits.
+    pub fn to_text(self) -> Option<String> {
         match self {
-            PhpValue::Text(text) if text.len() <= longest => String::from_utf8(text.into()).ok(),
+            PhpValue::Text(text) => Some(String::from_utf8_lossy(&Vec::from(text)).into_owned()),
             PhpValue::Int(int) => Some(int.to_string()),
             _ => None,
         }

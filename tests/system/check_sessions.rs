@@ -35,8 +35,7 @@ fn check_of_a_session_shows_only_centre_aularios_and_permissions() {
     let unit = "a:1:{s:6:\"centro\";s:1:\"c\";}";
     school.log_in("two", format!("auth_ok|b:1;auth_data|a:2:{{i:7;{unit}s:5:\"aulas\";{unit}}}"));
     school.log_in("none", "auth_ok|b:1;auth_data|a:1:{s:1:\"x\";a:0:{}}");
-    let not_an_id =
-        "the session's centre \"Colegio San José\" is not a valid id: it must be 1 to 64";
+    let not_an_id = "the session's centre must be 1 to 250 characters A-Z a-z 0-9 . _ - and must not start with a dot; it is \"Colegio San José\"";
     let service = "found under `service`: set COMEDOR_SERVICE accordingly";
     for (wrapper, input, text) in [
         (&[][..], "elsewhere", "Centros/centro9 does not exist"),

@@ -7,7 +7,7 @@ use super::report::Level;
 use super::settings::shown;
 use crate::api::caller::{Caller, is_logged_in, name_of_centre};
 use crate::config::{self, Config, SESSION_DIR, SESSION_FORMAT};
-use crate::model::{Id, MAX_ID};
+use crate::model::Id;
 use crate::session::{self, Effect, PhpArray, PhpValue, Session, SessionId, session_id};
 use crate::store::layout;
 
@@ -31,7 +31,8 @@ pub fn check(survey: &mut Survey, line: &str) -> Result<(), String> {
     if !is_logged_in(&session) {
         return Err("the user is not logged in: $_SESSION['auth_ok'] is not true".to_owned());
     }
-    let caller = Caller::identify(&session, config).map_err(|_| no_centre(&session, config))?;
+    let caller = Caller::identify(&session, config)
+        .map_err(|error| error.cause.unwrap_or_else(|| no_centre(&session, config)))?;
     add(Level::Ok, &format!("the session exists; the browser must send it in the cookie {name}"));
     add(Level::Ok, &format!("the centre is {}", caller.centro.as_str()));
     let folder = layout::centres(&config.data_dir).join(caller.centro.as_str());
@@ -75,19 +76,14 @@ pub fn read_line() -> String {
     line
 }
 
-/// Why the session has no centre: its name is invalid, or another service has it.
+/// Why the session has no centre: another service may have it.
 fn no_centre(session: &Session, config: &Config) -> String {
     let service = config.service.as_str();
     let data = session.get("auth_data").and_then(PhpValue::as_array);
-    let own = data.and_then(|data| name_of_centre(data.get(service)?));
-    if let Some(name) = own.filter(|name| !name.is_empty() && Id::parse(name).is_err()) {
-        let expected = Id::EXPECTED;
-        return format!("the session's centre {name:?} is not a valid id: it must be {expected}");
-    }
     let is_id = |name: &String| Id::parse(name).is_ok();
     let others = data.into_iter().flat_map(PhpArray::entries).filter_map(|(name, unit)| {
         name_of_centre(unit).filter(is_id)?;
-        name.to_text(MAX_ID).filter(is_id)
+        name.to_text().filter(is_id)
     });
     let others = others.collect::<Vec<_>>().join("`, `");
     let instead = match others.as_str() {

@@ -62,6 +62,35 @@ fn missing_fields_are_reported_before_invalid_ones_and_those_before_an_unknown_t
     school.post("save_menu").json(&one_more).run().fails("INVALID_FORMAT");
 }
 
+#[test]
+fn a_centre_that_is_there_and_cannot_be_used_is_named_in_the_log() {
+    let school = School::new();
+    let read = |centre: &str| {
+        school.log_in("x", session_of(centre, ADMIN));
+        let answer = school.get("get_menu").session("x").run();
+        let sentence = answer.fails("INVALID_SESSION").value()["error"].clone();
+        (sentence, answer.log)
+    };
+    let none = ("The session has no centre.".into(), String::new());
+    assert_eq!(read(""), none);
+    for (centre, named) in [
+        ("Colegio San José", "\"Colegio San José\""),
+        ("x\ny", "\"x\\ny\""),
+        (".centro1", "\".centro1\""),
+        (&"a".repeat(251), "aaa\""),
+    ] {
+        let (sentence, log) = read(centre);
+        assert_eq!(sentence, "The centre in the session cannot be used.");
+        let cause = "comedor: get_menu aula1: the session's centre must be 1 to 250 characters ";
+        assert!(log.starts_with(cause) && log.ends_with(&format!("{named}\n")), "{log}");
+    }
+    for other in ["N;", "b:1;", "d:1.5;", "a:0:{}"] {
+        school.log_in("x", session(ADMIN).replace("s:7:\"centro1\";", other));
+        let answer = school.get("get_menu").session("x").run();
+        assert_eq!(answer.fails("INVALID_SESSION").value()["error"], none.0, "{other}");
+    }
+}
+
 /// Each request also fails every later check; the first one that fails determines the answer.
 #[test]
 fn checks_run_in_the_documented_order() {

@@ -45,13 +45,28 @@ fn parameters_come_from_the_query_and_the_last_duplicate_counts() {
     let after = |count| format!("{}action=get_menu_types&aulario=aula1", "a&&".repeat(count));
     raw(&after(998)).ok();
     raw(&after(999)).fails("MISSING_PARAM");
-    for id in ["+aula1", ".x", "a%2Fb", "..", "a%00", "%ff", "a+b", &"a".repeat(65)] {
+    for id in ["+aula1", ".x", "a%2Fb", "..", "a%00", "%ff", "a+b", &"a".repeat(251)] {
         raw(&format!("action=get_menu&aulario={id}")).fails("INVALID_FORMAT");
     }
-    raw(&format!("action=get_menu&aulario={}", "a".repeat(64))).fails("NOT_FOUND");
+    raw(&format!("action=get_menu&aulario={}", "a".repeat(250))).fails("NOT_FOUND");
     // The fields of a write come only from its body.
     let cgi = school.post("add_menu_type").query("id", "x").query("label", "X");
     cgi.run().fails("MISSING_PARAM");
+}
+
+/// EntreAulas' pages make ids of 68 and 78 characters.
+#[test]
+fn ids_of_aularios_and_centres_have_up_to_250_characters() {
+    let school = School::new();
+    for length in [68, 78, 250] {
+        let id = "a".repeat(length);
+        school.write(&format!("../../{id}/Aularios/{id}.json"), "{}");
+        school.log_in("long", session_of(&id, ADMIN));
+        let save = school.post("save_menu").json(&save("Sopa"));
+        save.session("long").aulario(&id).run().ok();
+        let read = school.get("get_menu").query("date", DATE).session("long").aulario(&id);
+        assert_eq!(read.run().ok()["menu"]["plates"]["primero"]["name"], "Sopa");
+    }
 }
 
 #[test]

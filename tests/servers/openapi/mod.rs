@@ -96,6 +96,7 @@ fn school_of_the_examples() -> School {
     school.log_in("pupil", session(&[]));
     school.log_in("entered", session(&["service:docente", "service:access"]));
     school.log_in("nowhere", session_of("", TEACHER));
+    school.log_in("named", session_of("Colegio San José", TEACHER));
     school.log_in("held", session(TEACHER));
     let aulas = r#"a:2:{s:5:"aulas";a:1:{i:0;s:5:"aula1";}s:6:"centro""#;
     school.log_in("aula1-only", session(TEACHER).replace(r#"a:1:{s:6:"centro""#, aulas));
