@@ -37,6 +37,8 @@ pub fn read(
             return Ok(None);
         }
         let (bytes, metadata) = shared_file::read(&file)?;
+        // Before the session is parsed: PHP's pages wait for this lock. It ends with the file, if not here.
+        _ = fs2::FileExt::unlock(&file);
         Ok(Some((file, bytes, metadata)))
     });
     let read = read.map_err(|fault| refused(&shown(&path, id), &folder.folder, fault))?;

@@ -106,6 +106,23 @@ fn a_request_waits_for_the_php_page_that_has_locked_its_session() {
     page.wait().unwrap();
 }
 
+/// A large session takes much longer to parse than to read.
+#[test]
+fn the_session_is_unlocked_before_it_is_parsed() {
+    let school = School::new();
+    let values: String = (0..20_000).map(|n| format!("v{n}|a:1:{{i:0;i:{n};}}")).collect();
+    school.log_in("teacher", values + &session(TEACHER));
+    let (answer, trace) = school.get("get_menu").trace(&["-e", "trace=flock,read,mmap,utimensat"]);
+    answer.ok();
+    let (_, locked) = trace.split_once("LOCK_SH").unwrap();
+    let (before, after) = locked.split_once("LOCK_UN").expect(locked);
+    // The memory that parsing needs is taken later.
+    let calls = calls(before).into_iter().map(|(call, ..)| call);
+    let calls: Vec<_> = calls.skip_while(|call| *call == "mmap").collect();
+    assert_eq!(calls, ["read", "flock"], "{trace}");
+    assert!(after.contains("mmap(") && after.contains("utimensat("), "{trace}");
+}
+
 #[test]
 fn a_session_lock_timeout_is_busy_only_for_its_user() {
     let school = School::new();
