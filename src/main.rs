@@ -18,8 +18,7 @@ use comedor::sys::kept_output;
 use comedor::sys::log::{self, Output};
 use comedor::sys::process::{is_set_user_id, raise_open_files};
 use comedor::sys::signals::block_stop_signals;
-use rustix::io::{retry_on_intr, write};
-use rustix::stdio::stdout;
+use comedor::sys::streams;
 
 #[global_allocator]
 static ALLOCATOR: Allocator = Allocator;
@@ -96,11 +95,5 @@ fn answer_cgi(variables: &Variables) -> u8 {
 /// Ignores that the server has closed the pipe: a change that was stored stays stored.
 fn respond(output: &Output) {
     log::write(&output.stderr);
-    let mut rest = output.stdout.as_slice();
-    // The standard library's stdout would split this into two writes.
-    while !rest.is_empty()
-        && let Ok(written @ 1..) = retry_on_intr(|| write(stdout(), rest))
-    {
-        rest = &rest[written..];
-    }
+    streams::write(&output.stdout);
 }

@@ -11,6 +11,7 @@ use super::{Method, Variables, multipart};
 use crate::error::Error;
 use crate::php::form::Form;
 use crate::php::json::{Map, Value};
+use crate::sys::streams;
 
 /// The maximum length of a body: about twice the largest menu, 64 plates with names of 2000 characters.
 pub const MAX_BODY: u64 = 1024 * 1024;
@@ -98,13 +99,13 @@ fn too_large() -> Error {
     Error::too_large(format!("The body is larger than {} MiB.", MAX_BODY >> 20))
 }
 
-/// Standard input, without the buffer of the standard library.
+/// Standard input
 #[derive(Debug)]
 pub struct StandardInput;
 
 impl Read for StandardInput {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        Ok(rustix::io::read(stdin(), buffer)?)
+        Ok(streams::read(buffer)?)
     }
 }
 

@@ -1,6 +1,6 @@
 //! What needs Linux or `unsafe`: the start of the process, its allocator, system calls that neither the
 //! standard library nor rustix has, locks and pauses, the places of handlers that may wait, files that other
-//! programs write, the log, and output kept open for Apache. No other folder has `unsafe` code.
+//! programs write, standard streams, the log, and output kept open for Apache. No other folder has `unsafe` code.
 
 pub mod allocator;
 #[cfg(all(target_arch = "x86_64", any(target_env = "musl", test)))]
@@ -15,6 +15,7 @@ pub mod process;
 pub mod shared_file;
 pub mod signals;
 pub mod start;
+pub mod streams;
 pub mod timers;
 
 use std::io;

@@ -11,6 +11,7 @@ mod sessions;
 mod settings;
 mod source;
 mod store;
+mod streams;
 #[path = "../support/mod.rs"]
 mod support;
 mod together;

@@ -1,0 +1,40 @@
+//! Standard input and output of a CGI process. The web server may have made them non-blocking, and where a
+//! call would block it fails with EAGAIN: then it is repeated when the stream is ready.
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fd::BorrowedFd;
+use rustix::io::{Errno, retry_on_intr};
+use rustix::stdio::{stdin, stdout};
+
+/// Reads from standard input, without the buffer of the standard library.
+pub fn read(buffer: &mut [u8]) -> Result<usize, Errno> {
+    when_ready(stdin(), PollFlags::IN, || rustix::io::read(stdin(), &mut *buffer))
+}
+
+/// Writes to standard output. Ignores that the server has closed the pipe.
+pub fn write(bytes: &[u8]) {
+    let mut rest = bytes;
+    // The standard library's stdout would split this into two writes.
+    while !rest.is_empty()
+        && let Ok(written @ 1..) =
+            when_ready(stdout(), PollFlags::OUT, || rustix::io::write(stdout(), rest))
+    {
+        rest = &rest[written..];
+    }
+}
+
+fn when_ready(
+    stream: BorrowedFd,
+    event: PollFlags,
+    mut call: impl FnMut() -> Result<usize, Errno>,
+) -> Result<usize, Errno> {
+    loop {
+        match retry_on_intr(&mut call) {
+            Err(Errno::AGAIN) => {
+                let mut streams = [PollFd::from_borrowed_fd(stream, event)];
+                retry_on_intr(|| poll(&mut streams, None))?;
+            }
+            done => return done,
+        }
+    }
+}
