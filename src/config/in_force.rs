@@ -3,8 +3,11 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
+use rustix::io::Errno;
+
 use super::{Config, Error, Settings};
 use crate::sys::log;
+use crate::sys::shared_file::Fault;
 
 /// The time for which settings that were read are in force.
 const AGE: Duration = Duration::from_secs(1);
@@ -66,9 +69,39 @@ impl InForce {
 }
 
 impl Error {
-    /// Whether another program is using the file, so that what it had may come back. Defaults in place of
-    /// that could lead to another data folder.
+    /// Whether the next attempt to read the file may succeed: another program is using it, or the system lacks
+    /// file descriptors or memory, or its disk fails.
     fn is_passing(&self) -> bool {
-        matches!(self, Error::BeingSaved { .. } | Error::Leased { .. })
+        match self {
+            Error::BeingSaved { .. } | Error::Unreadable { fault: Fault::Leased, .. } => true,
+            Error::Unreadable { fault: Fault::Io(error), .. } => matches!(
+                Errno::from_io_error(error),
+                Some(Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::IO)
+            ),
+            _ => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+
+    #[test]
+    fn settings_are_kept_for_lack_of_resources_and_not_for_lack_of_permission() {
+        for (errno, is_passing) in [
+            (Errno::MFILE, true),
+            (Errno::NFILE, true),
+            (Errno::NOMEM, true),
+            (Errno::IO, true),
+            (Errno::ACCESS, false),
+            (Errno::LOOP, false),
+        ] {
+            let fault = Fault::Io(errno.into());
+            let error = Error::Unreadable { path: PathBuf::new(), fault };
+            assert_eq!(error.is_passing(), is_passing, "{errno}");
+        }
     }
 }

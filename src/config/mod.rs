@@ -100,14 +100,16 @@ pub enum Error {
     /// An editor is saving the file, so that what it had may come back.
     #[error("{}: {problem}", path.display())]
     BeingSaved { path: PathBuf, problem: &'static str },
-    #[error("{}: {}", path.display(), Fault::Leased)]
-    Leased { path: PathBuf },
+    #[error("{}: {fault}", path.display())]
+    Unreadable { path: PathBuf, fault: Fault },
 }
 
 impl From<&Error> for crate::error::Error {
     fn from(error: &Error) -> crate::error::Error {
         match error {
-            Error::Leased { .. } => crate::error::Error::busy_because(error.to_string()),
+            Error::Unreadable { fault: Fault::Leased, .. } => {
+                crate::error::Error::busy_because(error.to_string())
+            }
             _ => crate::error::Error::internal(error.to_string()),
         }
     }

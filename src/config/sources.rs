@@ -166,10 +166,7 @@ fn read(path: &Path, was_seen: &AtomicBool, timeout: Duration) -> Result<Option<
                 }
                 (FileId::NONE, "was deleted; restore it, or restart this process")
             }
-            Err(Fault::Leased) => return Err(Error::Leased { path: path.to_owned() }),
-            Err(fault) => {
-                return Err(Error::File { path: path.to_owned(), problem: fault.to_string() });
-            }
+            Err(fault) => return Err(Error::Unreadable { path: path.to_owned(), fault }),
         };
         if retries.pause(id) != Pause::Ended {
             return Err(Error::BeingSaved { path: path.to_owned(), problem });

@@ -2,7 +2,7 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::{Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{OpenOptionsExt, symlink};
 use std::time::{Duration, Instant};
 
 use super::*;
@@ -71,7 +71,8 @@ fn the_environment_overrides_the_settings_file_beside_the_program() {
 
 /// Defaults in place of the settings that a file had could lead to another data folder.
 #[test]
-fn settings_stay_in_force_while_their_file_is_empty_or_gone_and_other_changes_need_no_restart() {
+fn settings_stay_in_force_while_their_file_is_empty_unreadable_or_gone_and_other_changes_need_no_restart()
+ {
     let (school, socket) = (School::new(), Held::new());
     let folder = tempfile::tempdir().unwrap();
     let settings = format!("COMEDOR_DATA_DIR={}\n", school.data().display());
@@ -83,10 +84,15 @@ fn settings_stay_in_force_while_their_file_is_empty_or_gone_and_other_changes_ne
     get.ask(&socket.path).ok();
     fs::write(&file, "").unwrap();
     assert!(get.run().fails("INTERNAL_ERROR").log.contains("comedor.conf: is empty"));
-    for is_gone in [false, true] {
-        if is_gone {
-            fs::remove_file(&file).unwrap();
-        }
+    let is_empty = || {};
+    let is_unreadable = || {
+        fs::remove_file(&file).unwrap();
+        // Its first bytes cannot be read: EIO.
+        symlink("/proc/self/mem", &file).unwrap();
+    };
+    let is_gone = || fs::remove_file(&file).unwrap();
+    for change in [&is_empty as &dyn Fn(), &is_unreadable, &is_gone] {
+        change();
         let since = Instant::now();
         while since.elapsed() < Duration::from_millis(1100) {
             get.ask(&socket.path).ok();
