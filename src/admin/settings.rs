@@ -60,7 +60,7 @@ pub fn equals(config: &Config, setting: &Setting, value: &str, end: Instant) -> 
             Path::new(value) == config.data_dir || limited(end, is_same).unwrap_or(false)
         }
         SESSION_DIR => {
-            SavePath::parse(value.as_bytes()).is_some_and(|path| path == session.save_path)
+            SavePath::parse(value.as_bytes()).is_ok_and(|path| path == session.save_path)
         }
         SESSION_NAME => value == session.name,
         ACCESS => (value == "listed") == (config.access == Access::Listed),

@@ -130,7 +130,7 @@ impl Config {
         };
         let session = SessionConfig {
             save_path: SavePath::parse(settings.value(&SESSION_DIR))
-                .ok_or_else(|| invalid(&SESSION_DIR, format!("must be {}", SavePath::EXPECTED)))?,
+                .map_err(|expected| invalid(&SESSION_DIR, format!("must be {expected}")))?,
             name: settings.parse(&SESSION_NAME, session::parse_name)?,
             format: settings.parse(&SESSION_FORMAT, Format::parse)?,
             lifetime: settings.parse(&SESSION_LIFETIME, session::parse_lifetime)?,

@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fmt;
+use std::num::IntErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
@@ -47,29 +48,42 @@ pub enum Address {
 const PREFIX: &str = "PHPREDIS_SESSION:";
 
 impl SavePath {
-    pub const EXPECTED: &str = "a session.save_path (/folder, N;/folder or N;MODE;/folder), or phpredis's \
+    const EXPECTED: &str = "a session.save_path (/folder, N;/folder or N;MODE;/folder), or phpredis's \
          address of one server without TLS (tcp://host:port?… or unix:///path?…, docs/redis.md#the-setting)";
 
-    /// Parses PHP's setting. A relative folder, for PHP relative to that of the page, is invalid.
-    pub fn parse(value: &[u8]) -> Option<SavePath> {
+    /// Parses PHP's setting; the error says what it must be. A relative folder, for PHP relative to that of the
+    /// page, is invalid.
+    pub fn parse(value: &[u8]) -> Result<SavePath, &'static str> {
         if value.starts_with(b"tcp://") || value.starts_with(b"unix://") {
-            return RedisServer::parse(str::from_utf8(value).ok()?).map(SavePath::Redis);
+            let server = str::from_utf8(value).ok().and_then(RedisServer::parse);
+            return server.map(SavePath::Redis).ok_or(SavePath::EXPECTED);
         }
         SessionFolder::parse(value).map(SavePath::Files)
     }
 }
 
 impl SessionFolder {
-    fn parse(value: &[u8]) -> Option<SessionFolder> {
+    /// What a depth must be that PHP takes as one, although no session can have a file then.
+    const EXPECTED_DEPTH: &str = "a session.save_path of at most 255 levels (the N of N;/folder): PHP's session \
+         ids have at most 256 characters, and each level takes one";
+
+    fn parse(value: &[u8]) -> Result<SessionFolder, &'static str> {
         let mut parts: Vec<&[u8]> = value.splitn(3, |&byte| byte == b';').collect();
-        let folder = parts.pop().filter(|folder| folder.starts_with(b"/"))?;
+        let folder = parts.pop().filter(|folder| folder.starts_with(b"/"));
+        let folder = folder.ok_or(SavePath::EXPECTED)?;
         let number = |at: usize, radix| match parts.get(at) {
             None => Some(0),
-            Some(digits) => usize::from_str_radix(str::from_utf8(digits).ok()?, radix).ok(),
+            Some(digits) => match usize::from_str_radix(str::from_utf8(digits).ok()?, radix) {
+                Err(error) if *error.kind() == IntErrorKind::PosOverflow => Some(usize::MAX),
+                number => number.ok(),
+            },
         };
-        let depth = number(0, 10).filter(|&depth| depth < MAX_ID)?;
-        number(1, 8).filter(|&mode| mode <= 0o7777)?;
-        Some(SessionFolder { depth, folder: PathBuf::from(OsStr::from_bytes(folder)) })
+        let depth = number(0, 10).ok_or(SavePath::EXPECTED)?;
+        number(1, 8).filter(|&mode| mode <= 0o7777).ok_or(SavePath::EXPECTED)?;
+        if depth >= MAX_ID {
+            return Err(SessionFolder::EXPECTED_DEPTH);
+        }
+        Ok(SessionFolder { depth, folder: PathBuf::from(OsStr::from_bytes(folder)) })
     }
 }
 
@@ -171,11 +185,19 @@ mod tests {
             [("/p", 0, "/p"), ("2;/p", 2, "/p"), ("1;0600;/p", 1, "/p"), ("1;600;/p;q", 1, "/p;q")]
         {
             let files = SessionFolder { depth, folder: PathBuf::from(folder) };
-            assert_eq!(SavePath::parse(value.as_bytes()), Some(SavePath::Files(files)), "{value}");
+            assert_eq!(SavePath::parse(value.as_bytes()), Ok(SavePath::Files(files)), "{value}");
         }
-        for bad in ["", "x;/p", "-1;/p", "256;/p", "2;", "p", "2;p", "1;0999;/p", "1;0600;", ";/p"]
-        {
-            assert_eq!(SavePath::parse(bad.as_bytes()), None, "{bad}");
+        let huge = "9".repeat(30);
+        let [huge_mode, huge_depth] = [format!("1;{huge};/p"), format!("{huge};/p")];
+        for bad in [
+            "", "x;/p", "-1;/p", "2;", "p", "2;p", "1;0999;/p", "1;17777;/p", "1;0600;", ";/p",
+            &huge_mode,
+        ] {
+            assert_eq!(SavePath::parse(bad.as_bytes()), Err(SavePath::EXPECTED), "{bad}");
+        }
+        for deep in ["256;/p", "256;0600;/p", &huge_depth] {
+            let expected = Err(SessionFolder::EXPECTED_DEPTH);
+            assert_eq!(SavePath::parse(deep.as_bytes()), expected, "{deep}");
         }
     }
 
@@ -194,7 +216,7 @@ mod tests {
             ("unix:///run/redis/redis.sock?persistent=1", "unix:///run/redis/redis.sock"),
         ] {
             let parsed = SavePath::parse(value.as_bytes());
-            assert_eq!(format!("{parsed:?}"), format!("Some(Redis({shown}))"));
+            assert_eq!(format!("{parsed:?}"), format!("Ok(Redis({shown}))"));
         }
     }
 
@@ -209,7 +231,7 @@ mod tests {
             "tcp://h?database=-1", "tcp://h?database=%2B1", "tcp://h?prefix[]=x",
             "tcp://h?auth[]=a&auth[]=b&auth[]=c", "tcp://h?auth[user]=a", "tcp://h?auth=%ff",
         ] {
-            assert_eq!(SavePath::parse(value.as_bytes()), None, "{value}");
+            assert_eq!(SavePath::parse(value.as_bytes()), Err(SavePath::EXPECTED), "{value}");
         }
     }
 }

@@ -49,8 +49,8 @@ pub fn shown(settings: &Settings, setting: &'static Setting) -> String {
 /// A value of PHP without a password: an address of a server may have one in any place.
 pub fn without_password(value: &str) -> String {
     match SavePath::parse(value.as_bytes()) {
-        Some(SavePath::Redis(server)) => return server.to_string(),
-        Some(SavePath::Files(_)) if !value.contains('?') => return value.to_owned(),
+        Ok(SavePath::Redis(server)) => return server.to_string(),
+        Ok(SavePath::Files(_)) if !value.contains('?') => return value.to_owned(),
         _ => {}
     }
     // `tcp://a?auth=…, tcp://b` and `seed[]=…` of phpredis, `host=…` of other handlers

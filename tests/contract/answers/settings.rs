@@ -31,6 +31,12 @@ fn an_invalid_setting_is_named_only_in_the_log() {
         assert!(!answer.log.contains("s3cret"), "{}", answer.log);
         assert!(!String::from_utf8_lossy(&answer.body).contains("COMEDOR"));
     }
+    for depth in ["256", "99999999999999999999"] {
+        let read = school.get("get_menu");
+        let answer = read.set("COMEDOR_SESSION_DIR", format!("{depth};/p")).run();
+        let expected = "COMEDOR_SESSION_DIR must be a session.save_path of at most 255 levels";
+        assert!(answer.fails("INTERNAL_ERROR").log.contains(expected), "{}", answer.log);
+    }
 }
 
 #[test]
