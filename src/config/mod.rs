@@ -122,6 +122,7 @@ impl Config {
     }
 
     pub(crate) fn from_settings(settings: &Settings) -> Result<Config, Error> {
+        settings.refuse_control_characters()?;
         let service = settings.parse(&SERVICE, Id::parse)?;
         let data_dir = match settings.get(&DATA_DIR) {
             None => Path::new("/DATA").join(service.as_str()),

@@ -22,6 +22,10 @@ use crate::sys::shared_file::{self, Fault};
 const EDITOR_TIMEOUT: Duration = Duration::from_millis(250);
 const PAUSE: Duration = Duration::from_millis(10);
 
+/// A file of this kind is one line for what reads it, in which a comment would hide the rest.
+const CARRIAGE_RETURN: &str =
+    "a line ends with a carriage return alone; save the file with Unix line ends";
+
 /// The paths of the settings file, and whether this process has seen it there. Found once per process:
 /// reading the path of the executable takes longer than opening a file.
 fn files() -> &'static [(PathBuf, AtomicBool)] {
@@ -33,10 +37,17 @@ fn files() -> &'static [(PathBuf, AtomicBool)] {
     })
 }
 
-/// The values that are set, with their names and sources. The environment takes precedence over the
-/// file. Without `Debug`: a value can contain a password.
+/// The settings that are set. The environment takes precedence over the file. Without `Debug`: a value can
+/// contain a password.
 #[derive(Default)]
-pub struct Settings(Vec<(&'static str, Vec<u8>, Source)>);
+pub struct Settings(Vec<Set>);
+
+/// A setting that is set.
+struct Set {
+    setting: &'static Setting,
+    value: Vec<u8>,
+    source: Source,
+}
 
 /// Where a setting was set.
 #[derive(Debug)]
@@ -66,7 +77,8 @@ impl Settings {
     /// The settings, with this timeout for a file that is being saved.
     pub fn within(timeout: Duration) -> Result<Settings, Error> {
         let set = environment().filter_map(|(name, value)| {
-            Some((Setting::find(name)?.name, value.to_vec(), Source::Environment))
+            let setting = Setting::find(name)?;
+            Some(Set { setting, value: value.to_vec(), source: Source::Environment })
         });
         let settings = Settings(set.collect());
         for (path, was_seen) in files() {
@@ -80,33 +92,37 @@ impl Settings {
     /// Adds the `NAME=value` lines of a file. Blank lines and lines that start with `#` are skipped.
     pub fn with_file(mut self, path: &Path, bytes: &[u8]) -> Result<Settings, Error> {
         for (line, text) in (1..).zip(bytes.split(|&byte| byte == b'\n')) {
+            let fails = |problem| Error::File {
+                path: path.to_owned(),
+                problem: format!("line {line}: {problem}"),
+            };
             let text = text.trim_ascii();
+            if text.contains(&b'\r') {
+                return Err(fails(CARRIAGE_RETURN.to_owned()));
+            }
             if text.is_empty() || text.starts_with(b"#") {
                 continue;
             }
-            let (name, value) = self.parse_line(text).map_err(|problem| Error::File {
-                path: path.to_owned(),
-                problem: format!("line {line}: {problem}"),
-            })?;
+            let (setting, value) = self.parse_line(text).map_err(fails)?;
             let source = Source::Line { path: path.to_owned(), line };
-            self.0.push((name, value.to_vec(), source));
+            self.0.push(Set { setting, value: value.to_vec(), source });
         }
         Ok(self)
     }
 
-    fn parse_line<'l>(&self, line: &'l [u8]) -> Result<(&'static str, &'l [u8]), String> {
+    fn parse_line<'l>(&self, line: &'l [u8]) -> Result<(&'static Setting, &'l [u8]), String> {
         if line.starts_with(b"\xef\xbb\xbf") {
             let problem = "the file starts with a byte order mark; save it as UTF-8 without one";
             return Err(problem.to_owned());
         }
         let equals = line.iter().position(|&byte| byte == b'=').ok_or("expected NAME=value")?;
         let (name, value) = (line[..equals].trim_ascii(), line[equals + 1..].trim_ascii());
-        let Some(Setting { name, .. }) = Setting::find(name) else {
-            return Err(format!("unknown setting `{}`", String::from_utf8_lossy(name)));
-        };
-        for (earlier, _, source) in &self.0 {
-            if let Source::Line { line, .. } = source
-                && earlier == name
+        let setting = Setting::find(name)
+            .ok_or_else(|| format!("unknown setting `{}`", String::from_utf8_lossy(name)))?;
+        let name = setting.name;
+        for earlier in &self.0 {
+            if let Source::Line { line, .. } = earlier.source
+                && earlier.setting.name == name
             {
                 return Err(format!("duplicate setting `{name}` (first set in line {line})"));
             }
@@ -114,19 +130,28 @@ impl Settings {
         if value.starts_with(b"\"") || value.starts_with(b"'") {
             return Err(format!("the value of {name} is in quotes; remove them"));
         }
-        Ok((name, value))
+        Ok((setting, value))
     }
 
-    fn find(&self, setting: &Setting) -> Option<&(&'static str, Vec<u8>, Source)> {
-        self.0.iter().find(|(name, ..)| *name == setting.name)
+    /// No setting has a use for one, and in a value it would be a part of a path or a name.
+    pub fn refuse_control_characters(&self) -> Result<(), Error> {
+        let has = |value: &[u8]| value.iter().any(u8::is_ascii_control);
+        match self.0.iter().find(|set| has(&set.value)) {
+            Some(set) => Err(invalid(set.setting, "must not contain control characters")),
+            None => Ok(()),
+        }
+    }
+
+    fn find(&self, setting: &Setting) -> Option<&Set> {
+        self.0.iter().find(|set| set.setting.name == setting.name)
     }
 
     pub fn get(&self, setting: &Setting) -> Option<&[u8]> {
-        self.find(setting).map(|(_, value, _)| value.as_slice())
+        self.find(setting).map(|set| set.value.as_slice())
     }
 
     pub fn source(&self, setting: &Setting) -> &Source {
-        self.find(setting).map_or(&Source::Default, |(.., source)| source)
+        self.find(setting).map_or(&Source::Default, |set| &set.source)
     }
 
     /// The value of `setting`, else its default.

@@ -15,6 +15,8 @@ fn an_invalid_setting_is_named_only_in_the_log() {
     for (name, value) in [
         ("COMEDOR_SERVICE", "../x"),
         ("COMEDOR_DATA_DIR", ""),
+        ("COMEDOR_DATA_DIR", "/a\nb"),
+        ("COMEDOR_SESSION_DIR", "/a\tb"),
         ("COMEDOR_SESSION_DIR", "tcp://a?auth=s3cret,tcp://b"),
         ("COMEDOR_SESSION_NAME", "12"),
         ("COMEDOR_SESSION_NAME", "a.b"),
@@ -65,6 +67,8 @@ fn the_environment_overrides_the_settings_file_beside_the_program() {
         ("export TZ=UTC", "line 2: unknown setting `export TZ`"),
         ("TZ=\"UTC\"", "line 2: the value of TZ is in quotes; remove them"),
         ("TZ=UTC\nTZ=UTC", "line 3: duplicate setting `TZ` (first set in line 2)"),
+        ("# CR\rTZ=UTC\r", "line 2: a line ends with a carriage return alone"),
+        ("COMEDOR_SERVICE=x\rTZ=UTC", "line 2: a line ends with a carriage return alone"),
         ("\u{feff}TZ=UTC", "line 2: the file starts with a byte order mark"),
     ] {
         write(format!("\n{line}\n"));
