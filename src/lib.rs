@@ -33,9 +33,10 @@ use php::form::Form;
 use store::Aulario;
 use sys::log::Output;
 
-/// For the differential tests, which compare these with PHP.
+/// For the differential tests, which compare these with PHP and date(1).
 #[doc(hidden)]
 pub mod differential {
+    pub use crate::api::today::day_at;
     pub use crate::php::form::Form;
     pub use crate::php::json::Value as Json;
     pub use crate::session::{Format, PhpValue, Session};

@@ -77,7 +77,8 @@ pub struct Config {
     pub(crate) access: Access,
     /// Origins whose pages may use the API from another site, as browsers spell them.
     pub(crate) trusted_origins: Vec<String>,
-    /// The time zone of "today", as `TZ` names it; `None` is the system's.
+    /// The time zone of "today", as `TZ` names it; `None` is the system's. Its file is read by requests without
+    /// a date only: by CGI that takes 30 µs of 400, and six system calls.
     pub(crate) zone: Option<String>,
 }
 

@@ -21,3 +21,4 @@ mod sessions;
 mod store;
 #[path = "../support/mod.rs"]
 mod support;
+mod zones;

@@ -6,6 +6,7 @@ mod menus;
 mod requests;
 mod settings;
 mod types;
+mod zones;
 
 use std::process::Command;
 
