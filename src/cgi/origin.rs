@@ -73,7 +73,8 @@ pub fn of_setting(text: &str) -> Option<String> {
 /// Whether a browser sends `host` as it is. One that "ends in a number" (URL standard) is an IPv4
 /// address, which browsers write with four decimal numbers.
 fn is_name(host: &str) -> bool {
-    let is_valid = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-');
+    // No name of DNS has a `_`, but one of a local network can.
+    let is_valid = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
     let last = host.strip_suffix('.').unwrap_or(host).rsplit('.').next().unwrap_or_default();
     let is_number = match last.strip_prefix("0x") {
         Some(digits) => digits.bytes().all(|byte| byte.is_ascii_hexdigit()),
@@ -142,6 +143,7 @@ mod tests {
             ("https://xn--mens-1ra.example", "https://xn--mens-1ra.example"),
             ("https://menus.example.", "https://menus.example."),
             ("https://2.example", "https://2.example"),
+            ("http://My_NAS:8080", "http://my_nas:8080"),
             ("http://192.168.1.10:8080", "http://192.168.1.10:8080"),
             ("http://[::1]:80", "http://[::1]"),
             ("http://[2001:DB8:0:0:0:0:0:1]:8080", "http://[2001:db8::1]:8080"),
@@ -152,15 +154,14 @@ mod tests {
         for text in [
             "", "*", "null", "menus.example", "://x", "https://", "https:///", "https://:443",
             "ftp://menus.example", "https://*.school.example", "https://menús.example",
-            "https://my_menus.example", "https://menus%2eexample", "https://menus.example/",
-            "https://menus.example?x", "https://menus.example#x", "https://a?x",
-            "https://user@menus.example", "https://menus.example:", "https://menus.example:x",
-            "https://menus.example:+1", "https://menus.example:0443",
-            "https://menus.example:65536", "https://menus.example:1:2", "https://menus .example",
-            "http://127.1", "http://0x7f.0.0.1", "http://127.0.0.0x1", "http://127.0.0.1.",
-            "http://192.168.1.010", "http://256.1.1.1", "http://[::1", "http://::1",
-            "http://[::1%25eth0]", "http://[1.2.3.4]", "http://[]", "http://[menus",
-            "http://menus]",
+            "https://menus%2eexample", "https://menus.example/", "https://menus.example?x",
+            "https://menus.example#x", "https://a?x", "https://user@menus.example",
+            "https://menus.example:", "https://menus.example:x", "https://menus.example:+1",
+            "https://menus.example:0443", "https://menus.example:65536",
+            "https://menus.example:1:2", "https://menus .example", "http://127.1",
+            "http://0x7f.0.0.1", "http://127.0.0.0x1", "http://127.0.0.1.", "http://192.168.1.010",
+            "http://256.1.1.1", "http://[::1", "http://::1", "http://[::1%25eth0]",
+            "http://[1.2.3.4]", "http://[]", "http://[menus", "http://menus]",
         ] {
             assert_eq!(of_setting(text), None, "{text}");
         }
