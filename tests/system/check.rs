@@ -84,6 +84,10 @@ fn problems_in_the_data_are_found_with_file_and_position() {
         ("self.json", r#"{"shared_comedor_from":"self"}"#),
         ("chain.json", r#"{"shared_comedor_from":"compartida"}"#),
         ("two words.json", "{}"),
+        ("aula1.sync-conflict-20261125-101112-ABCDEF7.json", "{}"),
+        ("._aula1.json", "{}"),
+        ("~$aula1.json", "{}"),
+        ("../../.stfolder/x", ""),
         ("broken.json", "{"),
         ("orphan/x", ""),
         ("aula1/Comedor-MenuTypes.json", r#"[{"id":"a"}]"#),
@@ -104,6 +108,7 @@ fn problems_in_the_data_are_found_with_file_and_position() {
         ("warning", "self.json", "shared_comedor_from is `self`, which is not another aulario"),
         ("warning", "chain.json", chain),
         ("warning", "two words.json", "not a valid id"),
+        ("warning", "aula1.sync-conflict-20261125-101112-ABCDEF7.json", "it counts as an aulario"),
         ("error", "broken.json", "is damaged (invalid JSON: EOF"),
         ("hint", "orphan", "its configuration file, of the same name with .json, is missing"),
         ("error", "21/_datos.json", "menus.a.plates.primero is not a map"),
@@ -116,8 +121,10 @@ fn problems_in_the_data_are_found_with_file_and_position() {
     ] {
         found(&findings, level, about, text);
     }
-    // An aulario that shares does not use its own data.
-    assert!(!format!("{findings:?}").contains("/compartida/"), "{findings:#?}");
+    // An aulario that shares does not use its own data, and no page lists the other three.
+    for absent in ["/compartida/", "/._aula1", "/~$aula1", "/.stfolder"] {
+        assert!(!format!("{findings:?}").contains(absent), "{absent}: {findings:#?}");
+    }
 }
 
 /// strace delays the list of the aularios; their folders are not read any more.

@@ -74,6 +74,11 @@ impl Survey<'_> {
                 continue;
             };
             let Some(id) = self.id(&path, id) else { continue };
+            if id.as_str().contains(".sync-conflict-") {
+                let text = "is Syncthing's copy of a file that two computers changed; it counts as an aulario: compare \
+                            both, and delete one";
+                self.add(Level::Warning, &path, text);
+            }
             if !self.goes_on() || !self.may_read(&path) {
                 continue;
             }
@@ -225,15 +230,16 @@ impl Survey<'_> {
         self.done(entered, Level::Error, folder, "enter this folder", "requests fail").is_some()
     }
 
-    /// The entries of `folder`, sorted.
+    /// The entries of `folder` that a page lists, sorted: not those of macOS (`._x`), Office (`~$x`) and Syncthing.
     fn list(&mut self, folder: &Path) -> Vec<PathBuf> {
         if !self.goes_on() || !self.enters(folder) {
             return Vec::new();
         }
         let (what, effect) = ("list this folder", "it is not checked");
         let listed = self.done(fs::read_dir(folder), Level::Warning, folder, what, effect);
-        let entries = listed.into_iter().flatten().flatten();
-        let mut paths: Vec<_> = entries.take(MAX_ENTRIES + 1).map(|entry| entry.path()).collect();
+        let paths = listed.into_iter().flatten().flatten().map(|entry| entry.path());
+        let paths = paths.filter(|path| !name(path).starts_with(['.', '~']));
+        let mut paths: Vec<_> = paths.take(MAX_ENTRIES + 1).collect();
         if paths.len() > MAX_ENTRIES {
             let text = format!("has more than {MAX_ENTRIES} entries; the others were not checked");
             self.add(Level::Warning, folder, text);
