@@ -42,6 +42,12 @@ pub fn configuration(aularios: &Path, id: &Id) -> PathBuf {
     below(aularios, &[&[id.as_str(), CONFIGURATION].concat()])
 }
 
+/// The same for a name that may not be an id. `None` if it would be in another folder.
+pub fn configuration_named(aularios: &Path, name: &str) -> Option<PathBuf> {
+    let is_segment = !name.contains(['/', '\0']);
+    is_segment.then(|| below(aularios, &[&[name, CONFIGURATION].concat()]))
+}
+
 /// The id in the name of a configuration, which may be invalid.
 pub fn configured(file: &str) -> Option<&str> {
     file.strip_suffix(CONFIGURATION)

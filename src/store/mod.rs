@@ -120,10 +120,9 @@ impl Aulario {
             return Ok(None);
         };
         let setting = value.map_or(Ok(None), |value| shared_comedor_from(&path, value))?;
-        let source = setting.as_deref().and_then(|source| Id::parse(source).ok());
-        let source = match source.filter(|source| source != id) {
-            Some(source) if is_file(&layout::configuration(&aularios, &source))? => Some(source),
-            _ => None,
+        let source = match setting.as_deref().filter(|source| *source != id.as_str()) {
+            Some(source) => parse_source(&aularios, source)?,
+            None => None,
         };
         Ok(Some(Aulario {
             folder: below(&aularios, &[source.as_ref().unwrap_or(id).as_str()]),
@@ -224,11 +223,25 @@ impl Aulario {
     }
 }
 
-fn is_file(path: &Path) -> Result<bool, Error> {
-    match fs::symlink_metadata(path) {
-        Ok(metadata) => Ok(metadata.is_file()),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(Error::fault("stat", path)(error)),
+/// The aulario that `shared_comedor_from` names, if its configuration is in the folder `aularios`.
+///
+/// A configuration that exists and cannot be used is an error: PHP's pages show the data of that aulario, so
+/// that of the other one must not be shown or changed in its place.
+fn parse_source(aularios: &Path, name: &str) -> Result<Option<Id>, Error> {
+    let Some(path) = layout::configuration_named(aularios, name) else { return Ok(None) };
+    match fs::symlink_metadata(&path) {
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::InvalidFilename) => {
+            Ok(None)
+        }
+        Err(error) => Err(Error::fault("stat", &path)(error)),
+        Ok(found) if !found.is_file() => Err(Error::unusable(
+            &path,
+            "it is named by shared_comedor_from, but not a regular file",
+        )),
+        Ok(_) => Id::parse(name).map(Some).map_err(|expected| {
+            let why = format!("it is named by shared_comedor_from, whose value must be {expected}");
+            Error::unusable(&path, why)
+        }),
     }
 }
 

@@ -208,6 +208,44 @@ fn a_folder_may_be_a_symbolic_link() {
     assert!(log.contains("No such file or directory"), "{log}");
 }
 
+/// The pages show the menus of the source, so those of the aulario itself must not be shown or changed.
+#[test]
+fn a_source_that_exists_and_cannot_be_used_is_an_error_for_reads_and_writes() {
+    let school = School::new();
+    school.write(".oculta.json", "{}");
+    school.write("Aula de Música.json", "{}");
+    symlink("aula1.json", school.path("enlace.json")).unwrap();
+    symlink("nothing", school.path("roto.json")).unwrap();
+    fs::create_dir(school.path("carpeta.json")).unwrap();
+    fs::write(school.data().join("Centros/centro1/fuera.json"), "{}").unwrap();
+    let requests = |source: &str| {
+        school.write("aula2.json", json!({"shared_comedor_from": source}).to_string());
+        [
+            school.get("get_menu_types").aulario("aula2"),
+            school.get("get_menu").aulario("aula2"),
+            school.post("save_menu").aulario("aula2").json(&save("x")),
+        ]
+    };
+    for source in [".oculta", "Aula de Música", "enlace", "roto", "carpeta"] {
+        for request in requests(source) {
+            let log = request.run().fails("INTERNAL_ERROR").log.clone();
+            assert!(log.contains(&format!("/Aularios/{source}.json: ")), "{log}");
+            assert!(log.contains("shared_comedor_from"), "{log}");
+        }
+        assert!(!school.path("aula2").exists(), "{source}");
+    }
+    // Nothing outside of the folder is looked up.
+    let outside = school.data().join("Centros/centro1/fuera");
+    let long = "x".repeat(300);
+    for source in
+        ["../fuera", "aula1/../../fuera", outside.to_str().unwrap(), "aula1\0", "otra", &long]
+    {
+        for request in requests(source) {
+            request.run().ok();
+        }
+    }
+}
+
 #[test]
 fn new_files_and_folders_have_the_modes_of_php_less_the_umask() {
     for (umask, file, folder, lock) in [("022", 0o644, 0o755, 0o640), ("002", 0o664, 0o775, 0o660)]
