@@ -15,13 +15,41 @@ use crate::sys::lock::{FileId, Pause, Retries};
 use crate::sys::shared_file::{self, Fault};
 
 /// PHP truncates a file and then writes it. A file that does not parse is read again for this time, with
-/// these pauses.
+/// these pauses. Longer ones met the rhythm of a page that saves without a pause.
 const WRITER_TIMEOUT: Duration = Duration::from_millis(200);
-const PAUSE: Duration = Duration::from_millis(50);
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// The same for an empty file that PHP may be writing: on ext4 a file stays empty while `open` truncates it.
+const EMPTY_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// For this time after its last modification, an empty file counts as one that PHP is writing. A time
 /// further than this in the future is from a wrong clock.
 const PHP_SAVE_TIME: Duration = Duration::from_secs(10);
+
+/// What a file contains.
+#[derive(Debug)]
+pub enum Content {
+    /// There is no such file.
+    Absent,
+    /// No bytes: PHP was killed after it had truncated the file, or is still writing it.
+    Empty(Snapshot),
+    Json(Value, Snapshot),
+}
+
+impl Content {
+    /// Whether the file is empty and so new that PHP may be writing it.
+    pub fn is_being_written(&self) -> bool {
+        matches!(self, Content::Empty(snapshot) if snapshot.is_being_written())
+    }
+
+    pub fn into_parts(self) -> (Option<Value>, Option<Snapshot>) {
+        match self {
+            Content::Absent => (None, None),
+            Content::Empty(snapshot) => (None, Some(snapshot)),
+            Content::Json(value, snapshot) => (Some(value), Some(snapshot)),
+        }
+    }
+}
 
 /// An open file, with its content and attributes at the time of reading.
 #[derive(Debug)]
@@ -32,8 +60,7 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Whether the file is empty and so new that PHP may be writing it.
-    pub fn is_being_written(&self) -> bool {
+    fn is_being_written(&self) -> bool {
         self.bytes.is_empty()
             && self.metadata.modified().is_ok_and(|modified| {
                 let now = SystemTime::now();
@@ -49,22 +76,24 @@ impl Snapshot {
     /// Whether content, owner, group, mode and access control list are unchanged, the list by the time of
     /// change. An exchange of names alters that time too.
     pub fn is_untouched(&self) -> io::Result<bool> {
-        let attributes = |m: &Metadata| (m.uid(), m.gid(), m.mode(), m.ctime(), m.ctime_nsec());
+        let change = |m: &Metadata| (m.ctime(), m.ctime_nsec());
         let now = self.file.metadata()?;
-        Ok(attributes(&now) == attributes(&self.metadata) && self.has_content(&now)?)
+        Ok(change(&now) == change(&self.metadata) && self.is_as_read(&now)?)
     }
 
-    /// Whether the content is unchanged. Times are not compared, because their resolution can be
-    /// coarse.
+    /// Whether content, owner, group and mode are unchanged.
     pub fn is_unmodified(&self) -> io::Result<bool> {
-        self.has_content(&self.file.metadata()?)
+        self.is_as_read(&self.file.metadata()?)
     }
 
-    fn has_content(&self, now: &Metadata) -> io::Result<bool> {
-        let mut bytes = vec![0; self.bytes.len()];
-        if now.len() != bytes.len() as u64 {
+    /// Times of modification are not compared, because their resolution can be coarse.
+    fn is_as_read(&self, now: &Metadata) -> io::Result<bool> {
+        let attributes = |m: &Metadata| (m.uid(), m.gid(), m.mode());
+        let length = self.bytes.len();
+        if attributes(now) != attributes(&self.metadata) || now.len() != length as u64 {
             return Ok(false);
         }
+        let mut bytes = vec![0; length];
         match self.file.read_exact_at(&mut bytes, 0) {
             Ok(()) => Ok(bytes == self.bytes),
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(false),
@@ -92,32 +121,48 @@ fn open_and<T>(
     }
 }
 
-/// Reads the JSON of a file. The value is `None` if the file is empty, the snapshot is `None` if the
-/// file does not exist.
+/// Reads the JSON of a file, again while PHP may be writing it.
 ///
-/// Fails if the file is not regular (symbolic links are not followed), larger than 16 MiB, or still
-/// malformed after several attempts.
-pub fn read(path: &Path) -> Result<(Option<Value>, Option<Snapshot>), Error> {
-    let mut retries = Retries::new(PAUSE, WRITER_TIMEOUT);
+/// Fails if a folder of `path` is a symbolic link without a target, if the file is not regular (symbolic
+/// links are not followed), larger than 16 MiB, or still malformed after several attempts.
+pub fn read(path: &Path) -> Result<Content, Error> {
+    let mut while_malformed = Retries::new(PAUSE, WRITER_TIMEOUT);
+    let mut while_empty = Retries::new(PAUSE, EMPTY_TIMEOUT);
     loop {
         let snapshot = open_and(path, "read", |file| {
             let (bytes, metadata) = shared_file::read(&file)?;
             Ok(Snapshot { file, metadata, bytes })
         })?;
-        let Some(snapshot) = snapshot else { return Ok((None, None)) };
+        let Some(snapshot) = snapshot else { return absent(path) };
         let error = match Value::parse_with(known_key, usize::MAX, &snapshot.bytes) {
-            Ok(value) => return Ok((Some(value), Some(snapshot))),
+            Ok(value) => return Ok(Content::Json(value, snapshot)),
             Err(error) => error,
         };
+        let is_empty = snapshot.bytes.is_empty();
+        let retries =
+            if snapshot.is_being_written() { &mut while_empty } else { &mut while_malformed };
         match retries.pause(snapshot.id()) {
             Pause::Ended => {}
             Pause::Refused => return Err(Error::Busy),
-            Pause::TimedOut if snapshot.bytes.is_empty() => return Ok((None, Some(snapshot))),
+            Pause::TimedOut if is_empty => return Ok(Content::Empty(snapshot)),
             Pause::TimedOut => {
                 return Err(Error::unusable(path, format!("invalid JSON: {error}")));
             }
         }
     }
+}
+
+/// [`Content::Absent`], or an error if a folder of `path` is a symbolic link without a target, for example
+/// to a disk that is not mounted: its files exist, but not here.
+fn absent(path: &Path) -> Result<Content, Error> {
+    let existing = path.ancestors().skip(1).find_map(|folder| {
+        let metadata = folder.symlink_metadata().ok()?;
+        Some((folder, metadata.is_symlink()))
+    });
+    if let Some((folder, true)) = existing {
+        fs::metadata(folder).map_err(Error::fault("follow the symbolic link", folder))?;
+    }
+    Ok(Content::Absent)
 }
 
 /// Creates `folder` and the folders of the file `names` below it, if they are missing. Flushes existing

@@ -28,7 +28,7 @@ use std::path::{Path, PathBuf};
 use crate::model::{Date, Day, Id, MenuTypes};
 use crate::php::json::Value;
 use crate::sys::shared_file::{self, Fault};
-use data_file::Snapshot;
+use data_file::{Content, Snapshot};
 use layout::{LOCK, TYPES, below};
 use write_lock::WriteLock;
 
@@ -47,12 +47,15 @@ pub enum Error {
     /// The file was replaced, but a later step failed.
     #[error("{}: {operation}, after the replacement: {source}", path.display())]
     Unflushed { operation: &'static str, path: PathBuf, source: std::io::Error },
-    /// Another process is writing.
+    /// Another request holds the lock, or too many requests wait.
     #[error("busy")]
     Busy,
-    /// Another program modified the file before it was replaced.
-    #[error("modified")]
-    Modified,
+    /// Another program is writing the file.
+    #[error("{}: {why}", path.display())]
+    BeingWritten { path: PathBuf, why: &'static str },
+    /// Another program modified the file before it was replaced, or deleted its folder.
+    #[error("{}: {why}", path.display())]
+    Modified { path: PathBuf, why: String },
 }
 
 impl Error {
@@ -63,9 +66,20 @@ impl Error {
     /// The error of a step that fails if another program creates or deletes the file, or its folder.
     fn modified_or(operation: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Error {
         move |error| match error.kind() {
-            ErrorKind::NotFound | ErrorKind::AlreadyExists => Error::Modified,
+            ErrorKind::NotFound | ErrorKind::AlreadyExists => {
+                Error::Modified { path: path.to_owned(), why: format!("{operation}: {error}") }
+            }
             _ => Error::fault(operation, path)(error),
         }
+    }
+
+    fn modified(path: &Path) -> Error {
+        let why = "another program modified it during the change".to_owned();
+        Error::Modified { path: path.to_owned(), why }
+    }
+
+    fn being_written(path: &Path, why: &'static str) -> Error {
+        Error::BeingWritten { path: path.to_owned(), why }
     }
 
     fn unflushed(operation: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Error {
@@ -74,7 +88,7 @@ impl Error {
 
     /// Whether the file may be read and changed again.
     fn is_transient(&self) -> bool {
-        matches!(self, Error::Modified)
+        matches!(self, Error::Modified { .. })
             || matches!(self, Error::Fault { source, .. } if source.is_stale())
     }
 
@@ -87,12 +101,27 @@ impl From<Error> for crate::error::Error {
     fn from(error: Error) -> crate::error::Error {
         let cause = error.to_string();
         match error {
-            Error::Busy | Error::Modified => crate::error::Error::busy(),
+            Error::Busy => crate::error::Error::busy(),
+            Error::BeingWritten { .. }
+            | Error::Modified { .. }
+            | Error::Fault { source: Fault::Leased, .. } => {
+                crate::error::Error::busy_because(cause)
+            }
             Error::Unflushed { .. } => crate::error::Error::perhaps_stored(cause),
-            Error::Fault { source: Fault::Leased, .. } => crate::error::Error::busy_because(cause),
             Error::Fault { .. } | Error::Unusable { .. } => crate::error::Error::internal(cause),
         }
     }
+}
+
+/// Why a file is not read or written.
+const EMPTY: &str = "it is empty, and so new that another program may be writing it";
+
+/// A document, and the file that has it.
+struct Stored<D> {
+    document: D,
+    path: PathBuf,
+    /// `None` if the file does not exist
+    snapshot: Option<Snapshot>,
 }
 
 /// An existing aulario.
@@ -105,8 +134,8 @@ pub struct Aulario {
     /// The value of `shared_comedor_from`, if it is set. It is ignored if it names this aulario, or one
     /// that does not exist.
     pub shared_comedor_from: Option<String>,
-    /// Whether PHP may be writing its configuration
-    is_being_written: bool,
+    /// Its configuration, if PHP may be writing it
+    being_written: Option<PathBuf>,
 }
 
 impl Aulario {
@@ -114,12 +143,17 @@ impl Aulario {
     pub fn find(data_dir: &Path, centro: &Id, id: &Id) -> Result<Option<Aulario>, Error> {
         let aularios = layout::aularios_of(data_dir, centro);
         let path = layout::configuration(&aularios, id);
-        let (value, Some(snapshot)) = data_file::read(&path)? else {
-            // If the data folder is missing, this is an error of the server, not an unknown aulario.
-            fs::metadata(data_dir).map_err(Error::fault("stat the data folder", data_dir))?;
-            return Ok(None);
+        let content = data_file::read(&path)?;
+        let is_being_written = content.is_being_written();
+        let setting = match content {
+            Content::Absent => {
+                // If the data folder is missing, this is an error of the server, not an unknown aulario.
+                fs::metadata(data_dir).map_err(Error::fault("stat the data folder", data_dir))?;
+                return Ok(None);
+            }
+            Content::Empty(_) => None,
+            Content::Json(value, _) => shared_comedor_from(&path, value)?,
         };
-        let setting = value.map_or(Ok(None), |value| shared_comedor_from(&path, value))?;
         let source = match setting.as_deref().filter(|source| *source != id.as_str()) {
             Some(source) => parse_source(&aularios, source)?,
             None => None,
@@ -128,23 +162,26 @@ impl Aulario {
             folder: below(&aularios, &[source.as_ref().unwrap_or(id).as_str()]),
             is_shared: source.is_some(),
             shared_comedor_from: setting,
-            is_being_written: snapshot.is_being_written(),
+            being_written: is_being_written.then_some(path),
         }))
     }
 
     /// Busy if PHP may be writing its configuration: a change could go to a folder that the aulario
     /// does not show.
     pub fn may_change(&self) -> Result<(), Error> {
-        if self.is_being_written { Err(Error::Busy) } else { Ok(()) }
+        match &self.being_written {
+            Some(path) => Err(Error::being_written(path, EMPTY)),
+            None => Ok(()),
+        }
     }
 
     pub fn menu_types(&self) -> Result<MenuTypes, Error> {
-        self.read(&[TYPES], MenuTypes::of_file)
+        Ok(self.read(&[TYPES], MenuTypes::of_file)?.document)
     }
 
     /// The day of `date`, to read the menu of the type `id`.
     pub fn day(&self, date: &Date, id: &str) -> Result<Day, Error> {
-        self.read(&layout::day(date), |value| Day::of_file(value, Some(id)))
+        Ok(self.read(&layout::day(date), |value| Day::of_file(value, Some(id)))?.document)
     }
 
     /// See [`Aulario::change`].
@@ -165,14 +202,20 @@ impl Aulario {
         self.change(&layout::day(date), |value| Day::of_file(value, Some(id)), change)
     }
 
+    /// Reads a document, which has its default if the file does not exist, or has been empty for a while.
     fn read<D>(
         &self,
         names: &[&str],
         parse: impl Fn(Option<Value>) -> Result<D, String>,
-    ) -> Result<D, Error> {
+    ) -> Result<Stored<D>, Error> {
         let path = below(&self.folder, names);
-        let (value, _) = data_file::read(&path)?;
-        parse(value).map_err(|why| Error::unusable(&path, why))
+        let content = data_file::read(&path)?;
+        if content.is_being_written() {
+            return Err(Error::being_written(&path, EMPTY));
+        }
+        let (value, snapshot) = content.into_parts();
+        let document = parse(value).map_err(|why| Error::unusable(&path, why))?;
+        Ok(Stored { document, path, snapshot })
     }
 
     /// Reads a document, applies `change` and stores it, with the lock of the aulario. PHP does not
@@ -184,18 +227,9 @@ impl Aulario {
         parse: impl Fn(Option<Value>) -> Result<D, String>,
         change: impl Fn(&mut D) -> Result<T, E>,
     ) -> Result<T, E> {
-        let path = below(&self.folder, names);
-        let read = || {
-            let (value, snapshot) = data_file::read(&path)?;
-            // PHP may be writing it.
-            if snapshot.as_ref().is_some_and(Snapshot::is_being_written) {
-                return Err(Error::Busy);
-            }
-            Ok((parse(value).map_err(|why| Error::unusable(&path, why))?, snapshot))
-        };
         let attempt = || {
             let lock = WriteLock::take(&self.folder, LOCK)?;
-            let (mut document, snapshot) = read()?;
+            let Stored { mut document, path, snapshot } = self.read(names, &parse)?;
             let outcome = change(&mut document);
             if outcome.is_err() {
                 return Ok(outcome);
@@ -212,7 +246,7 @@ impl Aulario {
         };
         // First without the lock: a change that is refused, or a file that must be read again, does
         // not delay other writers.
-        change(&mut read()?.0)?;
+        change(&mut self.read(names, &parse)?.document)?;
         let mut retries = 0..RETRIES;
         loop {
             match attempt() {

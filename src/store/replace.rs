@@ -64,7 +64,7 @@ fn exchange(
     let may_exchange = lock.is_held()? && temporary.is_at(&temporary.path) && !lease.is_breaking();
     // The path is compared again: a page that saves by a rename does not wait for the lease.
     if !is_untouched || !may_exchange || !is_at(path, snapshot.id())? {
-        return Err(Error::Modified);
+        return Err(Error::modified(path));
     }
     match renameat_with(CWD, &temporary.path, CWD, path, RenameFlags::EXCHANGE) {
         Ok(()) => {}
@@ -101,12 +101,12 @@ fn exchange(
         renameat_with(CWD, &temporary.path, CWD, path, RenameFlags::EXCHANGE)
             .map_err(|error| Error::unflushed("exchange back", path)(error.into()))?;
     }
-    Err(Error::Modified)
+    Err(Error::modified(path))
 }
 
 fn put_new(path: &Path, temporary: &Temporary, lock: &WriteLock) -> Result<(), Error> {
     if !(lock.is_held()? && temporary.is_at(&temporary.path)) {
-        return Err(Error::Modified);
+        return Err(Error::modified(path));
     }
     let moved = match renameat_with(CWD, &temporary.path, CWD, path, RenameFlags::NOREPLACE) {
         // A file system without NOREPLACE, such as NFS.
@@ -147,13 +147,8 @@ struct Temporary {
 impl Temporary {
     /// Creates the new file with the owner, group, mode and attributes of the file of `snapshot`.
     fn create(path: &Path, snapshot: Option<&Snapshot>) -> Result<Temporary, Error> {
-        let folder = File::open(parent(path)).map_err(|error| match error.kind() {
-            // The target of the link is missing, which a retry does not change.
-            ErrorKind::NotFound if parent(path).is_symlink() => {
-                Error::fault("open the folder of", path)(error)
-            }
-            _ => Error::modified_or("open the folder of", path)(error),
-        })?;
+        let folder =
+            File::open(parent(path)).map_err(Error::modified_or("open the folder of", path))?;
         let temporary = layout::temporary(path);
         // The mode of the old file is set after the owner.
         let mode = if snapshot.is_some() { 0o600 } else { 0o666 };

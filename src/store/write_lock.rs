@@ -49,7 +49,10 @@ impl WriteLock {
                 return Ok(lock);
             }
         }
-        Err(Error::Busy)
+        Err(Error::being_written(
+            &path,
+            "it was deleted or replaced during each attempt to lock it",
+        ))
     }
 
     /// Whether other writers still lock the same file. `false` if it was deleted or replaced.

@@ -150,9 +150,9 @@ fn an_invalid_file_is_logged_and_never_overwritten() {
 }
 
 /// An empty configuration may become one that shows the menus of another aulario, so that a save would not
-/// be seen.
+/// be seen. For a read it is one without settings.
 #[test]
-fn an_empty_file_makes_writes_busy_for_ten_seconds_and_then_counts_as_missing() {
+fn an_empty_file_is_busy_for_ten_seconds_and_then_counts_as_missing() {
     for (path, aulario, action, body) in [
         (DAY, "aula1", "save_menu", save("x")),
         (TYPES, "aula1", "delete_menu_type", json!({"id": "alergias"})),
@@ -161,21 +161,33 @@ fn an_empty_file_makes_writes_busy_for_ten_seconds_and_then_counts_as_missing() 
         let school = School::new();
         school.write(path, "");
         let files = school.files();
-        school.get("get_menu").query("date", DATE).aulario(aulario).run().ok();
+        let is_configuration = aulario == "compartida";
+        let read = school.get("get_menu").query("date", DATE).aulario(aulario);
         let write = school.post(action).aulario(aulario).json(&body);
-        write.run().fails("BUSY");
+        let is_busy = |request: &Cgi| {
+            let log = request.run().fails("BUSY").log.clone();
+            assert!(log.contains(&format!("{path}: it is empty")), "{log}");
+        };
+        if is_configuration {
+            _ = read.run().ok()
+        } else {
+            is_busy(&read)
+        }
+        is_busy(&write);
         assert_eq!(school.files(), files, "not even a lock");
         let now = SystemTime::now();
-        let of_time = |time| {
+        let make = |time| {
             school.write(path, "");
             fs::File::open(school.path(path)).unwrap().set_modified(time).unwrap();
-            write.run()
         };
-        of_time(now + Duration::from_secs(5)).fails("BUSY");
+        make(now + Duration::from_secs(5));
+        is_busy(&write);
         // A time far in the future is from a wrong clock.
         for old in [now - Duration::from_secs(11), now + Duration::from_secs(3600)] {
-            of_time(old).ok();
-            assert_eq!(school.read(path).is_empty(), aulario == "compartida");
+            make(old);
+            read.run().ok();
+            write.run().ok();
+            assert_eq!(school.read(path).is_empty(), is_configuration);
         }
     }
 }
@@ -201,11 +213,26 @@ fn a_folder_may_be_a_symbolic_link() {
     school.save(save("x"));
     assert!(other_disk.path().join("Comedor/2026-11/20/_datos.json").is_file());
     assert_eq!(school.menu("basal")["menu"]["plates"]["primero"]["name"], "x");
-    // A disk that is not mounted
-    symlink("/nonexistent/day", school.path("aula1/Comedor/2026-11/21")).unwrap();
-    let day = json!({"date": "2026-11-21", "menu_type": "basal", "plates": {}});
-    let log = school.post("save_menu").json(&day).run().fails("INTERNAL_ERROR").log.clone();
-    assert!(log.contains("No such file or directory"), "{log}");
+}
+
+/// To a disk that is not mounted, for example.
+#[test]
+fn a_folder_that_is_a_link_to_nothing_is_an_error_for_reads_and_writes() {
+    let month = "aula1/Comedor/2026-11";
+    for folder in ["", "aula1", "aula1/Comedor", month, &format!("{month}/20")] {
+        let school = School::with_menu("x");
+        let path = school.path(folder);
+        fs::remove_dir_all(&path).unwrap();
+        let path = path.to_str().unwrap().trim_end_matches('/');
+        symlink("/nonexistent/disk", path).unwrap();
+        for request in
+            [school.get("get_menu").query("date", DATE), school.post("save_menu").json(&save("y"))]
+        {
+            let log = request.run().fails("INTERNAL_ERROR").log.clone();
+            let cause = format!("{path}: follow the symbolic link: No such file or directory");
+            assert!(log.contains(&cause), "{log}");
+        }
+    }
 }
 
 /// The pages show the menus of the source, so those of the aulario itself must not be shown or changed.

@@ -178,7 +178,8 @@ impl Survey<'_> {
             return None;
         }
         let read = store::data_file::read(path);
-        let (value, snapshot) = read.map_err(|error| self.fault(path, &error)).ok()?;
+        let content = read.map_err(|error| self.fault(path, &error)).ok()?;
+        let (value, snapshot) = content.into_parts();
         if let Some(snapshot) = &snapshot {
             if value.is_none() {
                 let text = "is empty, as after an interrupted save by PHP; it counts as absent";
