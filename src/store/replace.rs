@@ -15,15 +15,16 @@
 //! A crash at any point leaves the old or the new file in place, complete. If the file system has no
 //! leases, a save by PHP between steps 2 and 3 is lost; the time between them is some microseconds.
 //!
-//! NFS cannot exchange names, nor rename without replacing. There step 3 is a plain rename or a link,
-//! and the same save is lost if it falls into the few milliseconds from step 2 to the server's answer.
+//! NFS and exFAT cannot exchange names, nor rename without replacing. There step 3 is a plain rename or a
+//! link, and the same save is lost if it falls into the time from step 2 to the end of step 3, on NFS a few
+//! milliseconds.
 
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Access, CWD, RenameFlags, renameat_with};
+use rustix::fs::{Access, AtFlags, CWD, RenameFlags, linkat, renameat_with};
 use rustix::io::Errno;
 
 use super::access;
@@ -66,15 +67,15 @@ fn exchange(
     if !is_untouched || !may_exchange || !is_at(path, snapshot.id())? {
         return Err(Error::modified(path));
     }
-    match renameat_with(CWD, &temporary.path, CWD, path, RenameFlags::EXCHANGE) {
+    match temporary.exchange(path, path) {
         Ok(()) => {}
         // A file system without exchanges, such as NFS. There a rename waits for the lease on the old file,
         // even for that of the same process. And the client keeps an old file that it has open under
         // another name: until it has renamed the new one too, `path` does not exist.
-        Err(Errno::INVAL | Errno::NOSYS) => {
+        Err(error) if is_unsupported(error) => {
             drop(lease);
             drop(snapshot);
-            return settle(fs::rename(&temporary.path, path), path, temporary);
+            return settle("rename to", fs::rename(&temporary.path, path), path, temporary);
         }
         Err(error) => {
             return Err(Error::modified_or("exchange with the new file", path)(error.into()));
@@ -98,7 +99,8 @@ fn exchange(
     }
     // If another program has replaced or deleted the new file, its change stays.
     if temporary.is_at(path) {
-        renameat_with(CWD, &temporary.path, CWD, path, RenameFlags::EXCHANGE)
+        temporary
+            .exchange(path, &temporary.path)
             .map_err(|error| Error::unflushed("exchange back", path)(error.into()))?;
     }
     Err(Error::modified(path))
@@ -108,19 +110,42 @@ fn put_new(path: &Path, temporary: &Temporary, lock: &WriteLock) -> Result<(), E
     if !(lock.is_held()? && temporary.is_at(&temporary.path)) {
         return Err(Error::modified(path));
     }
-    let moved = match renameat_with(CWD, &temporary.path, CWD, path, RenameFlags::NOREPLACE) {
-        // A file system without NOREPLACE, such as NFS.
-        Err(Errno::INVAL | Errno::NOSYS) => fs::hard_link(&temporary.path, path),
-        moved => moved.map_err(io::Error::from),
-    };
-    settle(moved, path, temporary)
+    match renameat_with(CWD, &temporary.path, CWD, path, RenameFlags::NOREPLACE) {
+        Err(error) if is_unsupported(error) => {}
+        moved => return settle("rename to", moved, path, temporary),
+    }
+    // NFS cannot rename without replacing, but a link never replaces.
+    match linkat(CWD, &temporary.path, CWD, path, AtFlags::empty()) {
+        Err(error) if is_unsupported(error) || error == Errno::PERM => {}
+        linked => return settle("link to", linked, path, temporary),
+    }
+    // exFAT and others have no links either.
+    match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            settle("rename to", fs::rename(&temporary.path, path), path, temporary)
+        }
+        Err(error) => Err(Error::fault("stat", path)(error)),
+        Ok(_) => Err(Error::modified(path)),
+    }
 }
 
-/// The outcome of a rename or link to `path`. It may fail although the new file exists: an NFS client
-/// repeats a request that was not answered.
-fn settle(moved: io::Result<()>, path: &Path, temporary: &Temporary) -> Result<(), Error> {
+/// Whether the file system lacks the kind of rename, or links.
+fn is_unsupported(error: Errno) -> bool {
+    [Errno::INVAL, Errno::NOSYS, Errno::OPNOTSUPP].contains(&error)
+}
+
+/// The outcome of a rename or link to `path`, the `operation`. It may fail although the new file exists: an
+/// NFS client repeats a request that was not answered.
+fn settle<E: Into<io::Error>>(
+    operation: &'static str,
+    moved: Result<(), E>,
+    path: &Path,
+    temporary: &Temporary,
+) -> Result<(), Error> {
     match moved {
-        Err(error) if !temporary.is_at(path) => Err(Error::modified_or("rename to", path)(error)),
+        Err(error) if !temporary.is_at(path) => {
+            Err(Error::modified_or(operation, path)(error.into()))
+        }
         _ => temporary.flush_folder(path),
     }
 }
@@ -173,8 +198,10 @@ impl Temporary {
         let metadata = &old.metadata;
         if (metadata.uid(), metadata.gid()) != (created.uid(), created.gid()) {
             let (uid, gid) = access::of_replacement(metadata, &attributes, path)?;
-            fchown(&self.file, Some(uid), Some(gid))
-                .map_err(Error::fault("keep the owner and group of", path))?;
+            if (uid, gid) != (created.uid(), created.gid()) {
+                fchown(&self.file, Some(uid), Some(gid))
+                    .map_err(Error::fault("keep the owner and group of", path))?;
+            }
         }
         // PHP could not save it either.
         rustix::fs::access(path, Access::WRITE_OK)
@@ -182,13 +209,31 @@ impl Temporary {
         attributes
             .set(&self.file)
             .map_err(Error::fault("keep the access control list of", path))?;
-        let set = |mode| self.file.set_permissions(Permissions::from_mode(mode));
-        let set = set(metadata.mode() & 0o7777).or_else(|error| match error.kind() {
+        self.keep_mode(metadata.mode()).map_err(Error::fault("keep the mode of", path))
+    }
+
+    /// Sets the mode, unless the file has it: vfat and others fail if the mode cannot be set, but have the same one for
+    /// all files.
+    fn keep_mode(&self, mode: u32) -> io::Result<()> {
+        let current = self.file.metadata()?.mode() & 0o7777;
+        let set = |mode| match mode == current {
+            true => Ok(()),
+            false => self.file.set_permissions(Permissions::from_mode(mode)),
+        };
+        set(mode & 0o7777).or_else(|error| match error.kind() {
             // A service may not set the special bits (RestrictSUIDSGID, systemd.exec(5)).
-            ErrorKind::PermissionDenied => set(metadata.mode() & 0o777),
+            ErrorKind::PermissionDenied => set(mode & 0o777),
             _ => Err(error),
-        });
-        set.map_err(Error::fault("keep the mode of", path))
+        })
+    }
+
+    /// Exchanges its name with that of the file at `path`, so that it is at `target`, one of the two names. The exchange
+    /// may report an error although it was made, as a rename ([`settle`]).
+    fn exchange(&self, path: &Path, target: &Path) -> Result<(), Errno> {
+        match renameat_with(CWD, &self.path, CWD, path, RenameFlags::EXCHANGE) {
+            Err(error) if !self.is_at(target) => Err(error),
+            _ => Ok(()),
+        }
     }
 
     /// Flushes the folder, so that the replacement of `path` survives a power cut.
