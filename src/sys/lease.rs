@@ -11,7 +11,7 @@ use std::io::{self, ErrorKind};
 use std::os::fd::AsRawFd;
 use std::time::Duration;
 
-use rustix::fs::{NFS_SUPER_MAGIC, fstatfs};
+use rustix::fs::{FsWord, NFS_SUPER_MAGIC, StatFs, fstatfs};
 
 use super::check;
 use super::lock::{FileId, Pause, Retries};
@@ -63,12 +63,16 @@ impl Drop for Lease<'_> {
     }
 }
 
-/// EAGAIN means that a process has the file open for writing. On NFS it means that the server has not
-/// granted a delegation.
+/// EAGAIN means that a process has the file open for writing. On NFS and CIFS it means that the server has not
+/// granted a delegation or an oplock.
 fn is_being_written(file: &File, error: &io::Error) -> bool {
-    error.kind() == ErrorKind::WouldBlock
-        && fstatfs(file).is_ok_and(|system| system.f_type != NFS_SUPER_MAGIC)
+    let is_local = |system: StatFs| ![NFS_SUPER_MAGIC, CIFS, SMB2].contains(&system.f_type);
+    error.kind() == ErrorKind::WouldBlock && fstatfs(file).is_ok_and(is_local)
 }
+
+/// From Linux's `linux/magic.h`; rustix does not have them.
+const CIFS: FsWord = 0xff53_4d42;
+const SMB2: FsWord = 0xfe53_4d42;
 
 /// From Linux's `asm-generic/fcntl.h`; libc does not have it.
 const F_SETSIG: libc::c_int = 10;
