@@ -58,7 +58,8 @@ fn exchange(
     snapshot: Snapshot,
     lock: &WriteLock,
 ) -> Result<(), Error> {
-    let lease = Lease::take(&snapshot.file, snapshot.id()).ok_or(Error::Busy)?;
+    let lease = Lease::take(&snapshot.file, snapshot.id())
+        .ok_or_else(|| Error::being_written(path, "another program has it open for writing"))?;
     // Only an open file is up to date with the server of NFS (close-to-open consistency, nfs(5)).
     let is_untouched = is_at(path, snapshot.id())?
         && snapshot.is_untouched().map_err(Error::fault("read again", path))?;
@@ -231,7 +232,7 @@ impl Temporary {
     /// may report an error although it was made, as a rename ([`settle`]).
     fn exchange(&self, path: &Path, target: &Path) -> Result<(), Errno> {
         match renameat_with(CWD, &self.path, CWD, path, RenameFlags::EXCHANGE) {
-            Err(error) if !self.is_at(target) => Err(error),
+            Err(error) if is_unsupported(error) || !self.is_at(target) => Err(error),
             _ => Ok(()),
         }
     }
