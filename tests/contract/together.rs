@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
+use crate::support::fastcgi::Held;
 use crate::support::*;
 use crate::waits::beside;
 
@@ -46,4 +47,36 @@ fn concurrent_writers_lose_nothing_and_readers_see_complete_files() {
         assert_eq!(day["menus"][id]["plates"][id]["name"], "x", "{id}");
     }
     assert!(!school.files().iter().any(|path| path.ends_with(".tmp")));
+}
+
+/// A page that saves without a pause, as PHP does: it truncates a file and then writes it. A read may be BUSY.
+/// `COMEDOR_READS=10000` makes it a long run.
+#[test]
+fn a_read_beside_a_page_that_saves_never_shows_an_empty_menu() {
+    let reads = std::env::var("COMEDOR_READS").ok().and_then(|reads| reads.parse().ok());
+    let reads: usize = reads.unwrap_or(200);
+    let school = School::with_menu("whole");
+    school.post("add_menu_type").json(&json!({"id": "new", "label": "New"})).run().ok();
+    let files = [TYPES, DAY].map(|path| (school.path(path), school.read(path)));
+    let page = || files.iter().for_each(|(path, content)| std::fs::write(path, content).unwrap());
+    let socket = Held::new();
+    let process = by_fastcgi().then(|| socket.serve(&school));
+    let read = school.get("get_menu").query("date", DATE);
+    let mut busy = 0;
+    beside(1, page, || {
+        for _ in 0..reads {
+            let answer = if by_fastcgi() { read.ask(&socket.path) } else { read.run() };
+            if answer.status == 503 {
+                answer.fails("BUSY");
+                busy += 1;
+                continue;
+            }
+            let body = answer.ok();
+            assert_eq!(body["menu"]["plates"]["primero"]["name"], "whole");
+            assert_eq!(body["menu_types"][3]["id"], "new");
+        }
+    });
+    process.map(|process| process.stop());
+    println!("reads: {reads}, with an empty menu: 0, BUSY: {busy}");
+    assert!(busy * 10 <= reads, "{busy} of {reads} reads were BUSY");
 }

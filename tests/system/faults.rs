@@ -317,6 +317,8 @@ fn no_input_leads_to_a_path_outside_of_the_data_and_session_folders() {
     let school = School::new();
     school.log_in("evil", session_of("../../../../etc", ADMIN));
     school.log_in("dots", session_of("..", ADMIN));
+    school.write("evil.json", json!({"shared_comedor_from": "../../../../etc/passwd"}).to_string());
+    school.write("etc.json", json!({"shared_comedor_from": "/etc/passwd"}).to_string());
     let settings = format!("{}.conf", program());
     let own = ["/proc/self/exe", "/proc/self/maps", "/etc/localtime", program(), &settings];
     let folders = [school.data(), school.sessions()];
@@ -328,6 +330,8 @@ fn no_input_leads_to_a_path_outside_of_the_data_and_session_folders() {
         school.get("get_menu").session("../../etc/passwd"),
         school.get("get_menu").session("%2e%2e%2fsess_admin"),
         school.get("get_menu").aulario(dots),
+        school.get("get_menu").aulario("evil"),
+        school.post("save_menu").aulario("etc").json(&save("x")),
         school.get("get_menu").query("date", dots).query("menu", dots),
         school.get(dots),
         school.get("get_menu").set("PATH_INFO", "/../../etc").set("SCRIPT_FILENAME", "/etc/passwd"),

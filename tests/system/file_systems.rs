@@ -1,4 +1,8 @@
-//! What the self-check says about file systems, on real mounts.
+//! File systems, on real mounts: what the self-check says about them, and saves where owner and mode are fixed.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
 
 use crate::check::{check, found};
 use crate::support::*;
@@ -61,4 +65,53 @@ fn file_system_that_does_not_answer_is_an_error_after_four_seconds() {
     let findings = check(&school, &strace, &[], "");
     let text = "which contains Centros (COMEDOR_DATA_DIR): no answer in time";
     found(&findings, "error", "/data", text);
+}
+
+/// Unmounts the folder when dropped.
+struct Mounted(PathBuf);
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        _ = Command::new("umount").arg(&self.0).status();
+    }
+}
+
+/// All files belong to user and group 1234, and all users may write them, but not set their mode. exFAT has neither
+/// RENAME_NOREPLACE nor links.
+#[test]
+fn writes_work_on_file_systems_with_a_fixed_owner_and_mode() {
+    const OPTIONS: &str = "uid=1234,gid=1234,umask=000";
+    let ntfs = format!("mkntfs -qF \"$0\" && ntfs-3g -o {OPTIONS} \"$0\" \"$1\"");
+    // It needs a block device.
+    let exfat = format!(
+        "mkfs.exfat \"$0\" && loop=$(losetup -f --show \"$0\") && \
+         mount.exfat-fuse -o {OPTIONS} $loop \"$1\" && losetup -d $loop"
+    );
+    for (mount, package) in [(ntfs, "ntfs-3g"), (exfat, "exfatprogs and exfat-fuse")] {
+        let school = School::new();
+        chmod(school.sessions().join("sess_admin"), 0o666);
+        fs::remove_dir_all(school.data()).unwrap();
+        fs::create_dir(school.data()).unwrap();
+        let image = school.folder().join("image");
+        fs::File::create(&image).unwrap().set_len(32 << 20).unwrap();
+        let mut shell = Command::new("sh");
+        shell
+            .args(["-c", &mount])
+            .arg(image)
+            .arg(school.data())
+            .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
+        output(&mut shell, package);
+        let _mounted = Mounted(school.data());
+        school.write("aula1.json", "{}");
+        for name in ["first", "second"] {
+            school.post("save_menu").json(&save(name)).under(AS_NOBODY).run().ok();
+            assert_eq!(
+                school.menu("basal")["menu"]["plates"]["primero"]["name"],
+                name,
+                "{package}"
+            );
+        }
+        let files = school.files();
+        assert!(!files.iter().any(|path| path.ends_with(".tmp")), "{package}: {files:?}");
+    }
 }

@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+
 use crate::faults::writes;
 use crate::support::*;
 
@@ -75,17 +77,19 @@ fn a_data_file_that_stays_stale_is_logged_and_a_session_that_stays_stale_has_end
 #[test]
 fn a_failed_rename_that_the_server_has_done_is_a_success() {
     let school = School::new();
-    for id in ["linked", "renamed"] {
+    let temporary = school.path("aula1/.Comedor-MenuTypes.json.tmp");
+    let path = school.path(TYPES);
+    let exchange = || renameat_with(CWD, &temporary, CWD, &path, RenameFlags::EXCHANGE).unwrap();
+    for (id, error, make) in [
+        ("linked", "EINVAL", &(|| fs::hard_link(&temporary, &path).unwrap()) as &dyn Fn()),
+        ("renamed", "EINVAL", &|| fs::rename(&temporary, &path).unwrap()),
+        ("exchanged", "EIO", &exchange),
+    ] {
         let request = school.post("add_menu_type").json(&json!({"id": id, "label": "L"}));
         // On NFS the answer to the first request may be lost; the second one fails.
-        let answer = request.stopped("renameat2:error=EINVAL:when=1", |_| {
-            let temporary = school.path("aula1/.Comedor-MenuTypes.json.tmp");
-            match id {
-                "linked" => fs::hard_link(&temporary, school.path(TYPES)).unwrap(),
-                _ => fs::rename(&temporary, school.path(TYPES)).unwrap(),
-            }
-        });
-        answer.ok();
+        request.stopped(&format!("renameat2:error={error}:when=1"), |_| make()).ok();
+        let types = school.get("get_menu_types").run().ok();
+        assert_eq!(types["menu_types"].as_array().unwrap().last().unwrap()["id"], id);
         assert!(!school.files().iter().any(|path| path.ends_with(".tmp")));
     }
 }

@@ -112,22 +112,31 @@ fn a_save_succeeds_if_another_program_replaces_or_deletes_the_file_or_its_folder
     }
 }
 
+/// Also one after the last look at the file, directly before the exchange.
 #[test]
 fn change_of_owner_mode_or_access_control_list_during_a_save_is_kept() {
     let school = School::with_menu("old");
     let path = school.path(DAY);
     let access = || output(Command::new("getfacl").arg("-np").arg(&path), "acl");
-    for change in ["chmod 660", "chgrp 1234", "chown 1234", "setfacl -m u:1234:rw"] {
+    for (at, change) in [
+        ("fsync:when=1", "chmod 660"),
+        ("fsync:when=1", "chgrp 1234"),
+        ("fsync:when=1", "chown 1234"),
+        ("fsync:when=1", "setfacl -m u:1234:rw"),
+        ("pread64:when=1", "chmod 600"),
+        ("pread64:when=1", "chgrp 4321"),
+        ("pread64:when=1", "chown 4321"),
+    ] {
         let before = access();
         let request = school.post("save_menu").json(&save(change));
         let mut changed = Vec::new();
-        let answer = request.stopped("fsync:when=1", |_| {
+        let answer = request.stopped(at, |_| {
             let shell = format!("{change} \"$0\"");
             output(Command::new("sh").args(["-c", &shell]).arg(&path), "acl");
             changed = access();
         });
         answer.ok();
-        assert!(before != changed && changed == access(), "{change}");
+        assert!(before != changed && changed == access(), "{change} at {at}");
     }
 }
 
@@ -151,26 +160,75 @@ fn file_that_php_keeps_open_for_writing_is_answered_with_busy() {
     let school = School::with_menu("old");
     let page = File::options().append(true).open(school.path(DAY)).unwrap();
     let write = school.post("save_menu").json(&save("new"));
-    write.run().fails("BUSY");
+    let log = write.run().fails("BUSY").log.clone();
+    assert!(log.contains("/_datos.json: another program has it open for writing"), "{log}");
+    // On CIFS the error means that there is no lease. The type of the file system is that of CIFS.
+    let (refused, cifs) =
+        ("inject=fcntl:error=EAGAIN", "inject=fstatfs:poke_exit=@arg2=424d53fe00000000");
+    write.trace(&["-e", refused, "-e", cifs]).0.ok();
     drop(page);
     write.run().ok();
 }
 
 #[test]
-fn writes_work_on_a_file_system_without_leases_or_exchange() {
+fn cause_of_a_save_that_stays_busy_is_logged() {
+    let school = School::with_menu("old");
+    let write = school.post("save_menu").json(&save("new"));
+    let answer = write.clone().inject("renameat2:error=ENOENT").run();
+    let log = &answer.fails("BUSY").log;
+    let cause = "/_datos.json: exchange with the new file: No such file or directory";
+    assert!(log.contains(cause), "{log}");
+}
+
+/// As a file system without them.
+#[test]
+fn writes_work_without_leases_exchange_links_or_a_change_of_mode() {
     let school = School::new();
-    for fault in [
-        "fcntl:error=EINVAL", "fcntl:error=ENOLCK", "renameat2:error=EINVAL",
-        "renameat2:error=ENOSYS",
+    let no_exchange = "renameat2:error=EINVAL";
+    for faults in [
+        &["fcntl:error=EINVAL"][..],
+        &["fcntl:error=ENOLCK"],
+        &[no_exchange],
+        &["renameat2:error=ENOSYS"],
+        &[no_exchange, "?link,linkat:error=EPERM"],
+        &[no_exchange, "?link,linkat:error=EOPNOTSUPP"],
+        // The new file has the mode from the start.
+        &["fchmod:error=EPERM"],
     ] {
         _ = fs::remove_file(school.path(DAY));
+        let options: Vec<String> = faults.iter().map(|fault| format!("-einject={fault}")).collect();
+        let options: Vec<&str> = options.iter().map(String::as_str).collect();
         for name in ["first", "second"] {
-            school.post("save_menu").json(&save(name)).inject(fault).run().ok();
-            assert_eq!(school.menu("basal")["menu"]["plates"]["primero"]["name"], name, "{fault}");
+            school.post("save_menu").json(&save(name)).trace(&options).0.ok();
+            chmod(school.path(DAY), 0o600);
+            assert_eq!(
+                school.menu("basal")["menu"]["plates"]["primero"]["name"],
+                name,
+                "{faults:?}"
+            );
         }
         let files = school.files();
-        assert!(!files.iter().any(|path| path.ends_with(".tmp")), "{fault}: {files:?}");
+        assert!(!files.iter().any(|path| path.ends_with(".tmp")), "{faults:?}: {files:?}");
     }
+}
+
+#[test]
+fn file_that_appears_where_a_rename_would_replace_it_is_kept() {
+    let school = School::new();
+    let options = [
+        "-e",
+        "inject=renameat2:error=EINVAL",
+        "-e",
+        "inject=?link,linkat:error=EPERM:signal=STOP:when=1",
+    ];
+    let save = school.post("save_menu").json(&save("CGI"));
+    let (answer, _) = save.traced(&options, &["stopped by SIGSTOP"], |_| school.write(DAY, BY_PHP));
+    answer.ok();
+    let plates = &school.menu("basal")["menu"]["plates"];
+    assert_eq!(
+        (&plates["cena"]["name"], &plates["primero"]["name"]),
+        (&json!("PHP"), &json!("CGI"))
+    );
 }
 
 /// PHP pages that save as fast as possible, each based on the result of the last one, and at the same
