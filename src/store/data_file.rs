@@ -152,8 +152,8 @@ pub fn read(path: &Path) -> Result<Content, Error> {
     }
 }
 
-/// [`Content::Absent`], or an error if a folder of `path` is a symbolic link without a target, for example
-/// to a disk that is not mounted: its files exist, but not here.
+/// [`Content::Absent`], or an error if a folder of `path` is a symbolic link without a target: the file may exist
+/// on a disk that is not mounted.
 fn absent(path: &Path) -> Result<Content, Error> {
     let existing = path.ancestors().skip(1).find_map(|folder| {
         let metadata = folder.symlink_metadata().ok()?;

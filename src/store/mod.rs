@@ -47,12 +47,12 @@ pub enum Error {
     /// The file was replaced, but a later step failed.
     #[error("{}: {operation}, after the replacement: {source}", path.display())]
     Unflushed { operation: &'static str, path: PathBuf, source: std::io::Error },
-    /// Another request holds the lock, or too many requests wait.
+    /// Another request holds the lock, or too many requests wait. This is not logged.
     #[error("busy")]
     Busy,
-    /// Another program is writing the file.
+    /// Another program writes the file, or replaces it again and again.
     #[error("{}: {why}", path.display())]
-    BeingWritten { path: PathBuf, why: &'static str },
+    InUse { path: PathBuf, why: &'static str },
     /// Another program modified the file before it was replaced, or deleted its folder.
     #[error("{}: {why}", path.display())]
     Modified { path: PathBuf, why: String },
@@ -78,8 +78,8 @@ impl Error {
         Error::Modified { path: path.to_owned(), why }
     }
 
-    fn being_written(path: &Path, why: &'static str) -> Error {
-        Error::BeingWritten { path: path.to_owned(), why }
+    fn in_use(path: &Path, why: &'static str) -> Error {
+        Error::InUse { path: path.to_owned(), why }
     }
 
     fn unflushed(operation: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Error {
@@ -102,7 +102,7 @@ impl From<Error> for crate::error::Error {
         let cause = error.to_string();
         match error {
             Error::Busy => crate::error::Error::busy(),
-            Error::BeingWritten { .. }
+            Error::InUse { .. }
             | Error::Modified { .. }
             | Error::Fault { source: Fault::Leased, .. } => {
                 crate::error::Error::busy_because(cause)
@@ -113,7 +113,7 @@ impl From<Error> for crate::error::Error {
     }
 }
 
-/// Why a file is not read or written.
+/// Why an empty file is not used.
 const EMPTY: &str = "it is empty, and so new that another program may be writing it";
 
 /// A document, and the file that has it.
@@ -155,7 +155,7 @@ impl Aulario {
             Content::Json(value, _) => shared_comedor_from(&path, value)?,
         };
         let source = match setting.as_deref().filter(|source| *source != id.as_str()) {
-            Some(source) => parse_source(&aularios, source)?,
+            Some(source) => find_source(&aularios, source)?,
             None => None,
         };
         Ok(Some(Aulario {
@@ -170,7 +170,7 @@ impl Aulario {
     /// does not show.
     pub fn may_change(&self) -> Result<(), Error> {
         match &self.being_written {
-            Some(path) => Err(Error::being_written(path, EMPTY)),
+            Some(path) => Err(Error::in_use(path, EMPTY)),
             None => Ok(()),
         }
     }
@@ -211,7 +211,7 @@ impl Aulario {
         let path = below(&self.folder, names);
         let content = data_file::read(&path)?;
         if content.is_being_written() {
-            return Err(Error::being_written(&path, EMPTY));
+            return Err(Error::in_use(&path, EMPTY));
         }
         let (value, snapshot) = content.into_parts();
         let document = parse(value).map_err(|why| Error::unusable(&path, why))?;
@@ -261,7 +261,7 @@ impl Aulario {
 ///
 /// A configuration that exists and cannot be used is an error: PHP's pages show the data of that aulario, so
 /// that of the other one must not be shown or changed in its place.
-fn parse_source(aularios: &Path, name: &str) -> Result<Option<Id>, Error> {
+fn find_source(aularios: &Path, name: &str) -> Result<Option<Id>, Error> {
     let Some(path) = layout::configuration_named(aularios, name) else { return Ok(None) };
     match fs::symlink_metadata(&path) {
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::InvalidFilename) => {

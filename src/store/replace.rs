@@ -59,7 +59,7 @@ fn exchange(
     lock: &WriteLock,
 ) -> Result<(), Error> {
     let lease = Lease::take(&snapshot.file, snapshot.id())
-        .ok_or_else(|| Error::being_written(path, "another program has it open for writing"))?;
+        .ok_or_else(|| Error::in_use(path, "another program has it open for writing"))?;
     // Only an open file is up to date with the server of NFS (close-to-open consistency, nfs(5)).
     let is_untouched = is_at(path, snapshot.id())?
         && snapshot.is_untouched().map_err(Error::fault("read again", path))?;

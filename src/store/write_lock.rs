@@ -49,10 +49,7 @@ impl WriteLock {
                 return Ok(lock);
             }
         }
-        Err(Error::being_written(
-            &path,
-            "it was deleted or replaced during each attempt to lock it",
-        ))
+        Err(Error::in_use(&path, "it was deleted or replaced during each attempt to lock it"))
     }
 
     /// Whether other writers still lock the same file. `false` if it was deleted or replaced.
