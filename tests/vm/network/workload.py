@@ -162,6 +162,32 @@ class Workload:
         saves[end] += 1
         return answer
 
+    def open_files(self):
+        """A process has the file of a day open while the program replaces it on one mount. Requests through the
+        other one must find the new file: a server of NFS keeps the old one as long as it is open.
+        """
+        old_reads = lost = 0
+        for number, holder in enumerate(self.mounts):
+            one, two = (mount.shells[0] for mount in self.mounts)
+            date = f"2026-10-{number + 3:02}"
+            query = f"action=get_menu&aulario=aula1&date={date}&menu=basal"
+            first, second, third = (
+                school.save(self.random, "aula1", date, [plate], plate).command()
+                for plate in ("first", "second", "third")
+            )
+            for shell, command in ((one, first), (two, f"get '{query}'")):
+                shell.must(command)
+            day = school.day_file("aula1", date)
+            holder.shells[1].must(f"exec 7< {holder.data}/Centros/centro1/Aularios/{day}")
+            one.must(second)
+            old_reads += "second" not in Answer(two, f"get '{query}'").text
+            two.must(third)
+            holder.shells[1].must("exec 7<&-")
+            lost += "second" not in Answer(one, f"get '{query}'").text
+        if old_reads or lost:
+            self.faults.append(f"open files: {old_reads} old reads, {lost} saves lost")
+        self.add("open files", reads=len(self.mounts), old_reads=old_reads, saves_lost=lost)
+
     def speed(self, count):
         """One client without others, by CGI."""
         shell, rates = self.mounts[0].shells[0], {}
