@@ -155,7 +155,7 @@ impl Aulario {
             Content::Json(value, _) => shared_comedor_from(&path, value)?,
         };
         let source = match setting.as_deref().filter(|source| *source != id.as_str()) {
-            Some(source) => find_source(&aularios, source)?,
+            Some(source) => find_source(&path, &aularios, source)?,
             None => None,
         };
         Ok(Some(Aulario {
@@ -257,26 +257,27 @@ impl Aulario {
     }
 }
 
-/// The aulario that `shared_comedor_from` names, if its configuration is in the folder `aularios`.
+/// The aulario `name` in the folder `aularios`, which is the value of `shared_comedor_from` in `configuration`. `None` if
+/// it does not exist.
 ///
-/// A configuration that exists and cannot be used is an error: PHP's pages show the data of that aulario, so
-/// that of the other one must not be shown or changed in its place.
-fn find_source(aularios: &Path, name: &str) -> Result<Option<Id>, Error> {
+/// One that exists and cannot be used is an error: PHP's pages show its data, so that of the other aulario must not
+/// be shown or changed in its place.
+fn find_source(configuration: &Path, aularios: &Path, name: &str) -> Result<Option<Id>, Error> {
     let Some(path) = layout::configuration_named(aularios, name) else { return Ok(None) };
-    match fs::symlink_metadata(&path) {
+    let is_file = match fs::symlink_metadata(&path) {
+        Ok(metadata) => metadata.is_file(),
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::InvalidFilename) => {
-            Ok(None)
+            return Ok(None);
         }
-        Err(error) => Err(Error::fault("stat", &path)(error)),
-        Ok(found) if !found.is_file() => Err(Error::unusable(
-            &path,
-            "it is named by shared_comedor_from, but not a regular file",
-        )),
-        Ok(_) => Id::parse(name).map(Some).map_err(|expected| {
-            let why = format!("it is named by shared_comedor_from, whose value must be {expected}");
-            Error::unusable(&path, why)
-        }),
-    }
+        Err(error) => return Err(Error::fault("stat", &path)(error)),
+    };
+    let why = match Id::parse(name) {
+        Ok(id) if is_file => return Ok(Some(id)),
+        Ok(_) => "which is not a regular file".to_owned(),
+        Err(expected) => format!("whose name must be {expected}"),
+    };
+    let why = format!("shared_comedor_from names {}, {why}", path.display());
+    Err(Error::unusable(configuration, why))
 }
 
 /// The value of `shared_comedor_from` in the configuration at `path`, if it is set.
