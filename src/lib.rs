@@ -5,10 +5,12 @@
 //! With CGI a process answers one request (`main.rs`). With FastCGI it answers many: [`fastcgi`]
 //! receives them, and [`responder`] passes each to the same function, [`answer`].
 
-pub mod admin;
 mod api;
 pub mod cgi;
+mod check;
+pub mod command_line;
 pub mod config;
+mod configure;
 pub mod error;
 pub mod fastcgi;
 #[cfg(any(test, fuzzing))]

@@ -5,9 +5,9 @@
 use std::panic;
 use std::process::exit;
 
-use comedor::admin::cli::{self, Next};
 use comedor::cgi::Variables;
 use comedor::cgi::input::{Body, MAX_BODY, StandardInput};
+use comedor::command_line::{self, Next};
 use comedor::config::Config;
 use comedor::error::Error;
 use comedor::fastcgi::{self, Limits, Socket};
@@ -37,7 +37,7 @@ fn run(arguments: Strings) -> u8 {
     }
     match Socket::inherited() {
         Ok(Some(socket)) => serve_fastcgi(socket),
-        Ok(None) => match cli::run(arguments) {
+        Ok(None) => match command_line::run(arguments) {
             Next::Exit(status) => status,
             Next::Serve(path) => match Socket::bind(&path) {
                 Ok(socket) => serve_fastcgi(socket),

@@ -3,17 +3,14 @@
 //! A request has the same result as under CGI. Its parameters are never settings; otherwise every
 //! process that can connect to the socket could choose the data folder.
 
-use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::admin::check;
 use crate::cgi::Variables;
 use crate::cgi::input::Body;
 use crate::config::{InForce, Setting};
 use crate::error::Error;
-use crate::fastcgi::protocol::PRIVATE;
 use crate::fastcgi::{Handler, Output, Pairs, Refusal};
-use crate::sys::{log, process};
+use crate::sys::log;
 
 /// Answers FastCGI requests.
 #[derive(Debug)]
@@ -48,11 +45,6 @@ impl Handler for Responder {
         let settings = self.settings.get();
         let config = settings.as_ref().as_ref().ok();
         logged(crate::refuse(config, &Variables::of_parameters(params), error))
-    }
-
-    /// What the check finds in this process, for root only.
-    fn answer_role(&self, role: u16, peer: &UnixStream) -> Option<Vec<u8>> {
-        (role == PRIVATE && process::peer(peer).ok()?.uid == 0).then(|| check::findings(None))
     }
 
     fn log(&self, line: &str) {

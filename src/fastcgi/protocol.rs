@@ -19,9 +19,6 @@ use super::{Limits, Refusal};
 /// FCGI_RESPONDER, the only role of web servers
 pub const RESPONDER: u16 = 1;
 
-/// A role of this program, which [`Handler::answer_role`](super::Handler::answer_role) gives its meaning.
-pub const PRIVATE: u16 = 0xc0ed;
-
 /// FCGI_KEEP_CONN
 const KEEP_CONNECTION: u8 = 1;
 

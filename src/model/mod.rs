@@ -7,7 +7,7 @@ mod menu_types;
 mod values;
 
 pub use day::{Day, MAX_PLATES};
-pub use menu_types::{MenuTypes, id_of};
+pub use menu_types::MenuTypes;
 pub use values::{Color, Date, Id, Label, PlateKey, PlateName, TypeId, trim};
 
 use crate::php::json::{Map, Value};

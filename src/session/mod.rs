@@ -12,7 +12,6 @@ pub use crate::php::ini::{Format, parse_lifetime, parse_name};
 pub use crate::php::unserialize::{PhpArray, PhpValue, Session};
 pub use cookie::{SessionId, session_id};
 pub use save_path::{Address, RedisServer, SavePath, SessionFolder};
-pub use session_file::path;
 
 /// PHP's session settings that are needed to read a session.
 #[derive(Debug)]

@@ -71,7 +71,7 @@ fn shown(path: &Path, id: &SessionId) -> String {
 
 /// The path of the session `id` (`ps_files_path_create`). The first characters of the id are names of
 /// folders; `None` if the id is not longer than their number.
-pub fn path(save_path: &SessionFolder, id: &SessionId) -> Option<PathBuf> {
+fn path(save_path: &SessionFolder, id: &SessionId) -> Option<PathBuf> {
     let id = id.as_str();
     if id.len() <= save_path.depth {
         return None;

@@ -1,7 +1,9 @@
 //! What needs Linux or `unsafe`: the start of the process, its allocator, system calls that neither the
 //! standard library nor rustix has, locks and pauses, the places of handlers that may wait, files that other
-//! programs write, standard streams, the log, and output kept open for Apache. No other folder has `unsafe` code.
+//! programs write, standard streams, users and groups, the log, and output kept open for Apache. No other folder has
+//! `unsafe` code.
 
+pub(crate) mod accounts;
 pub mod allocator;
 #[cfg(all(target_arch = "x86_64", any(target_env = "musl", test)))]
 mod copy;

@@ -2,7 +2,6 @@
 #![allow(unsafe_code)]
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd};
 use std::process::exit;
 
 use rustix::process::{Pid, getegid, geteuid, getgid, getgroups, getuid};
@@ -49,12 +48,6 @@ pub fn run_in_child(run: impl FnOnce() -> i32) -> io::Result<Pid> {
     }
 }
 
-/// Closes all files but the standard streams, in a child of [`run_in_child`] (close_range(2), Linux 5.9).
-pub fn close_others() -> io::Result<()> {
-    // SAFETY: the values of the parent that own these files are not dropped in the child, which exits.
-    check(unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, 0) } as _).map(drop)
-}
-
 /// Raises the limit of open files to `needed`, as far as this process may (getrlimit(2)). Returns the limit.
 pub fn raise_open_files(needed: usize) -> io::Result<usize> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
@@ -69,34 +62,6 @@ pub fn raise_open_files(needed: usize) -> io::Result<usize> {
         }
     }
     Ok(usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX))
-}
-
-/// Gives up the session keyring that this process has from its parent (keyctl(2)).
-pub fn leave_keyring() -> io::Result<()> {
-    const JOIN_SESSION_KEYRING: libc::c_int = 1;
-    let none = std::ptr::null_mut::<libc::c_char>();
-    // SAFETY: without a name the call reads no memory.
-    match check(unsafe { libc::syscall(libc::SYS_keyctl, JOIN_SESSION_KEYRING, none) } as _) {
-        // The kernel, or the filter of a container, has no keyrings.
-        Err(error) if ![libc::ENOSYS, libc::EPERM].contains(&error.raw_os_error().unwrap_or(0)) => {
-            Err(error)
-        }
-        _ => Ok(()),
-    }
-}
-
-/// The process at the other end of a Unix socket, its user and group (unix(7), SO_PEERCRED). The type of rustix
-/// cannot hold the id 0 of a process in another namespace.
-pub fn peer(socket: impl AsFd) -> io::Result<libc::ucred> {
-    let mut peer = libc::ucred { pid: 0, uid: u32::MAX, gid: u32::MAX };
-    let mut size = size_of_val(&peer) as libc::socklen_t;
-    // SAFETY: the call writes at most `size` bytes of `peer`, which any bytes are valid for.
-    check(unsafe {
-        let (level, option) = (libc::SOL_SOCKET, libc::SO_PEERCRED);
-        let socket = socket.as_fd().as_raw_fd();
-        libc::getsockopt(socket, level, option, (&raw mut peer).cast(), &mut size)
-    })?;
-    Ok(peer)
 }
 
 /// Whether the file of the program gives this process another user or group than that of its caller

@@ -15,18 +15,6 @@ pub(super) fn ignore(signals: &[libc::c_int]) {
     }
 }
 
-/// Ignores that an administrator interrupts the process or closes its terminal.
-pub fn ignore_interruptions() {
-    ignore(&[libc::SIGINT, libc::SIGTERM, libc::SIGHUP]);
-}
-
-/// Keeps the exit statuses of children until they are read: the parent of this process may have ignored
-/// SIGCHLD, which is inherited (wait(2)).
-pub fn keep_exit_statuses() {
-    // SAFETY: SIG_DFL runs no code in a signal handler.
-    unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
-}
-
 /// Blocks SIGTERM, which stops a service, and SIGUSR1, which web servers send to restart one. Returns
 /// a file descriptor that is readable after one of them has arrived (signalfd(2)). Threads inherit
 /// the mask, so this must be called before the first thread is started.

@@ -35,13 +35,8 @@ macro_rules! scripts {
 }
 
 scripts! {
-    set_up_serves_servers_of_many_kinds_until_it_is_undone: "setup.sh";
     set_up_serves_one_of_two_schools_with_the_same_path: "schools.sh";
-    a_set_up_that_is_refused_or_fails_leaves_the_script_in_charge: "refused.sh";
-    a_set_up_that_is_killed_leaves_no_page_no_session_and_the_server_as_it_was: "kill.sh";
-    other_users_do_not_harm_root: "attack.sh";
     an_upgrade_keeps_settings_and_answers: "upgrade.sh";
-    the_check_finds_what_is_wrong: "check.sh";
 }
 
 /// Every command of the guides, by its heading.

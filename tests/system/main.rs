@@ -1,15 +1,11 @@
 //! Tests that need root, strace, valgrind or `php-cli`: `cargo test --test system`.
 
-mod asking_php;
 mod attributes;
 mod budget;
 mod check;
 mod check_limits;
-mod check_machine;
 mod check_permissions;
-mod check_php;
 mod check_sessions;
-mod child;
 mod end_of_file;
 mod faults;
 mod file_systems;

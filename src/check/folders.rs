@@ -5,23 +5,20 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use rustix::fs::{Access, AtFlags, CWD, StatVfsMountFlags, StatxFlags, access, statvfs, statx};
 use rustix::process::geteuid;
 use rustix::thread::{CapabilitySet, capabilities};
 
-use super::report::{Level, Report};
-use crate::admin::accounts::{owner_of, user_name};
-use crate::admin::guide::{self, SERVICE};
-use crate::admin::limited::limited;
+use super::guide::{self, SERVICE};
+use super::kinds::Kind;
+use super::report::Report;
 use crate::config::{Config, SESSION_DIR, Setting, Settings, Source};
 use crate::session::redis::probe;
 use crate::session::{Address, RedisServer, SavePath};
 use crate::store::data_file::parent;
-
-/// The time for the folder of sessions, and for that of the data, to answer.
-const TIME: Duration = Duration::from_secs(4);
+use crate::sys::accounts::{owner_of, user_name};
 
 /// File systems that are shared with other machines, provided by a program, or made for other systems
 const OTHERS: &[&str] = &[
@@ -35,18 +32,35 @@ pub struct Survey<'r> {
     pub settings: &'r Settings,
     /// The name of the user of this process
     pub user: String,
-    pub report: &'r mut Report,
+    pub report: &'r Report,
     /// When the look at the data must end
     pub end: Instant,
     pub aularios: usize,
     pub days: usize,
-    /// What a save in the current aulario needs and the user may not use: the first path, why, and the number
-    pub closed: Option<(PathBuf, io::Error, usize)>,
+    /// What a save in the current aulario needs and the user may not use
+    pub closed: Option<Closed>,
 }
 
-impl Survey<'_> {
+/// Paths that the user may not use
+pub struct Closed {
+    pub first: PathBuf,
+    pub error: io::Error,
+    pub count: usize,
+}
+
+impl<'r> Survey<'r> {
+    pub fn new(
+        config: &'r Config,
+        settings: &'r Settings,
+        user: String,
+        report: &'r Report,
+        end: Instant,
+    ) -> Survey<'r> {
+        Survey { config, settings, user, report, end, aularios: 0, days: 0, closed: None }
+    }
+
     /// Checks the folder or the server of the sessions.
-    pub fn sessions(&mut self) {
+    pub fn sessions(&self) {
         match &self.config.session.save_path {
             SavePath::Files(sessions) => {
                 if self.reaches(&sessions.folder, "the session folder", &SESSION_DIR) {
@@ -61,17 +75,15 @@ impl Survey<'_> {
     }
 
     /// Whether this user can enter `folder`, which is `what` of the `setting`, and every folder above it.
-    pub fn reaches(&mut self, folder: &Path, what: &str, setting: &Setting) -> bool {
-        let end = Instant::now() + TIME;
+    pub fn reaches(&self, folder: &Path, what: &str, setting: &Setting) -> bool {
         let mut parts: Vec<&Path> = folder.ancestors().collect();
         parts.reverse();
         for path in parts {
-            let inside = path.join(".");
-            let entered = limited(end, move || Ok(access(&inside, Access::EXEC_OK)?));
-            let Err(error) = entered else { continue };
+            self.report.looks_at(path);
+            let Err(error) = access(path.join("."), Access::EXEC_OK) else { continue };
+            let error = io::Error::from(error);
             let is_hidden = || fs::metadata(path).is_ok_and(|folder| folder.mode() & 0o777 == 0);
             let help = match guide::help(&error) {
-                // Its file system may not answer.
                 "" => String::new(),
                 // systemd.exec(5): ProtectHome= shows another folder instead.
                 _ if is_hidden() => {
@@ -79,55 +91,65 @@ impl Survey<'_> {
                 }
                 help => owner_of(path) + help,
             };
-            let (user, setting) = (&self.user, setting.name);
+            let user = &self.user;
+            let setting = setting.name;
             let text = format!("{user} cannot reach {what} ({setting}): {error}{help}");
-            self.add(Level::Error, path, text);
+            self.add(Kind::FolderUnreachable, path, text);
             return false;
         }
         true
     }
 
-    /// Names the file system of `folder`, with the data or the sessions. Reports if it is read-only here.
-    pub fn file_system(&mut self, folder: &Path, is_data: bool) {
-        let (level, rest) = finding(kind_of(folder).as_deref().unwrap_or("unknown"), is_data);
-        self.add(level, folder, format!("the file system is {rest}"));
+    /// Names the file system of `folder`, with the data or the sessions, and why it cannot be changed.
+    pub fn file_system(&self, folder: &Path, is_data: bool) {
+        let found = file_system(kind_of(folder).as_deref().unwrap_or("unknown"), is_data);
+        self.add(found.kind, folder, found.text);
+        let Ok(mount) = statvfs(folder) else { return };
         // access(2) would name a missing permission first.
-        if statvfs(folder).is_ok_and(|mount| mount.f_flag.contains(StatVfsMountFlags::RDONLY)) {
+        if mount.f_flag.contains(StatVfsMountFlags::RDONLY) {
             let text = format!("is read-only for this process, so requests fail{}", guide::DISK);
-            self.add(Level::Error, folder, text);
+            self.add(Kind::ReadOnly, folder, text);
+        }
+        // Some file systems have no limit of files, and give 0 for all numbers.
+        let has_no_files = mount.f_files > 0 && mount.f_favail == 0;
+        if is_data && (mount.f_bavail == 0 || has_no_files) {
+            let text = format!("the disk is full, so no menu can be saved{}", guide::DISK);
+            self.add(Kind::DiskFull, folder, text);
         }
     }
 
     /// Checks that the server answers and accepts the commands of a request.
-    fn redis(&mut self, server: &RedisServer) {
+    fn redis(&self, server: &RedisServer) {
         if let Address::Unix(path) = &server.address
             && !self.reaches(parent(path), "the socket of Redis", &SESSION_DIR)
         {
             return;
         }
-        let (level, text) = match probe(server, self.config.session.lifetime) {
-            Ok(()) => (Level::Ok, "Redis answers and accepts the commands of a request".to_owned()),
+        match probe(server, self.config.session.lifetime) {
+            Ok(()) => {
+                let text = "Redis answers and accepts the commands of a request";
+                self.report.add(Kind::Redis, server, text);
+            }
             Err(fault) => {
                 let effect = "every request fails with INTERNAL_ERROR";
                 let until = "until this is fixed (docs/redis.md#set-up)";
-                (Level::Error, format!("{fault}; {until}, {effect}"))
+                self.report.add(Kind::RedisFails, server, format!("{fault}; {until}, {effect}"));
             }
-        };
-        self.report.add(level, server, text);
+        }
     }
 
     /// Warns about a file of settings with a password that every user can read.
-    fn password(&mut self, server: &RedisServer) {
+    fn password(&self, server: &RedisServer) {
         let Source::Line { path, .. } = self.settings.source(&SESSION_DIR) else { return };
         if server.login.is_some() && fs::metadata(path).is_ok_and(|file| file.mode() & 0o004 != 0) {
             let text = "every user of this machine can read the password of Redis in this file; give it mode 640 \
                         and PHP's group (docs/redis.md#set-up)";
-            self.add(Level::Warning, path, text);
+            self.add(Kind::PasswordReadable, path, text);
         }
     }
 
     /// Reports a root that cannot save the files of other users, as in a container.
-    pub fn capabilities(&mut self, centros: &Path) {
+    pub fn capabilities(&self, centros: &Path) {
         let owner = fs::metadata(centros).map_or(0, |folder| folder.uid());
         // It sets their owner, reaches them, sets their mode, and takes a lease (capabilities(7)).
         let needed = CapabilitySet::CHOWN
@@ -140,8 +162,12 @@ impl Survey<'_> {
             let owner = user_name(owner);
             let text =
                 format!("root lacks some of the {needed}, so it cannot save files of {owner}");
-            self.add(Level::Error, centros, text);
+            self.add(Kind::CapabilitiesMissing, centros, text);
         }
+    }
+
+    pub fn add(&self, kind: Kind, path: &Path, text: impl ToString) {
+        self.report.add(kind, path.display(), text);
     }
 }
 
@@ -157,29 +183,37 @@ fn kind_of(folder: &Path) -> Option<String> {
     line.split_once(" - ")?.1.split(' ').next().map(str::to_owned)
 }
 
-fn finding(kind: &str, is_data: bool) -> (Level, String) {
-    let (level, rest) = match kind {
-        "nfs" | "nfs4" => {
-            (Level::Hint, ": if several servers mount it, see docs/network-storage.md#nfs")
-        }
-        "unknown" => (Level::Hint, ": /proc/self/mountinfo does not tell it"),
-        "ceph" | "fuse.ceph-fuse" => (Level::Ok, ""),
+/// What is said of a file system
+struct Suitability {
+    kind: Kind,
+    text: String,
+}
+
+/// What is said of a file system of the type `name`, with the data or the sessions.
+fn file_system(name: &str, is_data: bool) -> Suitability {
+    let (kind, rest) = match name {
+        "nfs" | "nfs4" => (
+            Kind::FileSystemUnproven,
+            ": if several servers mount it, see docs/network-storage.md#nfs",
+        ),
+        "unknown" => (Kind::FileSystemUnproven, ": /proc/self/mountinfo does not tell it"),
+        "ceph" | "fuse.ceph-fuse" => (Kind::FileSystem, ""),
         "ext4" | "xfs" | "btrfs" if is_data => {
-            (Level::Ok, ", which was tested with simulated power cuts")
+            (Kind::FileSystem, ", which was tested with simulated power cuts")
         }
         "tmpfs" | "ramfs" | "overlay" if is_data => (
-            Level::Warning,
+            Kind::FileSystemVolatile,
             ", so a restart, or the end of its container, deletes the data: use a disk or a volume",
         ),
-        _ if OTHERS.contains(&kind) || kind.starts_with("fuse") => (
-            Level::Warning,
+        _ if OTHERS.contains(&name) || name.starts_with("fuse") => (
+            Kind::FileSystemUntested,
             ", which was not tested: changes, or access to files, may be lost; use a local ext4, XFS or Btrfs, \
              or NFS or CephFS",
         ),
-        _ if is_data => (Level::Hint, ", which was not tested with power cuts"),
-        _ => (Level::Ok, ""),
+        _ if is_data => (Kind::FileSystemUnproven, ", which was not tested with power cuts"),
+        _ => (Kind::FileSystem, ""),
     };
-    (level, format!("{kind}{rest}"))
+    Suitability { kind, text: format!("the file system is {name}{rest}") }
 }
 
 #[cfg(test)]
@@ -188,21 +222,31 @@ mod tests {
 
     #[test]
     fn each_kind_of_file_system_has_its_finding() {
-        use Level::{Hint, Ok, Warning};
-        for (kinds, data, text, sessions) in [
-            (&["ext4", "xfs", "btrfs"][..], Ok, "simulated power cuts", Ok),
-            (&["tmpfs", "ramfs", "overlay"], Warning, "deletes the data", Ok),
-            (&["ceph", "fuse.ceph-fuse"], Ok, "ceph", Ok),
-            (&["unknown"], Hint, "does not tell it", Hint),
-            (&["nfs", "nfs4"], Hint, "docs/network-storage.md#nfs", Hint),
-            (&["cifs", "fuse.glusterfs", "fuseblk", "vfat"], Warning, "may be lost", Warning),
-            (&["zfs", "ext3", "f2fs"], Hint, "not tested with power cuts", Ok),
+        use Kind::{FileSystem, FileSystemUnproven, FileSystemUntested, FileSystemVolatile};
+        for (names, data, text, sessions) in [
+            (&["ext4", "xfs", "btrfs"][..], FileSystem, "simulated power cuts", FileSystem),
+            (&["tmpfs", "ramfs", "overlay"], FileSystemVolatile, "deletes the data", FileSystem),
+            (&["ceph", "fuse.ceph-fuse"], FileSystem, "ceph", FileSystem),
+            (&["unknown"], FileSystemUnproven, "does not tell it", FileSystemUnproven),
+            (&["nfs", "nfs4"], FileSystemUnproven, "network-storage.md#nfs", FileSystemUnproven),
+            (
+                &["cifs", "fuse.glusterfs", "fuseblk", "vfat"],
+                FileSystemUntested,
+                "may be lost",
+                FileSystemUntested,
+            ),
+            (
+                &["zfs", "ext3", "f2fs"],
+                FileSystemUnproven,
+                "not tested with power cuts",
+                FileSystem,
+            ),
         ] {
-            for kind in kinds {
-                let ((level, found), (of_sessions, _)) =
-                    (finding(kind, true), finding(kind, false));
-                assert_eq!((level, of_sessions), (data, sessions), "{kind}");
-                assert!(found.contains(text), "{found}");
+            for name in names {
+                let found = file_system(name, true);
+                assert_eq!(found.kind, data, "{name}");
+                assert_eq!(file_system(name, false).kind, sessions, "{name}");
+                assert!(found.text.contains(text), "{}", found.text);
             }
         }
     }

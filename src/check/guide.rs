@@ -12,10 +12,6 @@ macro_rules! heading {
     };
 }
 
-pub const OLD_SCRIPT: &str = heading!("The old PHP script still answers");
-pub const REFUSED: &str = heading!("403 or 404 with an HTML page or plain text");
-pub const NOT_STARTED: &str = heading!("500 with an HTML page");
-pub const NO_CONNECTION: &str = heading!("502 or 503 with an HTML page or no content");
 pub const CLOSED: &str = heading!("Permission denied");
 pub const OWNER: &str = heading!("Wrong owner, group or mode");
 pub const DISK: &str = heading!("Disk full or read-only");
@@ -43,10 +39,6 @@ mod tests {
         let english = include_str!("../../docs/troubleshooting.md");
         let spanish = include_str!("../../docs/es/instalar.md");
         for (heading, counterpart) in [
-            (OLD_SCRIPT, "### Sigue respondiendo el script de PHP"),
-            (REFUSED, "| 403 o 404, HTML |"),
-            (NOT_STARTED, "| 500, HTML |"),
-            (NO_CONNECTION, "| 502 o 503 |"),
             (CLOSED, "#### Permission denied"),
             (OWNER, "#### Wrong owner, group or mode"),
             (DISK, "#### Disk full or read-only"),

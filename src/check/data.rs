@@ -1,25 +1,24 @@
 //! Checks every centre and aulario in the data folder, and that the user can change the menus.
 
 use std::borrow::Cow;
-use std::fs::{self, OpenOptions};
-use std::io::{self, ErrorKind, Write};
+use std::fs;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use rustix::fs::{Access, access};
 use rustix::io::Errno;
-use rustix::process::geteuid;
-use rustix::thread::gettid;
 
-use super::folders::Survey;
-use super::report::{Level, counted};
-use crate::admin::accounts::owner_of;
-use crate::admin::guide;
+use super::folders::{Closed, Survey};
+use super::guide;
+use super::kinds::Kind;
+use super::report::counted;
 use crate::config::DATA_DIR;
 use crate::model::{Day, Id, MenuTypes};
 use crate::php::json::Value;
 use crate::store::attributes::Attributes;
 use crate::store::{self, Aulario, access::of_replacement, layout};
+use crate::sys::accounts::owner_of;
 use crate::sys::shared_file::{Fault, MAX_SIZE};
 
 /// The maximum size of a file that is read: a parsed file needs up to 64 times as much. A day has some 300 bytes.
@@ -30,6 +29,13 @@ const MAX_ENTRIES: usize = 10_000;
 
 /// The access to a folder in which files can be created
 const CHANGE: Access = Access::WRITE_OK.union(Access::EXEC_OK);
+
+/// Saved menus of types that were deleted
+struct Deleted {
+    /// The first of the types
+    first: String,
+    menus: usize,
+}
 
 impl Survey<'_> {
     /// Checks the data folder and what it contains, as far as time and room allow.
@@ -43,12 +49,13 @@ impl Survey<'_> {
         for centre in self.folders(&centros) {
             self.centre(&centre);
         }
-        let (aularios, days) = (counted(self.aularios, "aulario"), counted(self.days, "saved day"));
-        self.add(Level::Ok, &centros, format!("{aularios} and {days} checked"));
+        let aularios = counted(self.aularios, "aulario");
+        let days = counted(self.days, "saved day");
+        self.add(Kind::Data, &centros, format!("{aularios} and {days} checked"));
         if !self.goes_on() {
             let text = "not everything was checked, because of the time or of too many errors: correct the errors, and \
                         run the check again";
-            self.add(Level::Warning, &centros, text);
+            self.add(Kind::DataNotChecked, &centros, text);
         }
     }
 
@@ -69,7 +76,7 @@ impl Survey<'_> {
             let Some(id) = layout::configured(&name) else {
                 if path.is_dir() && !folder.join(format!("{name}.json")).exists() {
                     let text = "is not used: its configuration file, of the same name with .json, is missing";
-                    self.add(Level::Hint, &path, text);
+                    self.add(Kind::AularioUnused, &path, text);
                 }
                 continue;
             };
@@ -77,7 +84,7 @@ impl Survey<'_> {
             if id.as_str().contains(".sync-conflict-") {
                 let text = "is Syncthing's copy of a file that two computers changed; it counts as an aulario: compare \
                             both, and delete one";
-                self.add(Level::Warning, &path, text);
+                self.add(Kind::AularioCopied, &path, text);
             }
             if !self.goes_on() || !self.may_read(&path) {
                 continue;
@@ -96,7 +103,7 @@ impl Survey<'_> {
         }
         if !has_all_folders {
             let effect = "the first save in an aulario without a folder fails";
-            self.done(try_to_write(&folder), Level::Error, &folder, "write here", effect);
+            self.done(may_change(&folder), Kind::FolderClosed, &folder, "write here", effect);
         }
     }
 
@@ -105,37 +112,44 @@ impl Survey<'_> {
         if !self.enters(folder) {
             return;
         }
-        self.needs(folder, try_to_write(folder));
+        self.needs(folder, access(folder, CHANGE));
         let lock = folder.join(layout::LOCK);
         self.needs(&lock, access(&lock, Access::READ_OK | Access::WRITE_OK));
         if fs::symlink_metadata(&lock).is_ok_and(|file| !file.is_file()) {
             let text = "is not a regular file, so menus cannot be saved; the next save creates it";
-            self.problem(Level::Error, &lock, text, guide::DAMAGED);
+            self.problem(Kind::LockUnusable, &lock, text, guide::DAMAGED);
         }
         let known = self.document(&folder.join(layout::TYPES), MenuTypes::of_file);
-        let mut deleted: Option<(String, usize)> = None;
+        let mut deleted: Option<Deleted> = None;
         for month in self.changeable_folders(&folder.join(layout::MONTHS)) {
             for day in self.changeable_folders(&month) {
                 let Some((day, types)) = self.day(&name(&month), &day).zip(known.as_ref()) else {
                     continue;
                 };
                 for id in day.ids().filter(|id| types.find(id).as_deref() != Some(*id)) {
-                    deleted.get_or_insert_with(|| (id.to_owned(), 0)).1 += 1;
+                    let first = || Deleted { first: id.to_owned(), menus: 0 };
+                    deleted.get_or_insert_with(first).menus += 1;
                 }
             }
         }
-        if let Some((first, menus)) = deleted {
+        if let Some(Deleted { first, menus }) = deleted {
             let menus = counted(menus, "menu");
             let text = format!("{menus} of types that were deleted; the first is {first}");
-            self.add(Level::Hint, folder, text);
+            self.add(Kind::TypesDeleted, folder, text);
         }
-        if let Some((first, error, count)) = self.closed.take() {
-            let (user, paths, first) = (&self.user, counted(count, "path"), first.display());
-            let text = format!(
-                "{user} cannot write to {paths} here, so menus cannot be saved; the first is {first} ({error})"
-            );
-            self.problem(Level::Error, folder, text, guide::help(&error));
-        }
+        self.name_closed(folder);
+    }
+
+    /// Reports what a save in the aulario needs and the user may not use.
+    fn name_closed(&mut self, folder: &Path) {
+        let Some(Closed { first, error, count }) = self.closed.take() else { return };
+        let user = &self.user;
+        let paths = counted(count, "path");
+        let first = first.display();
+        let text = format!(
+            "{user} cannot write to {paths} here, so menus cannot be saved; the first is {first} ({error})"
+        );
+        self.problem(Kind::NotWritable, folder, text, guide::help(&error));
     }
 
     /// Notes that a save needs `path`, which the user may use or not. An absent path is correct.
@@ -143,7 +157,8 @@ impl Survey<'_> {
         if let Err(error) = allowed.map_err(Into::into)
             && error.kind() != ErrorKind::NotFound
         {
-            self.closed.get_or_insert_with(|| (path.to_owned(), error, 0)).2 += 1;
+            let first = || Closed { first: path.to_owned(), error, count: 0 };
+            self.closed.get_or_insert_with(first).count += 1;
         }
     }
 
@@ -156,7 +171,11 @@ impl Survey<'_> {
     /// Checks the folder of a day and reads its menus.
     fn day(&mut self, month: &str, folder: &Path) -> Option<Day> {
         if layout::date(month, &name(folder)).is_none() {
-            self.add(Level::Hint, folder, "is not the folder of a day; expected YYYY-MM/DD");
+            self.add(
+                Kind::DayNameInvalid,
+                folder,
+                "is not the folder of a day; expected YYYY-MM/DD",
+            );
             return None;
         }
         self.days += usize::from(self.goes_on());
@@ -183,7 +202,7 @@ impl Survey<'_> {
         if let Some(snapshot) = &snapshot {
             if value.is_none() {
                 let text = "is empty, as after an interrupted save by PHP; it counts as absent";
-                self.add(Level::Warning, path, text);
+                self.add(Kind::FileEmpty, path, text);
             }
             // PHP would lose access to a file that cannot keep its owner.
             let attributes = Attributes::of(&snapshot.file).ok();
@@ -199,7 +218,7 @@ impl Survey<'_> {
         if id.is_none() {
             let text =
                 format!("is not a valid id, so no request can use it: it must be {}", Id::EXPECTED);
-            self.add(Level::Warning, path, text);
+            self.add(Kind::IdInvalid, path, text);
         }
         id
     }
@@ -218,7 +237,7 @@ impl Survey<'_> {
             true => return,
         };
         let text = format!("shared_comedor_from is `{source}`, which {problem}");
-        self.add(Level::Warning, path, text);
+        self.add(Kind::SharingIgnored, path, text);
     }
 
     fn folders(&mut self, folder: &Path) -> Vec<PathBuf> {
@@ -227,8 +246,10 @@ impl Survey<'_> {
 
     /// Whether the user can open what is in `folder`, tested before what is in it: the finding names the closed one.
     fn enters(&mut self, folder: &Path) -> bool {
+        self.report.looks_at(folder);
         let entered = access(folder, Access::EXEC_OK).map_err(io::Error::from);
-        self.done(entered, Level::Error, folder, "enter this folder", "requests fail").is_some()
+        let effect = "requests fail";
+        self.done(entered, Kind::FolderClosed, folder, "enter this folder", effect).is_some()
     }
 
     /// The entries of `folder` that a page lists, sorted: not those of macOS (`._x`), Office (`~$x`) and Syncthing.
@@ -236,14 +257,15 @@ impl Survey<'_> {
         if !self.goes_on() || !self.enters(folder) {
             return Vec::new();
         }
-        let (what, effect) = ("list this folder", "it is not checked");
-        let listed = self.done(fs::read_dir(folder), Level::Warning, folder, what, effect);
+        let listed = fs::read_dir(folder);
+        let effect = "it is not checked";
+        let listed = self.done(listed, Kind::NotListed, folder, "list this folder", effect);
         let paths = listed.into_iter().flatten().flatten().map(|entry| entry.path());
         let paths = paths.filter(|path| !name(path).starts_with(['.', '~']));
         let mut paths: Vec<_> = paths.take(MAX_ENTRIES + 1).collect();
         if paths.len() > MAX_ENTRIES {
             let text = format!("has more than {MAX_ENTRIES} entries; the others were not checked");
-            self.add(Level::Warning, folder, text);
+            self.add(Kind::EntriesNotChecked, folder, text);
         }
         paths.sort();
         paths
@@ -253,7 +275,7 @@ impl Survey<'_> {
     fn done<T>(
         &mut self,
         result: io::Result<T>,
-        level: Level,
+        kind: Kind,
         folder: &Path,
         what: &str,
         effect: &str,
@@ -262,44 +284,43 @@ impl Survey<'_> {
             && error.kind() != ErrorKind::NotFound
         {
             let text = format!("{} cannot {what} ({error}), so {effect}", self.user);
-            self.problem(level, folder, text, guide::help(error));
+            self.problem(kind, folder, text, guide::help(error));
         }
         result.ok()
     }
 
     /// Whether the file at `path` is small enough to be read, or too large for requests too.
     fn may_read(&mut self, path: &Path) -> bool {
+        self.report.looks_at(path);
         let size = fs::symlink_metadata(path).map_or(0, |file| file.len());
         let is_large = (MAX_READ + 1..=MAX_SIZE).contains(&size);
         if is_large {
-            self.add(Level::Warning, path, "is larger than 1 MiB and was not checked");
+            self.add(Kind::FileNotChecked, path, "is larger than 1 MiB and was not checked");
         }
         !is_large
     }
 
     /// Reports a file that cannot be used.
     fn fault(&mut self, path: &Path, error: &store::Error) {
-        let (reason, help) = match error {
-            store::Error::Unusable { why, .. } => (format!("is damaged ({why})"), guide::DAMAGED),
+        let (kind, reason, help) = match error {
+            store::Error::Unusable { why, .. } => {
+                (Kind::FileDamaged, format!("is damaged ({why})"), guide::DAMAGED)
+            }
             store::Error::Fault { source, .. } => {
                 let help = match source {
                     Fault::Io(error) => guide::help(error),
                     _ => guide::DAMAGED,
                 };
-                (format!("cannot be read ({source})"), help)
+                (Kind::FileUnreadable, format!("cannot be read ({source})"), help)
             }
-            other => (other.to_string(), ""),
+            other => (Kind::FileUnreadable, other.to_string(), ""),
         };
-        self.problem(Level::Error, path, format!("{reason}, so requests for it fail"), help);
+        self.problem(kind, path, format!("{reason}, so requests for it fail"), help);
     }
 
     /// Adds a finding about a file, with its owner and the heading that has the command.
-    fn problem(&mut self, level: Level, path: &Path, text: impl ToString, help: &str) {
-        self.add(level, path, text.to_string() + &owner_of(path) + help);
-    }
-
-    pub fn add(&mut self, level: Level, path: &Path, text: impl ToString) {
-        self.report.add(level, path.display(), text);
+    fn problem(&self, kind: Kind, path: &Path, text: impl ToString, help: &str) {
+        self.add(kind, path, text.to_string() + &owner_of(path) + help);
     }
 }
 
@@ -307,15 +328,7 @@ fn name(path: &Path) -> Cow<'_, str> {
     path.file_name().unwrap_or_default().to_string_lossy()
 }
 
-/// Creates a file and removes it. It is named like a temporary file, with the number of this thread: a FastCGI
-/// process may run two checks. Root only asks: a link in the data may lead anywhere.
-fn try_to_write(folder: &Path) -> io::Result<()> {
-    if geteuid().is_root() {
-        return Ok(access(folder, Access::WRITE_OK)?);
-    }
-    let path = layout::temporary(&folder.join(format!("comedor.check.{}", gettid())));
-    let mut file = OpenOptions::new().write(true).create_new(true).open(&path)?;
-    let written = file.write_all(b"comedor check\n").and_then(|()| file.sync_all());
-    fs::remove_file(&path)?;
-    written
+/// Whether the user can create files in `folder`.
+fn may_change(folder: &Path) -> io::Result<()> {
+    Ok(access(folder, CHANGE)?)
 }

@@ -3,7 +3,7 @@
 use std::io::{self, BufRead, IsTerminal, Read, Write};
 
 use super::folders::Survey;
-use super::report::Level;
+use super::kinds::Kind;
 use super::settings::shown;
 use crate::api::caller::{Caller, is_logged_in, name_of_centre};
 use crate::config::{self, Config, SESSION_DIR, SESSION_FORMAT};
@@ -12,10 +12,9 @@ use crate::session::{self, Effect, PhpArray, PhpValue, Session, SessionId, sessi
 use crate::store::layout;
 
 /// Checks the session whose cookie is `line`. The error says why every request with it fails.
-pub fn check(survey: &mut Survey, line: &str) -> Result<(), String> {
-    let Survey { config, settings, report, .. } = survey;
+pub fn check(survey: &Survey, line: &str) -> Result<(), String> {
+    let Survey { config, settings, .. } = survey;
     let name = &config.session.name;
-    let mut add = |level, text: &str| report.add(level, "session", text);
     let line = line.trim();
     // The value alone, or as the browser's tools and curl show it.
     let id = session_id(line.as_bytes(), name).or_else(|| SessionId::new(line.to_owned()));
@@ -33,36 +32,70 @@ pub fn check(survey: &mut Survey, line: &str) -> Result<(), String> {
     }
     let caller = Caller::identify(&session, config)
         .map_err(|error| error.cause.unwrap_or_else(|| no_centre(&session, config)))?;
-    add(Level::Ok, &format!("the session exists; the browser must send it in the cookie {name}"));
-    add(Level::Ok, &format!("the centre is {}", caller.centro.as_str()));
+    let add = |kind, text: String| survey.report.add(kind, "session", text);
+    add(
+        Kind::Session,
+        format!("the session exists; the browser must send it in the cookie {name}"),
+    );
+    add(Kind::Session, format!("the centre is {}", caller.centro.as_str()));
     let folder = layout::centres(&config.data_dir).join(caller.centro.as_str());
     if !folder.is_dir() {
         let unknown = "does not exist, so every aulario is unknown";
-        add(Level::Error, &format!("the centre's folder {} {unknown}", folder.display()));
+        add(Kind::CentreUnknown, format!("the centre's folder {} {unknown}", folder.display()));
     }
-    match caller.aulas().as_deref() {
-        None if config.access == config::Access::Listed => add(
-            Level::Warning,
-            "the session has no list of aularios (aulas), which COMEDOR_ACCESS=listed requires: the \
-             user has no access to any aulario",
-        ),
-        None => add(Level::Ok, "the user may use every aulario of the centre"),
-        Some([]) => add(Level::Warning, "the user has no access to any aulario"),
-        Some(ids) => add(Level::Ok, &format!("the user may use the aularios {}", ids.join(", "))),
-    }
-    let of_service = |name: &str| format!("{}:{name}", config.service.as_str());
-    for (is_allowed, action, permission, level) in [
-        (caller.may_read().is_ok(), "read menus", of_service("docente"), Level::Warning),
-        (caller.may_enter().is_ok(), "enter the service", of_service("access"), Level::Warning),
-        (caller.may_write().is_ok(), "change menus", "sysadmin:access".into(), Level::Hint),
-    ] {
-        let missing = format!("the permission {permission} is missing: the user cannot {action}");
-        match is_allowed {
-            true => add(Level::Ok, &format!("the user may {action}")),
-            false => add(level, &missing),
+    survey.aularios_of(&caller);
+    survey.permissions_of(&caller);
+    Ok(())
+}
+
+impl Survey<'_> {
+    fn aularios_of(&self, caller: &Caller) {
+        let add = |kind, text: &str| self.report.add(kind, "session", text);
+        match caller.aulas().as_deref() {
+            None if self.config.access == config::Access::Listed => add(
+                Kind::NoAularios,
+                "the session has no list of aularios (aulas), which COMEDOR_ACCESS=listed requires: the \
+                 user has no access to any aulario",
+            ),
+            None => add(Kind::Session, "the user may use every aulario of the centre"),
+            Some([]) => add(Kind::NoAularios, "the user has no access to any aulario"),
+            Some(ids) => {
+                add(Kind::Session, &format!("the user may use the aularios {}", ids.join(", ")));
+            }
         }
     }
-    Ok(())
+
+    fn permissions_of(&self, caller: &Caller) {
+        let of_service = |name: &str| format!("{}:{name}", self.config.service.as_str());
+        for (is_allowed, action, permission, kind) in [
+            (
+                caller.may_read().is_ok(),
+                "read menus",
+                of_service("docente"),
+                Kind::PermissionMissing,
+            ),
+            (
+                caller.may_enter().is_ok(),
+                "enter the service",
+                of_service("access"),
+                Kind::PermissionMissing,
+            ),
+            (
+                caller.may_write().is_ok(),
+                "change menus",
+                "sysadmin:access".to_owned(),
+                Kind::ReadsOnly,
+            ),
+        ] {
+            if is_allowed {
+                self.report.add(Kind::Session, "session", format!("the user may {action}"));
+            } else {
+                let text =
+                    format!("the permission {permission} is missing: the user cannot {action}");
+                self.report.add(kind, "session", text);
+            }
+        }
+    }
 }
 
 /// Reads a line, with a prompt at a terminal. Returns what was read before an error.

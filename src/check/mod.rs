@@ -1,0 +1,133 @@
+//! `comedor check`: what one process of this user sees of the settings, the folders, the data and one session.
+//! A finding says what is wrong, what the effect is, and who owns the file.
+//!
+//! It changes nothing, starts nothing and asks nobody but the Redis server of the settings. It ends in limited
+//! time and memory, whatever it finds, and says what it did not look at.
+
+mod data;
+mod folders;
+mod guide;
+mod kinds;
+mod report;
+mod session;
+mod settings;
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::geteuid;
+
+use crate::config::Config;
+use crate::session::SavePath;
+use crate::store::layout;
+use crate::sys::accounts::user_name;
+use folders::Survey;
+use kinds::Kind;
+use report::Report;
+
+/// The time of a whole check: less than 40 s. A system call on a network file system may never end.
+const TIME: Duration = Duration::from_secs(36);
+
+/// The time to look at sessions and data. The data of a school takes a second, or a few if a disk reads it first.
+const TIME_TO_LOOK: Duration = Duration::from_secs(10);
+
+/// What to check, and how to print it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// Only the session whose cookie is on standard input: an argument would be visible to other users.
+    pub is_session: bool,
+    pub as_json: bool,
+}
+
+/// Checks; returns the findings, as JSON or as lines, and the exit status.
+pub fn run(options: Options) -> (String, u8) {
+    let session = options.is_session.then(session::read_line);
+    let report = Arc::new(Report::default());
+    let looking = {
+        let report = report.clone();
+        thread::Builder::new().spawn(move || look(session.as_deref(), &report))
+    };
+    match looking {
+        Ok(thread) => wait(thread, &report),
+        Err(error) => {
+            report.add(Kind::CheckFailed, "check", format!("cannot start a thread: {error}"));
+        }
+    }
+    report.finish(options.as_json)
+}
+
+/// Waits until the thread has ended, or its time.
+fn wait(thread: thread::JoinHandle<()>, report: &Report) {
+    let end = Instant::now() + TIME;
+    // A channel would do the same, but its variables of each thread need a mapping in every CGI process.
+    while !thread.is_finished() {
+        if Instant::now() >= end {
+            let text = "no answer in time; what comes after it was not checked";
+            return report.add(Kind::NoAnswer, report.place(), text);
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    if thread.join().is_err() {
+        report.add(
+            Kind::CheckFailed,
+            report.place(),
+            "the check stopped here because of a fault of its own",
+        );
+    }
+}
+
+/// What this process sees: everything, or the session whose cookie is `session`.
+fn look(session: Option<&str>, report: &Report) {
+    let Some((config, settings)) = settings::load(report) else { return };
+    let user = user_name(geteuid().as_raw());
+    report.add(Kind::User, "user", &user);
+    if geteuid().is_root() {
+        name_user(&config, report);
+    }
+    let mut survey = Survey::new(&config, &settings, user, report, Instant::now() + TIME_TO_LOOK);
+    if let Some(line) = session {
+        let checked = session::check(&survey, line);
+        return checked.unwrap_or_else(|error| report.add(Kind::SessionUnusable, "session", error));
+    }
+    settings::check(&config, &settings, report);
+    survey.sessions();
+    survey.data();
+    let text = "not looked at: the web server, PHP's own settings, and whether comedor-setup.php, which is to be \
+                removed after set-up, is still beside the script";
+    report.add(Kind::NotChecked, "check", text);
+}
+
+/// Says to root who should check: the owner of the data, who often owns the sessions too.
+fn name_user(config: &Config, report: &Report) {
+    let owner = |folder| fs::metadata(folder).ok().map(|folder| folder.uid());
+    let data = owner(layout::centres(&config.data_dir));
+    let mut text = "checked as root, which can access everything".to_owned();
+    if data == Some(0) {
+        return report.add(Kind::RootOwnsData, "user", text + "; the data belongs to root too");
+    }
+    let sessions = match &config.session.save_path {
+        // In Debian's folder every user can create files, and root owns it.
+        SavePath::Files(sessions) => owner(sessions.folder.clone()).filter(|&uid| uid != 0),
+        SavePath::Redis(_) => None,
+    };
+    match (data, sessions) {
+        (Some(data), Some(sessions)) if data != sessions => {
+            text += &format!(
+                "; the data belongs to {} and the session folder to {}: run the check as PHP's user",
+                user_name(data),
+                user_name(sessions)
+            );
+        }
+        (Some(uid), _) | (None, Some(uid)) => {
+            text += &format!(
+                "; check as the user of the requests: sudo -u {} comedor check",
+                user_name(uid)
+            );
+        }
+        (None, None) => text += "; run the check as PHP's user: sudo -u www-data comedor check",
+    }
+    report.add(Kind::Root, "user", text);
+}

@@ -1,0 +1,64 @@
+//! Reports the settings and where each was set.
+
+use super::kinds::Kind;
+use super::report::Report;
+use crate::api::today;
+use crate::config::{self, Config, SESSION_DIR, SETTINGS, Setting, Settings, TZ};
+use crate::session::SavePath;
+
+const ABOUT: &str = "settings";
+
+/// The settings, or reports why they cannot be used.
+pub fn load(report: &Report) -> Option<(Config, Settings)> {
+    let refused = |place: &str, error: config::Error| {
+        let effect = "until this is fixed, every request fails with INTERNAL_ERROR";
+        report.add(Kind::SettingsInvalid, ABOUT, format!("{place}{error}; {effect}"));
+    };
+    let settings = Settings::load().map_err(|error| refused("", error)).ok()?;
+    let config = Config::from_settings(&settings).map_err(|error| match error {
+        config::Error::Setting { setting, .. } => {
+            refused(&format!("{}: ", shown(&settings, setting)), error);
+        }
+        error => refused("", error),
+    });
+    Some((config.ok()?, settings))
+}
+
+/// Reports the settings that are set, and the date of today.
+pub fn check(config: &Config, settings: &Settings, report: &Report) {
+    for setting in SETTINGS.iter().filter(|setting| settings.get(setting).is_some()) {
+        report.add(Kind::Setting, ABOUT, shown(settings, setting));
+    }
+    report.add(Kind::Setting, ABOUT, "the other settings have their defaults");
+    match today::today(config.zone.as_deref()) {
+        Ok(today) => report.add(Kind::Today, ABOUT, format!("today is {}", today.as_str())),
+        Err(error) => {
+            let text = format!("{}: {error}; requests without a date fail", shown(settings, &TZ));
+            report.add(Kind::TodayUnknown, ABOUT, text);
+        }
+    }
+}
+
+/// `NAME=value` without a password, and where it was set.
+pub fn shown(settings: &Settings, setting: &'static Setting) -> String {
+    let value = without_password(setting, settings.value(setting));
+    format!("{}={value} ({})", setting.name, settings.source(setting))
+}
+
+/// The value of `setting` without a password: an address of a server may have one in any place.
+pub fn without_password(setting: &Setting, value: &[u8]) -> String {
+    let text = String::from_utf8_lossy(value).into_owned();
+    if *setting != SESSION_DIR {
+        return text;
+    }
+    match SavePath::parse(value) {
+        Ok(SavePath::Redis(server)) => return server.to_string(),
+        Ok(SavePath::Files(_)) if !text.contains('?') => return text,
+        _ => {}
+    }
+    // `tcp://a?auth=…, tcp://b` and `seed[]=…` of phpredis, `host=…` of other handlers
+    match text.find("://").map(|at| at + 3).or_else(|| text.find('=').map(|at| at + 1)) {
+        Some(end) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}

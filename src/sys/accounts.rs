@@ -1,0 +1,36 @@
+//! Users and groups by name and number, from `/etc/passwd` and `/etc/group` (passwd(5), group(5)).
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+const USERS: &str = "/etc/passwd";
+
+struct Entry {
+    name: String,
+    id: u32,
+}
+
+/// The name of the user, else the number.
+pub fn user_name(uid: u32) -> String {
+    let user = entries(USERS).into_iter().find(|user| user.id == uid);
+    user.map_or_else(|| uid.to_string(), |user| user.name)
+}
+
+/// The owner and mode of `path`, as text after a sentence: only that user, or root, can change its permissions.
+pub fn owner_of(path: &Path) -> String {
+    let Ok(file) = fs::symlink_metadata(path) else { return String::new() };
+    format!("; it belongs to {}, mode {:04o}", user_name(file.uid()), file.mode() & 0o7777)
+}
+
+fn entries(file: &str) -> Vec<Entry> {
+    // The full name of a user may have another encoding.
+    let text = fs::read(file).unwrap_or_default();
+    let entry = |line: &str| {
+        let mut fields = line.split(':');
+        let name = fields.next()?.to_owned();
+        let id = fields.nth(1)?.parse().ok()?;
+        Some(Entry { name, id })
+    };
+    String::from_utf8_lossy(&text).lines().filter_map(entry).collect()
+}
