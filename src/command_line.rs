@@ -25,6 +25,8 @@ usage:
                 --server NAME
                             then print the commands for this web server: apache, apache-fastcgi,
                             nginx, caddy or lighttpd
+                --group NAME
+                            PHP's group, which may read a file with a password of Redis
                 --yes       do not ask
   comedor fastcgi SOCKET    create the Unix socket SOCKET and serve FastCGI on it
   comedor --help            print this text
@@ -95,6 +97,10 @@ fn configure(words: &[&str]) -> u8 {
                 if options.server.is_none() {
                     return misused(&format!("unknown web server `{name}`"));
                 }
+                rest
+            }
+            ["--group", name, rest @ ..] => {
+                options.group = Some((*name).to_owned());
                 rest
             }
             [option, ..] => {

@@ -3,8 +3,7 @@
 use super::kinds::Kind;
 use super::report::Report;
 use crate::api::today;
-use crate::config::{self, Config, SESSION_DIR, SETTINGS, Setting, Settings, TZ};
-use crate::session::SavePath;
+use crate::config::{self, Config, SETTINGS, Setting, Settings, TZ};
 
 const ABOUT: &str = "settings";
 
@@ -41,24 +40,6 @@ pub fn check(config: &Config, settings: &Settings, report: &Report) {
 
 /// `NAME=value` without a password, and where it was set.
 pub fn shown(settings: &Settings, setting: &'static Setting) -> String {
-    let value = without_password(setting, settings.value(setting));
+    let value = setting.without_password(settings.value(setting));
     format!("{}={value} ({})", setting.name, settings.source(setting))
-}
-
-/// The value of `setting` without a password: an address of a server may have one in any place.
-pub fn without_password(setting: &Setting, value: &[u8]) -> String {
-    let text = String::from_utf8_lossy(value).into_owned();
-    if *setting != SESSION_DIR {
-        return text;
-    }
-    match SavePath::parse(value) {
-        Ok(SavePath::Redis(server)) => return server.to_string(),
-        Ok(SavePath::Files(_)) if !text.contains('?') => return text,
-        _ => {}
-    }
-    // `tcp://a?auth=…, tcp://b` and `seed[]=…` of phpredis, `host=…` of other handlers
-    match text.find("://").map(|at| at + 3).or_else(|| text.find('=').map(|at| at + 1)) {
-        Some(end) => format!("{}…", &text[..end]),
-        None => text,
-    }
 }

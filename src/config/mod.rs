@@ -16,7 +16,7 @@ use crate::model::Id;
 use crate::session::{self, Format, SavePath, SessionConfig};
 use crate::sys::shared_file::Fault;
 pub use in_force::InForce;
-pub(crate) use sources::{Settings, Source};
+pub(crate) use sources::{Settings, Source, settings_file};
 
 /// A setting as the documentation lists it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +31,24 @@ pub struct Setting {
 impl Setting {
     pub(crate) fn find(name: &[u8]) -> Option<&'static Setting> {
         SETTINGS.iter().find(|setting| setting.name.as_bytes() == name)
+    }
+
+    /// A value without its password, to be shown: an address of a server may have one in any place.
+    pub(crate) fn without_password(&self, value: &[u8]) -> String {
+        let text = String::from_utf8_lossy(value).into_owned();
+        if *self != SESSION_DIR {
+            return text;
+        }
+        match SavePath::parse(value) {
+            Ok(SavePath::Redis(server)) => return server.to_string(),
+            Ok(SavePath::Files(_)) if !text.contains('?') => return text,
+            _ => {}
+        }
+        // `tcp://a?auth=…, tcp://b` and `seed[]=…` of phpredis, `host=…` of other handlers
+        match text.find("://").map(|at| at + 3).or_else(|| text.find('=').map(|at| at + 1)) {
+            Some(end) => format!("{}…", &text[..end]),
+            None => text,
+        }
     }
 }
 

@@ -37,6 +37,13 @@ fn files() -> &'static [(PathBuf, AtomicBool)] {
     })
 }
 
+/// The settings file: the first of the two that exists, else the one that would be created.
+pub fn settings_file() -> &'static Path {
+    let files = files();
+    let existing = files.iter().find(|(path, _)| path.exists());
+    &existing.unwrap_or(&files[files.len() - 1]).0
+}
+
 /// The settings that are set. The environment takes precedence over the file. Without `Debug`: a value can
 /// contain a password.
 #[derive(Default)]

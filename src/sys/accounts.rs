@@ -5,6 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 const USERS: &str = "/etc/passwd";
+const GROUPS: &str = "/etc/group";
 
 struct Entry {
     name: String,
@@ -15,6 +16,11 @@ struct Entry {
 pub fn user_name(uid: u32) -> String {
     let user = entries(USERS).into_iter().find(|user| user.id == uid);
     user.map_or_else(|| uid.to_string(), |user| user.name)
+}
+
+/// The number of the group `name`.
+pub fn group_id(name: &str) -> Option<u32> {
+    entries(GROUPS).into_iter().find(|group| group.name == name).map(|group| group.id)
 }
 
 /// The owner and mode of `path`, as text after a sentence: only that user, or root, can change its permissions.

@@ -1,0 +1,110 @@
+//! `comedor configure`: writes pasted settings to the settings file, the only command for root.
+//!
+//! What is pasted is data, read by the parser of requests. The command shows what it changes, and asks; it
+//! looks at nothing else, and starts nothing.
+
+mod input;
+mod next;
+mod settings_file;
+
+use std::fmt::Write;
+use std::path::Path;
+
+use crate::api::today;
+use crate::config::{Config, SETTINGS, Setting, Settings};
+use crate::session::SavePath;
+use crate::sys::log::{self, printable};
+pub use next::Server;
+use settings_file::SettingsFile;
+
+/// The options of the command.
+#[derive(Debug, Default)]
+pub struct Options {
+    /// The web server whose commands are shown at the end
+    pub server: Option<&'static Server>,
+    /// The group that may read a file with a password
+    pub group: Option<String>,
+    /// Ask nothing
+    pub yes: bool,
+}
+
+/// Runs the command. The exit status is 0 if the settings are in the file.
+pub fn run(options: &Options) -> u8 {
+    match configure(options) {
+        Ok(()) => {
+            print(&next::steps(options.server));
+            0
+        }
+        Err(problem) => {
+            log::log(&format!("{problem}; nothing was written"));
+            1
+        }
+    }
+}
+
+fn configure(options: &Options) -> Result<(), String> {
+    let file = SettingsFile::open()?;
+    let pasted = input::read()?;
+    let pasted = Settings::default().with_file(Path::new("standard input"), &pasted);
+    let pasted = pasted.map_err(|error| error.to_string())?;
+    let content = file.with(&pasted);
+    let settings = parse(&file.path, &content)?;
+    let config = checked(&settings)?;
+    print(&changes(&file, &pasted)?);
+    if content == file.content {
+        print("The file has these settings already.\n");
+        return Ok(());
+    }
+    if !options.yes {
+        input::confirm()?;
+    }
+    let has_password = matches!(
+        &config.session.save_path,
+        SavePath::Redis(server) if server.login.is_some()
+    );
+    file.replace(&content, has_password.then_some(options.group.as_deref()))?;
+    print(&format!("Wrote {}\n", file.path.display()));
+    Ok(())
+}
+
+fn parse(path: &Path, content: &[u8]) -> Result<Settings, String> {
+    Settings::default().with_file(path, content).map_err(|error| error.to_string())
+}
+
+/// The settings, if requests can use them.
+fn checked(settings: &Settings) -> Result<Config, String> {
+    let config = Config::from_settings(settings).map_err(|error| error.to_string())?;
+    today::today(config.zone.as_deref()).map_err(|error| error.to_string())?;
+    Ok(config)
+}
+
+/// Each pasted setting, old and new.
+fn changes(file: &SettingsFile, pasted: &Settings) -> Result<String, String> {
+    let old = parse(&file.path, &file.content)?;
+    let mut text = format!("{}:\n", file.path.display());
+    for setting in SETTINGS {
+        let Some(new) = pasted.get(setting) else { continue };
+        let shown_new = shown(setting, new);
+        let line = match old.get(setting) {
+            Some(old) if old == new => format!("{shown_new} (unchanged)"),
+            Some(old) if shown(setting, old) == shown_new => {
+                format!("{shown_new} (another password)")
+            }
+            Some(old) => format!("{shown_new} (before: {})", shown(setting, old)),
+            None if setting.default.is_empty() => format!("{shown_new} (before: none)"),
+            None => format!("{shown_new} (before: {}, the default)", setting.default),
+        };
+        _ = writeln!(text, "  {}={line}", setting.name);
+    }
+    Ok(text)
+}
+
+fn shown(setting: &Setting, value: &[u8]) -> String {
+    printable(&setting.without_password(value))
+}
+
+/// Ignores that standard output is closed.
+fn print(text: &str) {
+    use std::io::Write;
+    _ = std::io::stdout().write_all(text.as_bytes());
+}

@@ -1,0 +1,130 @@
+//! The settings file: what it has, and its atomic replacement.
+
+use std::fs::{self, DirBuilder, File, Metadata, Permissions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Access, access};
+
+use crate::config::{SETTINGS, Setting, Settings, settings_file};
+use crate::store::data_file::parent;
+use crate::store::layout::temporary;
+use crate::sys::accounts::group_id;
+
+/// PHP's group in Debian
+const GROUP: &str = "www-data";
+
+/// The file that requests read, or will read when it exists.
+#[derive(Debug)]
+pub struct SettingsFile {
+    pub path: PathBuf,
+    pub content: Vec<u8>,
+    metadata: Option<Metadata>,
+}
+
+impl SettingsFile {
+    /// Reads the file. Fails if this user cannot replace it.
+    pub fn open() -> Result<SettingsFile, String> {
+        let path = settings_file().to_owned();
+        let failed = |error: io::Error| match error.kind() {
+            ErrorKind::PermissionDenied => format!("{}: {error}; use sudo", path.display()),
+            _ => format!("{}: {error}", path.display()),
+        };
+        let metadata = match fs::symlink_metadata(&path) {
+            Ok(metadata) => Some(metadata),
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            Err(error) => return Err(failed(error)),
+        };
+        if metadata.as_ref().is_some_and(|file| !file.is_file()) {
+            return Err(format!("{} is not a regular file", path.display()));
+        }
+        let content =
+            if metadata.is_some() { fs::read(&path).map_err(failed)? } else { Vec::new() };
+        create_folder(parent(&path)).map_err(failed)?;
+        access(parent(&path), Access::WRITE_OK).map_err(|error| failed(error.into()))?;
+        Ok(SettingsFile { path, content, metadata })
+    }
+
+    /// The content with the pasted settings in the lines of the old ones, the others at the end.
+    pub fn with(&self, pasted: &Settings) -> Vec<u8> {
+        let mut content = Vec::new();
+        let mut rest: Vec<&Setting> =
+            SETTINGS.iter().filter(|setting| pasted.get(setting).is_some()).collect();
+        for line in self.content.split_inclusive(|&byte| byte == b'\n') {
+            let name = line.split(|&byte| byte == b'=').next().unwrap_or_default().trim_ascii();
+            match rest.iter().position(|setting| setting.name.as_bytes() == name) {
+                Some(at) => push_line(&mut content, rest.remove(at), pasted),
+                None => content.extend(line),
+            }
+        }
+        if !rest.is_empty() && content.last().is_some_and(|&byte| byte != b'\n') {
+            content.push(b'\n');
+        }
+        for setting in rest {
+            push_line(&mut content, setting, pasted);
+        }
+        content
+    }
+
+    /// Replaces the file. With a password only its owner and a group can read it: that of the option, or of the
+    /// old file, or PHP's in Debian.
+    pub fn replace(&self, content: &[u8], password: Option<Option<&str>>) -> Result<(), String> {
+        let access = match password {
+            Some(group) => AccessMode { gid: Some(self.group(group)?), mode: 0o640 },
+            None => AccessMode { gid: self.metadata.as_ref().map(Metadata::gid), mode: 0o644 },
+        };
+        write(&self.path, content, &access)
+            .map_err(|error| format!("{}: {error}", self.path.display()))
+    }
+
+    fn group(&self, name: Option<&str>) -> Result<u32, String> {
+        let is_closed = |file: &&Metadata| file.mode() & 0o004 == 0 && file.gid() != 0;
+        match (name, self.metadata.as_ref().filter(is_closed)) {
+            (None, Some(file)) => Ok(file.gid()),
+            (name, _) => {
+                let name = name.unwrap_or(GROUP);
+                let unknown = || format!("unknown group `{name}`; name PHP's group by --group");
+                group_id(name).ok_or_else(unknown)
+            }
+        }
+    }
+}
+
+/// Who can read the new file
+struct AccessMode {
+    gid: Option<u32>,
+    mode: u32,
+}
+
+fn push_line(content: &mut Vec<u8>, setting: &Setting, settings: &Settings) {
+    let value = settings.get(setting).unwrap_or_default();
+    content.extend([setting.name.as_bytes(), b"=", value, b"\n"].concat());
+}
+
+/// Creates the folder, which every user can enter, whatever the umask is.
+fn create_folder(folder: &Path) -> io::Result<()> {
+    match DirBuilder::new().mode(0o755).create(folder) {
+        Ok(()) => fs::set_permissions(folder, Permissions::from_mode(0o755)),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Replaces the file atomically, as the store replaces data files.
+fn write(path: &Path, content: &[u8], access: &AccessMode) -> io::Result<()> {
+    let temporary = temporary(path);
+    match fs::remove_file(&temporary) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = File::options().write(true).create_new(true).mode(0o600).open(&temporary)?;
+    if access.gid.is_some_and(|gid| file.metadata().is_ok_and(|file| file.gid() != gid)) {
+        fchown(&file, None, access.gid)?;
+    }
+    file.set_permissions(Permissions::from_mode(access.mode))?;
+    file.write_all(content)?;
+    file.sync_all()?;
+    fs::rename(&temporary, path)?;
+    File::open(parent(path))?.sync_all()
+}
