@@ -14,6 +14,7 @@ mod settings;
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -102,7 +103,10 @@ fn look(session: Option<&str>, report: &Report) {
 
 /// Says to root who should check: the owner of the data, who often owns the sessions too.
 fn name_user(config: &Config, report: &Report) {
-    let owner = |folder| fs::metadata(folder).ok().map(|folder| folder.uid());
+    let owner = |folder: PathBuf| {
+        report.looks_at(&folder);
+        fs::metadata(folder).ok().map(|folder| folder.uid())
+    };
     let data = owner(layout::centres(&config.data_dir));
     let mut text = "checked as root, which can access everything".to_owned();
     if data == Some(0) {

@@ -7,7 +7,7 @@ mod input;
 mod next;
 mod settings_file;
 
-use std::fmt::Write;
+use std::io::{self, Write};
 use std::path::Path;
 
 use crate::api::today;
@@ -47,6 +47,10 @@ fn configure(options: &Options) -> Result<(), String> {
     let pasted = input::read()?;
     let pasted = Settings::default().with_file(Path::new("standard input"), &pasted);
     let pasted = pasted.map_err(|error| error.to_string())?;
+    if SETTINGS.iter().all(|setting| pasted.get(setting).is_none()) {
+        print("No settings: nothing was written.\n");
+        return Ok(());
+    }
     let content = file.with(&pasted);
     let settings = parse(&file.path, &content)?;
     let config = checked(&settings)?;
@@ -94,7 +98,7 @@ fn changes(file: &SettingsFile, pasted: &Settings) -> Result<String, String> {
             None if setting.default.is_empty() => format!("{shown_new} (before: none)"),
             None => format!("{shown_new} (before: {}, the default)", setting.default),
         };
-        _ = writeln!(text, "  {}={line}", setting.name);
+        text += &format!("  {}={line}\n", setting.name);
     }
     Ok(text)
 }
@@ -105,6 +109,5 @@ fn shown(setting: &Setting, value: &[u8]) -> String {
 
 /// Ignores that standard output is closed.
 fn print(text: &str) {
-    use std::io::Write;
-    _ = std::io::stdout().write_all(text.as_bytes());
+    _ = io::stdout().write_all(text.as_bytes());
 }

@@ -2,6 +2,7 @@
 //! runs them, as any user.
 
 mod answers;
+mod configure;
 mod docs;
 mod end_of_file;
 mod fastcgi;

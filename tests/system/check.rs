@@ -1,15 +1,16 @@
 //! The administrator's self-check.
 
+use std::fs;
 use std::io::Write;
+use std::os::unix::fs::chown;
 use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use crate::support::*;
 
 /// Runs `comedor check` under the command `wrapper`, with `input` on standard input.
 fn run(school: &School, wrapper: &[&str], options: &[&str], input: &str) -> Output {
-    // Hides the web servers and PHP's processes of this machine. Mounts end with the check.
-    let alone = &["unshare", "--pid", "--fork", "--mount-proc"][..];
-    let words = [alone, wrapper, &[program(), "check"], options].concat();
+    let words = [wrapper, &[program(), "check"], options].concat();
     let mut child = Command::new(words[0])
         .args(&words[1..])
         .env_clear()
@@ -32,6 +33,7 @@ pub fn check(school: &School, wrapper: &[&str], options: &[&str], input: &str) -
     let output = run(school, wrapper, &[&["--json"], options].concat(), input);
     let document: Value = serde_json::from_slice(&output.stdout).expect("one JSON document");
     let findings = document["findings"].as_array().unwrap().clone();
+    assert!(findings.iter().all(|finding| finding["code"].is_string()), "{findings:#?}");
     let (errors, warnings) = (count(&findings, "error"), count(&findings, "warning"));
     let status = if errors > 0 { 2 } else { i32::from(warnings > 0) };
     assert_eq!(output.status.code(), Some(status));
@@ -68,7 +70,13 @@ fn correct_installation_has_only_hints() {
         let is_file_system = text.starts_with("the file system is ");
         assert!(["ok", "hint"].contains(&level) || is_file_system, "{finding}");
     }
-    found(&findings, "hint", "user", "checked as root, which can access everything");
+    found(
+        &findings,
+        "hint",
+        "user",
+        "checked as root, which can access everything; the data belongs to root",
+    );
+    found(&findings, "hint", "check", "not looked at: the web server");
     let data_dir = format!("COMEDOR_DATA_DIR={} (the environment)", school.data().display());
     found(&findings, "ok", "settings", &data_dir);
     found(&findings, "ok", "settings", "the other settings have their defaults");
@@ -138,6 +146,49 @@ fn a_slow_disk_limits_the_check_to_a_part_of_the_data() {
     found(&findings, "ok", "/Centros", " and 0 saved days checked");
 }
 
+/// A file system in user space (fuse(4)) whose process does not answer, as a network file system without its server.
+#[test]
+fn a_folder_that_does_not_answer_ends_the_check_within_40_seconds() {
+    let school = School::new();
+    let sessions = school.sessions().display().to_string();
+    let mount = format!(
+        "exec 3<>/dev/fuse; mount -i -t fuse -o fd=3,rootmode=40000,user_id=0,group_id=0 none {sessions}; exec \"$@\""
+    );
+    let start = Instant::now();
+    let findings = check(&school, &["unshare", "--mount", "sh", "-c", &mount, "sh"], &[], "");
+    assert!(start.elapsed() < Duration::from_secs(40), "{:?}", start.elapsed());
+    let text = "no answer in time; what comes after it was not checked";
+    found(&findings, "error", &sessions, text);
+    found(&findings, "ok", "settings", "today is 20");
+}
+
+#[test]
+fn root_is_told_which_user_should_check() {
+    let school = School::new();
+    let centros = school.data().join("Centros");
+    for (data, sessions, text) in [
+        (33, 0, "check as the user of the requests: sudo -u www-data comedor check"),
+        (33, 33, "sudo -u www-data comedor check"),
+        (65534, 0, "sudo -u nobody comedor check"),
+        (
+            33,
+            65534,
+            "belongs to www-data and the session folder to nobody: run the check as PHP's user",
+        ),
+    ] {
+        chown(&centros, Some(data), None).unwrap();
+        chown(school.sessions(), Some(sessions), None).unwrap();
+        let findings = check(&school, &[], &[], "");
+        let finding = found(&findings, "warning", "user", text);
+        assert_eq!(finding["code"], "root");
+    }
+    fs::remove_dir_all(&centros).unwrap();
+    chown(school.sessions(), Some(0), None).unwrap();
+    found(&check(&school, &[], &[], ""), "warning", "user", "as PHP's user: sudo -u www-data");
+    let findings = check(&school, AS_NOBODY, &[], "");
+    assert!(!format!("{findings:?}").contains("sudo"), "{findings:#?}");
+}
+
 #[test]
 fn output_has_the_problems_then_what_is_ok_and_a_summary() {
     let school = School::with_menu("");
@@ -181,7 +232,7 @@ fn invalid_setting_is_one_finding_with_its_value_and_place() {
 fn a_limit_on_processes_is_named() {
     let wrapper = [AS_NOBODY, &["prlimit", "--nproc=1"]].concat();
     let findings = check(&School::new(), &wrapper, &[], "");
-    found(&findings, "error", "/", "cannot start a thread: Resource temporarily unavailable");
+    found(&findings, "error", "check", "cannot start a thread: Resource temporarily unavailable");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use crate::check::{check, count, found};
 use crate::support::*;
 
 /// Runs a command with 128 MiB of memory.
-pub const LIMITED: &[&str] = &["prlimit", "--as=134217728"];
+const LIMITED: &[&str] = &["prlimit", "--as=134217728"];
 
 /// A damaged file is found among so many entries that most are not looked at, or not shown.
 #[test]

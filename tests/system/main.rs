@@ -6,6 +6,7 @@ mod check;
 mod check_limits;
 mod check_permissions;
 mod check_sessions;
+mod configure;
 mod end_of_file;
 mod faults;
 mod file_systems;

@@ -1,0 +1,227 @@
+//! `comedor configure`, on a settings file beside the program. With a terminal: tests/system/configure.rs.
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::{MetadataExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use tempfile::TempDir;
+
+use crate::support::*;
+
+const HIDDEN: &str = "tcp://127.0.0.1:6379?auth=…";
+
+/// The program with a settings file beside it.
+struct Installed {
+    folder: TempDir,
+    program: PathBuf,
+}
+
+impl Installed {
+    fn with(settings: &str) -> Installed {
+        let folder = open_folder();
+        let program = program_in(folder.path(), settings);
+        Installed { folder, program }
+    }
+
+    fn file(&self) -> PathBuf {
+        self.folder.path().join("comedor.conf")
+    }
+
+    fn settings(&self) -> String {
+        fs::read_to_string(self.file()).unwrap()
+    }
+
+    /// `comedor configure` with this input, without a terminal.
+    fn run(&self, options: &[&str], input: &[u8]) -> Output {
+        let mut child = Command::new("setsid")
+            .args(["--wait".as_ref(), self.program.as_os_str()])
+            .arg("configure")
+            .args(options)
+            .env_clear()
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("setsid; apt-get install util-linux");
+        // The program may exit without reading it.
+        _ = child.stdin.take().unwrap().write_all(input);
+        child.wait_with_output().unwrap()
+    }
+
+    #[track_caller]
+    fn writes(&self, input: &str) -> String {
+        let output = self.run(&["--yes"], input.as_bytes());
+        let said = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
+        assert_eq!(output.status.code(), Some(0), "{said}");
+        assert_eq!(files_below(self.folder.path(), &["-name", ".*"]), [""; 0]);
+        said
+    }
+
+    #[track_caller]
+    fn refuses(&self, input: &[u8], reason: &str) {
+        let before = fs::metadata(self.file()).unwrap().ino();
+        let output = self.run(&["--yes"], input);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.contains(reason), "{reason}: {said}");
+        assert!(said.ends_with("; nothing was written\n"), "{said}");
+        assert_eq!(said.lines().count(), 1, "{said}");
+        assert_eq!(output.status.code(), Some(1));
+        assert_eq!(fs::metadata(self.file()).unwrap().ino(), before);
+    }
+}
+
+#[test]
+fn pasted_settings_replace_their_lines_and_everything_else_stays() {
+    for (before, pasted, after) in [
+        ("# none\n", "COMEDOR_SERVICE=aulas\n", "# none\nCOMEDOR_SERVICE=aulas\n"),
+        ("TZ=UTC", "COMEDOR_SERVICE=aulas", "TZ=UTC\nCOMEDOR_SERVICE=aulas\n"),
+        (
+            "# a\n COMEDOR_SERVICE = old\n\n# b\r\nTZ=UTC\r\n#TZ=x\n",
+            "TZ=Europe/Madrid\r\nCOMEDOR_SERVICE=aulas\r\n",
+            "# a\nCOMEDOR_SERVICE=aulas\n\n# b\r\nTZ=Europe/Madrid\n#TZ=x\n",
+        ),
+        // What follows an empty line, and comments
+        (
+            "COMEDOR_SERVICE=a\n",
+            "# c\nCOMEDOR_DATA_DIR=/srv/menús y más\n \t\nTZ=UTC\n",
+            "COMEDOR_SERVICE=a\nCOMEDOR_DATA_DIR=/srv/menús y más\n",
+        ),
+        // A value that cannot be used is replaced.
+        ("COMEDOR_ACCESS=x\n", "COMEDOR_ACCESS=listed\n", "COMEDOR_ACCESS=listed\n"),
+        // The lines of set-up in version 0.4.0
+        (
+            "# Written by `comedor setup`\nCOMEDOR_SERVICE=old\n# End\n",
+            "COMEDOR_SERVICE=aulas\nCOMEDOR_ACCESS=listed\n",
+            "# Written by `comedor setup`\nCOMEDOR_SERVICE=aulas\n# End\nCOMEDOR_ACCESS=listed\n",
+        ),
+        ("", "TZ=UTC\n", "TZ=UTC\n"),
+    ] {
+        let installed = Installed::with(before);
+        installed.writes(pasted);
+        assert_eq!(installed.settings(), after);
+        assert_eq!(fs::metadata(installed.file()).unwrap().mode() & 0o7777, 0o644);
+    }
+}
+
+#[test]
+fn each_setting_is_shown_with_its_old_value() {
+    let installed = Installed::with("TZ=UTC\nCOMEDOR_SESSION_NAME=SID\n");
+    let said = installed
+        .writes("TZ=Europe/Madrid\nCOMEDOR_SERVICE=aulas\nCOMEDOR_SESSION_NAME=SID\nCOMEDOR_TRUSTED_ORIGINS=http://a\n");
+    for line in [
+        "COMEDOR_SERVICE=aulas (before: service, the default)",
+        "COMEDOR_SESSION_NAME=SID (unchanged)",
+        "COMEDOR_TRUSTED_ORIGINS=http://a (before: none)",
+        "TZ=Europe/Madrid (before: UTC)",
+    ] {
+        assert!(said.contains(&format!("\n  {line}\n")), "{line}: {said}");
+    }
+    assert!(said.contains(&format!("Wrote {}\n", installed.file().display())), "{said}");
+    let before = fs::metadata(installed.file()).unwrap().ino();
+    let said = installed.writes("TZ=Europe/Madrid\n");
+    assert!(said.contains("The file has these settings already."), "{said}");
+    assert_eq!(fs::metadata(installed.file()).unwrap().ino(), before);
+}
+
+#[test]
+fn a_paste_that_cannot_be_used_is_refused_and_nothing_is_written() {
+    let installed = Installed::with("COMEDOR_SERVICE=aulas\n");
+    for (input, reason) in [
+        ("TZ=UTC\nCOMEDOR_X=1\n", "standard input: line 2: unknown setting `COMEDOR_X`"),
+        ("TZ\n", "line 1: expected NAME=value"),
+        ("TZ=UTC\nTZ=UTC\n", "line 2: duplicate setting `TZ`"),
+        ("COMEDOR_SERVICE='x'\n", "is in quotes"),
+        ("COMEDOR_SERVICE=../x\n", "COMEDOR_SERVICE must be"),
+        ("COMEDOR_DATA_DIR=DATA\n", "COMEDOR_DATA_DIR must start with a /"),
+        ("COMEDOR_SESSION_DIR=memcached:1\n", "COMEDOR_SESSION_DIR must be"),
+        ("COMEDOR_ACCESS=all\n", "COMEDOR_ACCESS must be centre or listed"),
+        ("TZ=Mars\n", "TZ must name a time zone"),
+        ("COMEDOR_DATA_DIR=/a\u{202e}b\n", "line 1: the character \\u{202e} cannot be pasted"),
+        ("TZ=UTC\nCOMEDOR_DATA_DIR=/a\u{1b}[2J\n", "line 2: the character \\u{1b} "),
+        ("COMEDOR_DATA_DIR=/a\tb\n", "the character \\u{9} "),
+        ("COMEDOR_DATA_DIR=/a\u{0}b\n", "the character \\u{0} "),
+        ("COMEDOR_DATA_DIR=/а\n", "the character \\u{430} "),
+        ("COMEDOR_DATA_DIR=/e\u{301}\n", "the character \\u{301} "),
+        ("# \u{2028}\nTZ=UTC\n", "the character \\u{2028} "),
+        ("\u{feff}TZ=UTC\n", "the character \\u{feff} "),
+        (&"#\n".repeat(40_000), "more than 65536 bytes"),
+    ] {
+        installed.refuses(input.as_bytes(), reason);
+    }
+    installed.refuses(b"COMEDOR_DATA_DIR=/\xff\n", "not valid UTF-8");
+    assert_eq!(installed.settings(), "COMEDOR_SERVICE=aulas\n");
+    Installed::with("COMEDOR_X=1\n").refuses(b"TZ=UTC\n", "line 1: unknown setting `COMEDOR_X`");
+    let link = Installed::with("");
+    fs::rename(link.file(), link.folder.path().join("target")).unwrap();
+    symlink("target", link.file()).unwrap();
+    link.refuses(b"TZ=UTC\n", "is not a regular file");
+}
+
+#[test]
+fn a_password_is_never_shown_and_only_the_group_can_read_it() {
+    let group = output(Command::new("id").arg("-gn"), "coreutils");
+    let group = String::from_utf8(group).unwrap();
+    let installed = Installed::with("TZ=UTC\n");
+    let secret = |secret| format!("COMEDOR_SESSION_DIR=tcp://127.0.0.1:6379?auth={secret}\n");
+    let options = ["--yes", "--group", group.trim()];
+    let default =
+        format!("\n  COMEDOR_SESSION_DIR={HIDDEN} (before: /var/lib/php/sessions, the default)\n");
+    for (password, shown) in [
+        ("s3cret", &*default),
+        ("s3cret2", &format!("\n  COMEDOR_SESSION_DIR={HIDDEN} (another password)\n")),
+        ("s3cret2", &format!("\n  COMEDOR_SESSION_DIR={HIDDEN} (unchanged)\n")),
+    ] {
+        let output = installed.run(&options, secret(password).as_bytes());
+        let said = String::from_utf8(output.stdout).unwrap();
+        assert!(said.contains(shown), "{said}");
+        assert!(!said.contains("s3cret"), "{said}");
+        assert_eq!(output.stderr, b"");
+        assert_eq!(installed.settings(), format!("TZ=UTC\n{}", secret(password)));
+        assert_eq!(fs::metadata(installed.file()).unwrap().mode() & 0o7777, 0o640);
+    }
+    let output = installed.run(&["--yes", "--group", "no-such-group"], secret("x").as_bytes());
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("unknown group `no-such-group`"), "{said}");
+    // Every user may read it again.
+    installed.writes("COMEDOR_SESSION_DIR=/srv/sessions\n");
+    assert_eq!(fs::metadata(installed.file()).unwrap().mode() & 0o7777, 0o644);
+}
+
+#[test]
+fn without_a_terminal_only_yes_writes() {
+    let installed = Installed::with("# none\n");
+    let output = installed.run(&[], b"TZ=UTC\n\n1234\n");
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("cannot ask, without a terminal") && said.contains("--yes"), "{said}");
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(installed.settings(), "# none\n");
+}
+
+#[test]
+fn the_next_commands_are_constant_for_each_web_server() {
+    let installed = Installed::with("TZ=UTC\n");
+    let check = "sudo -u www-data comedor check\n";
+    for (server, command) in [
+        ("apache", "a2enconf comedor && "),
+        ("apache-fastcgi", "a2enconf comedor-fastcgi && "),
+        ("nginx", "include snippets/comedor.conf;"),
+        ("caddy", "import comedor.caddyfile"),
+        ("lighttpd", "sudo lighty-enable-mod comedor\n"),
+    ] {
+        let output = installed.run(&["--server", server], b"");
+        let said = String::from_utf8(output.stdout).unwrap();
+        assert!(said.starts_with("No settings: nothing was written.\n"), "{said}");
+        assert!(said.contains(check) && said.contains(command), "{said}");
+        // Each copies an example of this repository.
+        for name in said.split("/examples/").skip(1).map(|rest| rest.split(' ').next().unwrap()) {
+            assert!(Path::new(REPOSITORY).join("examples").join(name).exists(), "{name}");
+        }
+        assert_eq!(output.status.code(), Some(0));
+    }
+    let output = installed.run(&["--server", "iis"], b"");
+    assert!(output.stderr.starts_with(b"comedor: unknown web server `iis`\n"));
+    assert_eq!(output.status.code(), Some(2));
+}

@@ -1,0 +1,75 @@
+//! `comedor configure` at a terminal.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::process::{Child, Command, Stdio};
+
+use crate::support::*;
+
+/// A line of the shell at a terminal, with this text pasted.
+fn start(line: &str, pasted: &str) -> Child {
+    let mut child = Command::new("script")
+        .args(["-q", "-e", "-c", line, "/dev/null"])
+        .env_clear()
+        .envs([("SHELL", "/bin/sh"), ("PATH", "/usr/bin:/bin")])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("script; apt-get install bsdutils");
+    child.stdin.as_mut().unwrap().write_all(pasted.as_bytes()).unwrap();
+    child
+}
+
+/// Reads from the terminal until `end`, else all.
+fn shown(child: &mut Child, end: &str) -> String {
+    let mut text = Vec::new();
+    let mut byte = [0];
+    while !text.ends_with(end.as_bytes())
+        && child.stdout.as_mut().unwrap().read(&mut byte).unwrap() > 0
+    {
+        text.extend(byte);
+    }
+    String::from_utf8(text).unwrap()
+}
+
+#[test]
+fn the_number_that_is_shown_confirms_and_any_other_answer_does_not() {
+    for (answer, status, settings) in
+        [(None, 0, "TZ=UTC\nCOMEDOR_SERVICE=aulas\n"), (Some("y"), 1, "TZ=UTC\n")]
+    {
+        let folder = open_folder();
+        let program = program_in(folder.path(), "TZ=UTC\n");
+        let line = format!("{} configure", program.display());
+        let mut child = start(&line, "COMEDOR_SERVICE=aulas\n\n");
+        let question = shown(&mut child, " and press Enter: ");
+        assert!(question.contains("COMEDOR_SERVICE=aulas (before: service, the default)"));
+        let number = question.rsplit(' ').nth(4).unwrap();
+        let answer = answer.unwrap_or(number);
+        child.stdin.as_mut().unwrap().write_all(format!("{answer}\n").as_bytes()).unwrap();
+        let rest = shown(&mut child, "\0");
+        assert_eq!(child.wait().unwrap().code(), Some(status), "{question}{rest}");
+        assert_eq!(fs::read_to_string(folder.path().join("comedor.conf")).unwrap(), settings);
+    }
+}
+
+/// Nor does the shell get it, which would run it.
+#[test]
+fn a_paste_can_neither_answer_nor_go_on_after_the_empty_line() {
+    let folder = open_folder();
+    let program = program_in(folder.path(), "TZ=UTC\n").display().to_string();
+    for rest in ["y\n", "1234\n", "\n\n4321\nid\n", "COMEDOR_ACCESS=listed\n"] {
+        let line = format!("{program} configure; head -n 1");
+        let mut child = start(&line, &format!("COMEDOR_SERVICE=aulas\n\n{rest}"));
+        let refused = shown(&mut child, "; nothing was written\r\n");
+        assert!(
+            refused.contains("text follows the empty line; paste the settings alone"),
+            "{refused}"
+        );
+        // What the next program at this terminal reads
+        child.stdin.as_mut().unwrap().write_all(b"typed\n").unwrap();
+        let read = shown(&mut child, "\0");
+        assert_eq!(read.replace("typed\r\n", ""), "", "{refused}");
+        child.wait().unwrap();
+    }
+    assert_eq!(fs::read_to_string(folder.path().join("comedor.conf")).unwrap(), "TZ=UTC\n");
+}
