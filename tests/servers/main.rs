@@ -12,6 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 mod browser;
 mod kept;
 mod openapi;
+mod paths;
 mod restarts;
 mod routing;
 #[path = "../support/mod.rs"]

@@ -154,7 +154,6 @@ impl Site {
         let modules: String = always.into_iter().chain([&*mpm, cgi]).map(module).collect();
         let script_socket =
             if cgi == "cgid" { format!("ScriptSock {folder}/cgisock") } else { String::new() };
-        let mut lines = lines.to_owned();
         let pages = match php {
             Php::Module => format!(
                 "LoadModule php_module {}
@@ -170,7 +169,6 @@ impl Site {
                 </FilesMatch>"
             ),
             Php::FpmByProxyPassMatch => {
-                lines = lines.replace("#ProxyPass", "ProxyPass");
                 let target = format!("unix:{folder}/fpm.sock|fcgi://localhost{folder}/docroot");
                 format!("ProxyPassMatch \"^/(.*\\.php(/.*)?)$\" \"{target}\"")
             }
