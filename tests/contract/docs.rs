@@ -88,20 +88,6 @@ fn commands_and_names_in_spanish_documents_are_those_of_the_program_and_of_engli
     assert!(count > 100, "{count} commands and names");
 }
 
-#[test]
-fn both_guides_quote_what_set_up_says_when_it_refuses() {
-    let source = code();
-    let [guide, spanish] = ["docs/install.md", "docs/es/instalar.md"].map(text_of);
-    let (_, rows) = guide.split_once("\n| it says | what to do |\n").unwrap();
-    let rows = rows.split("\n\n").next().unwrap().lines().filter(|row| row.starts_with("| `"));
-    let quotes: Vec<String> = rows.map(|row| code_spans(row).swap_remove(0)).collect();
-    for quote in &quotes {
-        assert!(source.contains(quote), "{quote}");
-        assert!(spanish.contains(&format!("\n| `{quote}` |")), "{quote}");
-    }
-    assert!(quotes.len() > 5, "{quotes:?}");
-}
-
 /// In English; the first section that a first installation does not need is "Check".
 #[test]
 fn docs_has_at_most_9500_words_readme_1000_and_a_first_installation_900() {
@@ -204,9 +190,12 @@ fn install_md_changes_the_path_in_the_configuration_of_every_server() {
     let command = format!("sudo sed -i '{script}' COPY");
     assert!(code_spans(&text_of("docs/install.md")).contains(&command), "{command}");
     let mut count = 0;
-    // .htaccess applies to the folder of the script.
+    // .htaccess applies to the folder of the script, and those of Apache to every path.
     for example in files_named("[!h]*.example") {
         let text = text_of(&example);
+        if text.contains("<LocationMatch ") {
+            continue;
+        }
         let mut sed = Command::new("sed");
         sed.args(["-e", script, "-e", script, &example]).current_dir(REPOSITORY);
         let changed = output(&mut sed, "sed");
@@ -214,7 +203,7 @@ fn install_md_changes_the_path_in_the_configuration_of_every_server() {
         assert_eq!(String::from_utf8(changed).unwrap(), expected);
         count += usize::from(expected != text);
     }
-    assert_eq!(count, 7);
+    assert_eq!(count, 5);
 }
 
 /// Clients, as columns of the tables of benches/results.md

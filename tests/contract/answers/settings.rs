@@ -179,7 +179,7 @@ fn arguments_are_options_in_a_terminal_and_ignored_under_a_web_server() {
     let (status, help, errors) = run(&["--help"]);
     assert_eq!((status, errors.as_str()), (Some(0), ""));
     assert!(help.contains("COMEDOR_DATA_DIR"));
-    for command in ["check", "setup"] {
+    for command in ["check", "configure"] {
         assert_eq!(run(&[command, "--help"]), run(&["--help"]));
     }
     let version = format!("comedor {}\n", env!("CARGO_PKG_VERSION"));
@@ -196,7 +196,13 @@ fn arguments_are_options_in_a_terminal_and_ignored_under_a_web_server() {
 fn wrong_command_line_prints_the_problem_and_the_usage() {
     for (arguments, problem) in [
         (&["check", "--x"][..], "comedor: unknown option `--x` of `check`"),
-        (&["check", "--json", "x", "y"], "comedor: unknown option `y` of `check`"),
+        (&["check", "--json", "x"], "comedor: unknown option `x` of `check`"),
+        (&["configure", "--x"], "comedor: unknown or incomplete option `--x` of `configure`"),
+        (
+            &["configure", "--yes", "--server"],
+            "comedor: unknown or incomplete option `--server` of `configure`",
+        ),
+        (&["configure", "--server", "iis"], "comedor: unknown web server `iis`"),
         (&["--x"], "comedor: unknown option `--x`"),
         (&["chek"], "comedor: unknown command `chek`"),
         (&["fastcgi"], "comedor: `fastcgi` needs one argument: SOCKET"),
