@@ -14,7 +14,7 @@ const USAGE: &str = "\
 comedor: the dining-hall menu API of a PHP school application, for CGI and FastCGI
 
 A web server runs it at api/comedor.php, once per request, with the variables of CGI/1.1.
-If its standard input is a listening Unix socket, it serves FastCGI until SIGTERM.
+Without arguments, if its standard input is a listening Unix socket, it serves FastCGI until SIGTERM.
 
 usage:
   comedor check             check settings, folders and data, as the user who runs it; changes nothing
@@ -50,17 +50,16 @@ pub enum Next {
     Serve(PathBuf),
 }
 
-/// Runs the command that the arguments name.
+/// Runs the command that the arguments after the program's name are.
 #[cold]
-pub fn run(arguments: impl Iterator<Item = &'static [u8]>) -> Next {
-    let arguments: Vec<_> = arguments.skip(1).map(OsStr::from_bytes).collect();
-    let words: Vec<_> = arguments.iter().map(|word| word.to_str().unwrap_or("?")).collect();
+pub fn run(arguments: &[&[u8]]) -> Next {
+    let words: Vec<_> = arguments.iter().map(|word| str::from_utf8(word).unwrap_or("?")).collect();
     Next::Exit(match words.as_slice() {
         ["--help"] | ["check" | "configure", "--help"] => print(&help()),
         ["--version"] => print(concat!("comedor ", env!("CARGO_PKG_VERSION"), "\n")),
         ["check", options @ ..] => check(options),
         ["configure", options @ ..] => configure(options),
-        ["fastcgi", _] => return Next::Serve(PathBuf::from(arguments[1])),
+        ["fastcgi", _] => return Next::Serve(PathBuf::from(OsStr::from_bytes(arguments[1]))),
         ["fastcgi", ..] => misused("`fastcgi` needs one argument: SOCKET"),
         [option, ..] if option.starts_with('-') => misused(&format!("unknown option `{option}`")),
         [command, ..] => misused(&format!("unknown command `{command}`")),

@@ -35,9 +35,12 @@ fn run(arguments: Strings) -> u8 {
     if variables.is_cgi() {
         return answer_cgi(&variables);
     }
-    match Socket::inherited() {
+    let words: Vec<_> = arguments.skip(1).collect();
+    // A command precedes: systemd gives the socket to ExecStartPre= too.
+    let inherited = if words.is_empty() { Socket::inherited() } else { Ok(None) };
+    match inherited {
         Ok(Some(socket)) => serve_fastcgi(socket),
-        Ok(None) => match command_line::run(arguments) {
+        Ok(None) => match command_line::run(&words) {
             Next::Exit(status) => status,
             Next::Serve(path) => match Socket::bind(&path) {
                 Ok(socket) => serve_fastcgi(socket),

@@ -322,3 +322,14 @@ fn socket_without_a_file_is_refused_with_the_reason() {
         assert!(log.contains("not a Unix socket with a path"), "{log}");
     }
 }
+
+/// As ExecStartPre= of a unit with StandardInput=socket
+#[test]
+fn a_command_precedes_the_socket_on_standard_input() {
+    let (school, folder) = (School::new(), tempfile::tempdir().unwrap());
+    let listener = UnixListener::bind(folder.path().join("socket")).unwrap();
+    let mut check = school.get("").responder();
+    let output = check.arg("check").stdin(OwnedFd::from(listener)).output().unwrap();
+    let findings = String::from_utf8(output.stdout).unwrap();
+    assert!(findings.contains("settings: today is 20"), "{findings}");
+}

@@ -37,6 +37,7 @@ macro_rules! scripts {
 scripts! {
     set_up_serves_one_of_two_schools_with_the_same_path: "schools.sh";
     an_upgrade_keeps_settings_and_answers: "upgrade.sh";
+    the_service_is_checked_before_it_starts_and_serves_in_its_sandbox: "service.sh";
 }
 
 /// Every command of the guides, by its heading.

@@ -95,7 +95,8 @@ fn the_script_installs_below_destdir_and_prefix_keeps_settings_and_names_the_nex
         &below("opt/x/lib/cgi-bin/comedor"),
         &below("etc/comedor/comedor.conf"),
         &below("opt/x/share/doc/comedor/examples"),
-        "sudo /opt/x/bin/comedor check",
+        "sudo /opt/x/bin/comedor configure",
+        "sudo -u www-data /opt/x/bin/comedor check",
         "lighty-enable-mod comedor",
     ] {
         assert!(said.contains(text), "{text} in {said}");
@@ -193,8 +194,53 @@ fn the_debian_package_has_the_documentation_and_no_settings_file() {
     let root = tempfile::tempdir().unwrap();
     output(Command::new("dpkg-deb").arg("--extract").arg(package()).arg(root.path()), "dpkg");
     assert_documented(&root.path().join("usr/share/doc/comedor"));
-    // Set-up edits it: as a file of the package, each upgrade would ask.
+    // `comedor configure` edits it: as a file of the package, each upgrade would ask.
     assert!(!root.path().join("etc/comedor").exists());
+}
+
+/// The output of `debian/prerm` with this argument, on a machine with these files, which have this text.
+fn before_removal(argument: &str, files: &[(&str, &str)]) -> String {
+    let files: String = files
+        .iter()
+        .map(|(file, text)| format!("mkdir -p $(dirname {file}); echo '{text}' > {file}; "))
+        .collect();
+    let script = format!("mount -t tmpfs none /etc; {files} exec sh debian/prerm {argument}");
+    let mut prerm = Command::new("unshare");
+    prerm.current_dir(REPOSITORY).args(["--mount", "sh", "-ec", &script]);
+    String::from_utf8(output(&mut prerm, "a run as root")).unwrap()
+}
+
+#[test]
+fn a_package_that_is_removed_while_enabled_names_the_command_for_each_web_server() {
+    for (file, text, command) in [
+        (
+            "/etc/apache2/conf-enabled/comedor.conf",
+            "ScriptAlias \"/usr/lib/cgi-bin/comedor\"",
+            "sudo a2disconf comedor && sudo systemctl restart apache2",
+        ),
+        // Of set-up in version 0.4.0
+        (
+            "/etc/apache2/conf-enabled/zz-comedor-setup.conf",
+            "SetHandler \"proxy:unix:/run/comedor/comedor.sock|fcgi://comedor\"",
+            "sudo a2disconf zz-comedor-setup && ",
+        ),
+        (
+            "/etc/apache2/sites-enabled/a.conf", "/run/comedor/comedor.sock",
+            "in /etc/apache2/sites-",
+        ),
+        (
+            "/etc/lighttpd/conf-enabled/90-comedor.conf",
+            "/usr/lib/cgi-bin/comedor",
+            "lighty-disable-",
+        ),
+        ("/etc/nginx/sites-enabled/default", "include snippets/comedor.conf;", "reload nginx"),
+        ("/etc/caddy/Caddyfile", "import comedor.caddyfile", "restart caddy"),
+    ] {
+        let said = before_removal("remove", &[(file, text)]);
+        assert!(said.contains(command) && said.lines().count() == 1, "{said}");
+        assert_eq!(before_removal("upgrade", &[(file, text)]), "");
+    }
+    assert_eq!(before_removal("remove", &[("/etc/apache2/conf-enabled/other.conf", "x")]), "");
 }
 
 /// No error and no warning but those of `debian/lintian-overrides`.
