@@ -49,6 +49,8 @@ impl Response {
             ("Content-Length", length.as_deref()),
             ("Cache-Control", Some("no-store")),
             ("X-Content-Type-Options", Some("nosniff")),
+            // Who answers at this address: the PHP script may still do.
+            ("X-Powered-By", Some("comedor")),
             ("Allow", self.allow),
             ("Retry-After", (self.status == BUSY).then_some("1")),
             ("Vary", cors.varies.then_some("Origin")),

@@ -276,8 +276,11 @@ impl Answer {
             log,
         };
         assert_eq!(answer.headers[0].0, "Status");
-        for (name, value) in [("Cache-Control", "no-store"), ("X-Content-Type-Options", "nosniff")]
-        {
+        for (name, value) in [
+            ("Cache-Control", "no-store"),
+            ("X-Content-Type-Options", "nosniff"),
+            ("X-Powered-By", "comedor"),
+        ] {
             assert_eq!(answer.header(name), Some(value));
         }
         let content_type = (answer.status != 204).then_some("application/json; charset=utf-8");
