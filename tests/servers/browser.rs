@@ -1,9 +1,9 @@
 //! Pages of other origins in Chromium, which decides which cookies it sends and what a page may read.
 
 use std::fs;
-use std::process::Command;
 
 use crate::PAGES_OF_CADDY;
+use crate::chromium::chromium;
 use crate::support::site::{CADDIES, Site, wait_until};
 use crate::support::{Value, free_port, json, output};
 
@@ -92,14 +92,8 @@ fn visit(site: &Site, origin: &str, cookies: u8) -> Value {
     fs::create_dir(preferences.parent().unwrap()).unwrap();
     let setting = json!({"profile": {"cookie_controls_mode": cookies}});
     fs::write(preferences, setting.to_string()).unwrap();
-    let mut chromium = Command::new("/usr/bin/chromium");
+    let mut chromium = chromium(&profile);
     chromium
-        // Chromium has no sandbox for root.
-        .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"])
-        .arg(format!("--user-data-dir={}", profile.path().display()))
-        .env("HOME", profile.path())
-        // The certificates are Caddy's own.
-        .args(["--host-resolver-rules=MAP *.example 127.0.0.1", "--ignore-certificate-errors"])
         // Time passes only while nothing is being loaded, so that this waits for the answers.
         .args(["--virtual-time-budget=20000", "--dump-dom"])
         .arg(format!("{}/start.php?page={origin}/", application(site)));

@@ -10,11 +10,13 @@ use std::thread;
 use rustix::process::{Pid, Signal, kill_process};
 
 mod browser;
+mod chromium;
 mod kept;
 mod openapi;
 mod paths;
 mod restarts;
 mod routing;
+mod setup_page;
 #[path = "../support/mod.rs"]
 mod support;
 

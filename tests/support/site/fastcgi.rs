@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixListener;
 use std::process::Command;
 
-use super::{Php, Settings, Site, WWW_DATA, wait_until};
+use super::{Php, Settings, Site, wait_until};
 use crate::support::fastcgi::Process;
 use crate::support::{chmod, output, text_of};
 
@@ -114,7 +114,7 @@ impl Site {
     /// A program of the folder `cgi`.
     fn program(&self, name: &str, arguments: &[&str]) -> Command {
         let path = self.path().join("cgi").join(name);
-        self.command(WWW_DATA, path.to_str().unwrap(), arguments)
+        self.command(self.user, path.to_str().unwrap(), arguments)
     }
 
     /// The open file descriptors of the program.

@@ -127,8 +127,11 @@ impl Site {
         let folder = self.path().display().to_string();
         let mut example = text_of(example);
         if settings == Settings::File {
-            let lines = "COMEDOR_DATA_DIR=FOLDER/data\nCOMEDOR_SESSION_DIR=FOLDER/sessions\n";
-            self.write("cgi/comedor.conf", &lines.replace("FOLDER", &folder));
+            // Those that a test has written stay.
+            if fs::read_to_string(self.path().join("cgi/comedor.conf")).unwrap() == NO_SETTINGS {
+                let lines = "COMEDOR_DATA_DIR=FOLDER/data\nCOMEDOR_SESSION_DIR=FOLDER/sessions\n";
+                self.write("cgi/comedor.conf", &lines.replace("FOLDER", &folder));
+            }
         } else {
             // In a comment that is no setting, a space follows.
             let is_setting = |text: &&str| !text.starts_with(' ') || text.contains("\" => \"");
@@ -305,6 +308,24 @@ impl Site {
         wait_until("the server", || self.curl(&[&self.url("login.php")]).0 == 200);
     }
 
+    /// Stops PHP and the web server, which can then be started with another configuration.
+    pub fn stop_servers(&mut self) {
+        for process in self.processes.iter_mut().rev() {
+            let id = Pid::from_child(process);
+            _ = kill_process(id, Signal::TERM);
+            let started = Instant::now();
+            while matches!(process.try_wait(), Ok(None))
+                && started.elapsed() < Duration::from_secs(5)
+            {
+                sleep(Duration::from_millis(5));
+            }
+            // fcgiwrap does not terminate its child processes.
+            _ = kill_process_group(id, Signal::KILL);
+            _ = process.wait();
+        }
+        self.processes.clear();
+    }
+
     /// Writes a session file as the site's PHP does.
     pub fn log_in(&self, id: &str, content: &str) {
         let path = self.school.log_in(id, content);
@@ -319,19 +340,7 @@ impl Site {
 
 impl Drop for Site {
     fn drop(&mut self) {
-        for process in self.processes.iter_mut().rev() {
-            let id = Pid::from_child(process);
-            _ = kill_process(id, Signal::TERM);
-            let started = Instant::now();
-            while matches!(process.try_wait(), Ok(None))
-                && started.elapsed() < Duration::from_secs(5)
-            {
-                sleep(Duration::from_millis(5));
-            }
-            // fcgiwrap does not terminate its child processes.
-            _ = kill_process_group(id, Signal::KILL);
-            _ = process.wait();
-        }
+        self.stop_servers();
         if thread::panicking() {
             for log in files_in(&self.path().join("log")) {
                 eprintln!("{}:\n{}", log.display(), fs::read_to_string(&log).unwrap_or_default());

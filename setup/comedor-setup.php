@@ -1,0 +1,1278 @@
+<?php
+/*
+ * The set-up page of comedor. Copy this file beside comedor.php, open it in the browser in which you are logged in to the
+ * application as an administrator, and delete it when you have finished. The guide (docs/install.md) says the rest.
+ *
+ * It shows values, for `sudo comedor configure`, and tries comedor once it is enabled. It shows no command: what PHP
+ * shows can be forged by whoever can write to its folders, so nothing from here is run.
+ *
+ * How: it runs comedor.php with the browser's own session and a read, and looks in a shutdown function at what PHP has
+ * then: the session settings as the application's code has left them, the session's content, the script's answer.
+ *
+ * It refuses
+ *   - to run the script with a query or a body that is not its own (400);
+ *   - to show anything to a session without the permission sysadmin:access (403);
+ *   - to show anything a day after it was copied (410). chown and mv renew that time: a reminder, not a guarantee.
+ * It writes nothing, and contains no secret. Whatever it prints is escaped, and what could deceive (control and
+ * bidirectional characters) is replaced. Choices are made in the browser only, so a link cannot preset a value.
+ *
+ * One file for PHP 7.4 and later, without extensions. Functions that a host may have disabled are called by `known()`.
+ */
+
+namespace ComedorSetup;
+
+const MAX_AGE = 86400;
+/** The values that are offered to be copied, for PHP and JavaScript: no character that a terminal or comedor.conf
+    reads as anything else. */
+const PLAIN = '^[\p{L}\p{M}\p{N} .\/_:;,?&=@%+\[\]-]{1,1000}$';
+/** The headings of the guide that say how to enable comedor, in English and Spanish. */
+const HEADINGS = [
+    'apache' => ['Apache', 'Apache'],
+    'apache_fastcgi' => ['Apache with FastCGI', 'Apache con FastCGI'],
+    'nginx' => ['nginx', 'nginx'],
+    'caddy' => ['Caddy', 'Caddy'],
+    'lighttpd' => ['lighttpd', 'lighttpd'],
+    'containers' => ['Containers', 'Contenedores'],
+    'hosting' => ['Shared hosting', 'Alojamiento compartido'],
+];
+
+if (time() - filectime(__FILE__) > MAX_AGE) {
+    refuse(410, 'too_old');
+}
+if (!is_file(__DIR__ . '/comedor.php')) {
+    refuse(404, 'no_script');
+}
+if (!is_own_request()) {
+    refuse(400, 'no_parameters');
+}
+register_shutdown_function(__NAMESPACE__ . '\answer', $_GET !== []);
+take_place_of_script();
+ob_start();
+include __DIR__ . '/comedor.php';
+
+/** Whether this is a request of a browser that opens the page, or of the page itself for the script's answer. */
+function is_own_request(): bool
+{
+    $is_read = count($_GET) === 2 && ($_GET['action'] ?? '') === 'get_menu_types' && is_string($_GET['aulario'] ?? null);
+    return $_SERVER['REQUEST_METHOD'] === 'GET' && (int) ($_SERVER['CONTENT_LENGTH'] ?? 0) === 0
+        && ($_GET === [] || $is_read);
+}
+
+/** Makes the variables of this request those of a read by comedor.php. */
+function take_place_of_script(): void
+{
+    $_GET = $_REQUEST = ['action' => 'get_menu_types', 'aulario' => $_GET['aulario'] ?? ''];
+    $_SERVER['QUERY_STRING'] = http_build_query($_GET);
+    foreach ($_SERVER as $name => $value) {
+        if (is_string($value)) {
+            $_SERVER[$name] = str_replace(basename(__FILE__), 'comedor.php', $value);
+        }
+    }
+}
+
+/** The end of the request: the page, or for `$is_raw` the script's answer as JSON. */
+function answer(bool $is_raw): void
+{
+    // The application's handlers may throw, for each file that cannot be read.
+    set_error_handler(function () {
+        return true;
+    });
+    set_exception_handler(null);
+    $said = take_output();
+    if (headers_sent()) {
+        exit("\n" . text('sends_itself') . "\n");
+    }
+    $status = http_response_code();
+    keep_only_cookies();
+    if (!is_administrator()) {
+        refuse(403, 'log_in');
+    }
+    try {
+        if ($is_raw) {
+            send_headers(200, 'application/json');
+            exit(to_json(['status' => $status ?: 200, 'body' => $said]));
+        }
+        show(look());
+    } catch (\Throwable $error) {
+        refuse(500, 'own_error', ['line' => $error->getLine()]);
+    }
+    exit;
+}
+
+/** What the script has printed, out of every output buffer. */
+function take_output(): string
+{
+    $said = '';
+    for ($level = ob_get_level(); $level > 0; $level--) {
+        $said = ob_get_clean() . $said;
+    }
+    return $said;
+}
+
+/** Removes the headers of the script. The cookies stay: one may be the session's new id. */
+function keep_only_cookies(): void
+{
+    $cookies = preg_grep('/^Set-Cookie:/i', headers_list());
+    header_remove();
+    foreach ($cookies as $cookie) {
+        header($cookie, false);
+    }
+}
+
+function is_administrator(): bool
+{
+    $auth = $_SESSION['auth_data'] ?? null;
+    return ($_SESSION['auth_ok'] ?? null) === true && is_array($auth) && has_permission($auth, 'sysadmin:access');
+}
+
+function has_permission(array $auth, string $permission): bool
+{
+    $permissions = $auth['permissions'] ?? null;
+    return is_array($permissions) && in_array($permission, $permissions, true);
+}
+
+/** Sends the status and the headers. Returns the nonce of this page's style and script. */
+function send_headers(int $status, string $type): string
+{
+    $nonce = base64_encode(random_bytes(15));
+    http_response_code($status);
+    foreach ([
+        "Content-Type: $type; charset=utf-8",
+        'Cache-Control: no-store',
+        "Content-Security-Policy: default-src 'none'; script-src 'nonce-$nonce'; style-src 'nonce-$nonce'; "
+            . "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+        'X-Frame-Options: DENY',
+        'X-Content-Type-Options: nosniff',
+        'X-Robots-Tag: noindex',
+        'Referrer-Policy: same-origin',
+    ] as $line) {
+        header($line);
+    }
+    return $nonce;
+}
+
+/** Ends the request with one text, and nothing about the server. */
+function refuse(int $status, string $text, array $values = []): void
+{
+    $nonce = send_headers($status, 'text/html');
+    exit('<!doctype html><html lang="' . language() . '"><meta charset="utf-8"><meta name="viewport" '
+        . "content=\"width=device-width\"><title>comedor</title><style nonce=\"$nonce\">:root{color-scheme:light dark}"
+        . 'body{font:1.2em/1.5 sans-serif;max-width:34em;margin:2em auto;padding:0 1em}</style><p>'
+        . escape(text($text, $values)) . '</p>');
+}
+
+// What PHP has
+
+/** All that the page shows. */
+function look(): array
+{
+    $script = (string) @file_get_contents(__DIR__ . '/comedor.php');
+    $session = session_settings();
+    $process = process($session);
+    $candidates = candidates($_SESSION['auth_data'], $script);
+    $server = web_server($process);
+    return [
+        'session' => $session,
+        'process' => $process,
+        'server' => $server,
+        'candidates' => $candidates,
+        'path' => (string) ($_SERVER['SCRIPT_NAME'] ?? ''),
+        'refusals' => refusals($session, $candidates),
+        'notes' => notes($session, $process, $candidates),
+        'zone' => zone(),
+    ];
+}
+
+/** The session settings, as the application's code has left them. */
+function session_settings(): array
+{
+    $handler = (string) session_module_name();
+    $path = session_save_path() ?: sys_get_temp_dir();
+    return [
+        'handler' => $handler,
+        'save_path' => $path,
+        'folder' => $handler === 'files' ? substr((string) strrchr(";$path", ';'), 1) : '',
+        'name' => (string) session_name(),
+        'format' => (string) known('ini_get', 'session.serialize_handler'),
+        'lifetime' => (string) known('ini_get', 'session.gc_maxlifetime'),
+    ];
+}
+
+/** This session's file: with `N;folder` there are N levels of folders, named after the first characters of the id. */
+function session_file(array $session): string
+{
+    $id = (string) session_id();
+    $depth = strpos($session['save_path'], ';') ? (int) $session['save_path'] : 0;
+    $levels = $depth > 0 && $depth < strlen($id) ? implode('/', str_split(substr($id, 0, $depth))) . '/' : '';
+    return "{$session['folder']}/{$levels}sess_$id";
+}
+
+/** User and group: of PHP's functions, else of the kernel, else the owner of this session's file. */
+function process(array $session): array
+{
+    $file = session_file($session);
+    $user = known('posix_geteuid') ?? kernel_id('Uid') ?? known('fileowner', $file);
+    $group = known('posix_getegid') ?? kernel_id('Gid') ?? known('filegroup', $file);
+    // PHP-FPM sets the variable to the user of its pool.
+    $of_pool = PHP_SAPI === 'fpm-fcgi' ? ($_SERVER['USER'] ?? null) : null;
+    return [
+        'uid' => $user,
+        'user' => account('/etc/passwd', $user) ?? $of_pool ?? debian_name($user) ?? "#$user",
+        'group' => account('/etc/group', $group) ?? debian_name($group) ?? "#$group",
+    ];
+}
+
+/** The effective id of this process, which is the second of the four. */
+function kernel_id(string $kind): ?int
+{
+    $status = (string) @file_get_contents('/proc/self/status');
+    return preg_match("/^$kind:\s+\d+\s+(\d+)/m", $status, $match) ? (int) $match[1] : null;
+}
+
+/** The name of an id, if open_basedir lets the file be read. */
+function account(string $file, $id): ?string
+{
+    $is_found = preg_match("/^([^:\n]+):[^:\n]*:$id:/m", (string) @file_get_contents($file), $match);
+    return $is_found ? $match[1] : null;
+}
+
+/** Debian's and Ubuntu's user of web servers. */
+function debian_name($id): ?string
+{
+    return $id === 33 ? 'www-data' : null;
+}
+
+/** The web server, how it runs PHP, and the heading of the guide for both. */
+function web_server(array $process): array
+{
+    $software = (string) ($_SERVER['SERVER_SOFTWARE'] ?? '');
+    $is_module = PHP_SAPI === 'apache2handler';
+    $name = $is_module ? 'apache' : strtolower((string) strtok($software, '/ '));
+    $headings = ['nginx' => 'nginx', 'caddy' => 'caddy', 'frankenphp' => 'caddy', 'lighttpd' => 'lighttpd',
+        'litespeed' => 'hosting'];
+    // CGI programs run as Apache's own user.
+    $headings['apache'] = $is_module || $process['uid'] === 33 ? 'apache' : 'apache_fastcgi';
+    return [
+        'software' => $software,
+        'way' => ['apache2handler' => 'mod_php', 'fpm-fcgi' => 'PHP-FPM', 'cgi-fcgi' => 'CGI, FastCGI'][PHP_SAPI] ?? PHP_SAPI,
+        'heading' => $headings[$name] ?? null,
+        'is_in_container' => @file_exists('/.dockerenv') || @file_exists('/run/.containerenv'),
+    ];
+}
+
+/** PHP's time zone. Where PHP has no zones, as in a chroot, its own function would end the request. */
+function zone(): ?string
+{
+    try {
+        new \DateTimeZone('Europe/Madrid');
+        return date_default_timezone_get();
+    } catch (\Throwable $error) {
+        return null;
+    }
+}
+
+/** Each service of the session with each data folder that could be its own, the likeliest first. */
+function candidates(array $auth, string $script): array
+{
+    $candidates = [];
+    foreach ($auth as $service => $unit) {
+        $centre = is_array($unit) ? $unit['centro'] ?? null : null;
+        if (!is_id($service) || !(is_string($centre) || is_int($centre))) {
+            continue;
+        }
+        foreach (data_folders($service, $script) ?: [null] as $folder) {
+            $candidates[] = candidate($service, (string) $centre, $unit, $folder) + [
+                'lacks' => array_merge(has_permission($auth, "$service:access") ? [] : ["$service:access"],
+                    is_array($unit['aulas'] ?? null) ? [] : ['aulas']),
+                'is_named' => strpos($script, "$service:docente") !== false,
+            ];
+        }
+    }
+    usort($candidates, function ($one, $other) {
+        return [$other['is_named'], $other['aularios']] <=> [$one['is_named'], $one['aularios']];
+    });
+    return $candidates;
+}
+
+/** The folders with a folder Centros: that of the service, and those which the script names. */
+function data_folders(string $service, string $script): array
+{
+    preg_match_all('~["\'](/[^"\'\n$]*?)/+Centros\b~', $script, $named);
+    $folders = array_unique(array_merge($named[1], ["/DATA/$service"]));
+    return array_values(array_filter($folders, function ($folder) {
+        return is_plain($folder) && @is_dir("$folder/Centros");
+    }));
+}
+
+/** What is in a data folder, and which of its aularios this login may use. */
+function candidate(string $service, string $centre, array $unit, ?string $folder): array
+{
+    $found = ['service' => $service, 'centre' => $centre, 'folder' => $folder,
+        'centres' => 0, 'aularios' => 0, 'days' => 0, 'mine' => [], 'unusable' => []];
+    foreach ($folder === null ? [] : entries("$folder/Centros") as $name) {
+        $ids = aularios("$folder/Centros/$name");
+        if ($ids === null) {
+            continue;
+        }
+        $found['centres']++;
+        $found['aularios'] += count($ids);
+        $found['unusable'] = array_merge($found['unusable'], array_filter(array_merge([$name], $ids), function ($id) {
+            return !is_id($id);
+        }));
+        foreach ($ids as $id) {
+            $found['days'] += count_days("$folder/Centros/$name/Aularios/$id/Comedor");
+        }
+        if ($name === $centre) {
+            $found['mine'] = own_aularios("$folder/Centros/$name/Aularios", $ids, $unit['aulas'] ?? null);
+        }
+    }
+    return $found;
+}
+
+/** The ids of the aularios of a centre; null if the folder is not one. */
+function aularios(string $centre): ?array
+{
+    if (!@is_dir("$centre/Aularios")) {
+        return null;
+    }
+    $files = preg_grep('/^[^.].*\.json$/Ds', entries("$centre/Aularios"));
+    return array_map(function ($file) {
+        return substr($file, 0, -strlen('.json'));
+    }, array_values($files));
+}
+
+/** The aularios that this login may use, each with a saved menu, which "Try" saves again. */
+function own_aularios(string $folder, array $ids, $list): array
+{
+    $own = [];
+    foreach ($ids as $id) {
+        $is_listed = !is_array($list) || in_array($id, array_map('strval', array_filter($list, 'is_scalar')), true);
+        if (is_id($id) && $is_listed && count($own) < 50) {
+            $own[] = ['id' => $id, 'saved' => shares_menus("$folder/$id.json") ? null : saved_menu("$folder/$id/Comedor")];
+        }
+    }
+    // Aularios with a saved menu first: those can be tried whole.
+    usort($own, function ($one, $other) {
+        return ($other['saved'] !== null) <=> ($one['saved'] !== null);
+    });
+    return $own;
+}
+
+/** Whether the aulario shows the menus of another one, which cannot be saved here. */
+function shares_menus(string $file): bool
+{
+    $source = json($file)['shared_comedor_from'] ?? 'none';
+    return is_string($source) && $source !== '' && $source !== 'none';
+}
+
+/** The last saved menu: its day, its type, and the plates whose names a save leaves as they are. */
+function saved_menu(string $folder): ?array
+{
+    foreach (array_slice(array_reverse(days($folder)), 0, 20) as $path => $day) {
+        foreach ((array) (json("$folder/$day/_datos.json")['menus'] ?? []) as $type => $menu) {
+            $plates = is_array($menu) && is_array($menu['plates'] ?? null) ? $menu['plates'] : [];
+            $kept = array_filter($plates, function ($plate) {
+                $name = is_array($plate) ? $plate['name'] ?? null : null;
+                return is_string($name) && $name === trim($name);
+            });
+            if ($kept) {
+                $date = str_replace('/', '-', $day);
+                return ['date' => $date, 'menu_type' => (string) $type, 'plates' => array_map('strval', array_keys($kept))];
+            }
+        }
+    }
+    return null;
+}
+
+/** The saved days of an aulario, as YYYY-MM/DD, in order. */
+function days(string $folder): array
+{
+    $days = [];
+    foreach (preg_grep('/^\d{4}-\d\d$/D', entries($folder)) as $month) {
+        foreach (preg_grep('/^\d\d$/D', entries("$folder/$month")) as $day) {
+            $days[] = "$month/$day";
+        }
+    }
+    return $days;
+}
+
+/** Their number. After some seconds no more is counted: data can be on a slow network. */
+function count_days(string $folder): int
+{
+    static $start = null;
+    $start = $start ?? time();
+    return time() - $start > 3 ? 0 : count(days($folder));
+}
+
+/** Why comedor is not for this application. */
+function refusals(array $session, array $candidates): array
+{
+    $why = [];
+    if ($session['handler'] === 'user') {
+        $why[] = text('own_sessions');
+    } elseif (!in_array($session['handler'], ['files', 'redis'], true)) {
+        $why[] = text('other_sessions', ['handler' => $session['handler']]);
+    }
+    if (!in_array($session['format'], ['php', 'php_serialize', 'php_binary'], true)) {
+        $why[] = text('other_format', ['format' => $session['format']]);
+    }
+    if (!$candidates) {
+        $why[] = text('no_centre');
+    } elseif (count($candidates) === 1 && $candidates[0]['folder'] !== null && $candidates[0]['aularios'] === 0) {
+        $why[] = text('no_aularios', ['folder' => $candidates[0]['folder'] . '/Centros']);
+    }
+    return $why;
+}
+
+/** What the administrator should know beside the values. */
+function notes(array $session, array $process, array $candidates): array
+{
+    $notes = [];
+    if ($process['uid'] === 0) {
+        $notes[] = text('is_root');
+    }
+    $unusable = array_unique(array_merge([], ...array_column($candidates, 'unusable')));
+    if ($unusable) {
+        $notes[] = text('unusable_names', ['names' => implode(', ', array_slice($unusable, 0, 9))]);
+    }
+    if (substr((string) ($_SERVER['SCRIPT_NAME'] ?? ''), -strlen('/api/comedor.php')) !== '/api/comedor.php') {
+        $notes[] = text('other_path', ['path' => $_SERVER['SCRIPT_NAME'] ?? '']);
+    }
+    foreach (array_slice(known('get_included_files') ?? [], 0, 100) as $file) {
+        $source = $file === __FILE__ ? '' : (string) @file_get_contents($file);
+        if (preg_match('/\b(new\s+\\\\?PDO\b|sqlite3\(|mysqli|pg_connect)/i', $source, $match)) {
+            $notes[] = text('database', ['call' => $match[1], 'file' => $file]);
+        }
+    }
+    return $notes;
+}
+
+// Small things
+
+/** The result of a function that a host may have disabled; null if it has, or if the function fails. */
+function known(string $function, ...$arguments)
+{
+    $result = function_exists($function) ? @$function(...$arguments) : null;
+    return $result === false ? null : $result;
+}
+
+/** The names in a folder, in order; none if it cannot be read. */
+function entries(string $folder): array
+{
+    return array_values(array_diff(known('scandir', $folder) ?? [], ['.', '..']));
+}
+
+function json(string $file): array
+{
+    $value = json_decode((string) @file_get_contents($file), true);
+    return is_array($value) ? $value : [];
+}
+
+/** Whether comedor takes this for the id of a service, a centre or an aulario. */
+function is_id($text): bool
+{
+    return is_string($text) && preg_match('/^[A-Za-z0-9_-][A-Za-z0-9._-]{0,249}$/D', $text) === 1;
+}
+
+/** Whether a value is offered to be copied. */
+function is_plain(string $value): bool
+{
+    return preg_match('/' . PLAIN . '/Du', $value) === 1 && $value === trim($value);
+}
+
+function to_json(array $value): string
+{
+    return (string) json_encode($value, JSON_HEX_TAG | JSON_HEX_AMP | JSON_HEX_APOS | JSON_HEX_QUOT
+        | JSON_INVALID_UTF8_SUBSTITUTE | JSON_UNESCAPED_UNICODE);
+}
+
+/** Text for HTML. Control, format and bidirectional characters, and line separators, become U+FFFD. */
+function escape($text): string
+{
+    $text = htmlspecialchars((string) $text, ENT_QUOTES | ENT_SUBSTITUTE, 'UTF-8');
+    return preg_replace('/[\p{C}\p{Zl}\p{Zp}]/u', "\u{fffd}", $text);
+}
+
+/** The browser's language, if it is among these; else English. */
+function language(): string
+{
+    $accepted = $_SERVER['HTTP_ACCEPT_LANGUAGE'] ?? '';
+    return preg_match('/\b(es|ca|gl|eu|ast|en)\b/i', $accepted, $match) && strtolower($match[1]) !== 'en' ? 'es' : 'en';
+}
+
+/** A text in that language, with these values, not yet escaped. */
+function text(string $key, array $values = []): string
+{
+    $places = [];
+    foreach ($values as $name => $value) {
+        $places['{' . $name . '}'] = (string) $value;
+    }
+    return strtr(texts()[$key][language() === 'es' ? 1 : 0], $places);
+}
+
+/** Every text, in English and Spanish. Those of the script of the page are in `try_texts`. */
+function texts(): array
+{
+    return try_texts() + [
+        'title' => ['Set up comedor', 'Configurar comedor'],
+        'intro' => [
+            'This page shows values and tries comedor. It changes nothing. The commands are in the guide; never run a command '
+                . 'that a page like this one shows.',
+            'Esta página muestra valores y prueba comedor. No cambia nada. Las órdenes están en la guía; nunca ejecutes una '
+                . 'orden que muestre una página como esta.',
+        ],
+        'log_in' => [
+            'Log in to the application as an administrator, in this browser, and reload this page. (If you are logged in, '
+                . 'comedor.php may stop before it reads your login: see PHP’s error log.)',
+            'Inicia sesión en la aplicación como administrador, en este navegador, y recarga esta página. (Si ya la has '
+                . 'iniciado, quizá comedor.php se detiene antes de leerla: mira el registro de errores de PHP.)',
+        ],
+        'too_old' => [
+            'This page was copied more than a day ago: delete it from the server. To set up comedor now, copy it again.',
+            'Esta página se copió hace más de un día: bórrala del servidor. Para configurar comedor ahora, cópiala de nuevo.',
+        ],
+        'no_script' => [
+            'There is no comedor.php in the folder of this page. Copy the page into the folder of comedor.php.',
+            'En la carpeta de esta página no está comedor.php. Copia la página en la carpeta de comedor.php.',
+        ],
+        'no_parameters' => ['Open this page without parameters.', 'Abre esta página sin parámetros.'],
+        'sends_itself' => [
+            'comedor.php sends its answer without PHP’s output buffers, so this page cannot be shown. Write the settings by hand.',
+            'comedor.php envía su respuesta sin los búferes de salida de PHP, así que esta página no puede mostrarse. Escribe '
+                . 'los ajustes a mano.',
+        ],
+        'own_error' => [
+            'This page has stopped with an error in its line {line}. Write the settings by hand, and report the line.',
+            'Esta página se ha detenido con un error en su línea {line}. Escribe los ajustes a mano e informa de la línea.',
+        ],
+        'refused' => ['comedor is not for this application:', 'comedor no sirve para esta aplicación:'],
+        'own_sessions' => [
+            'Its sessions are kept by code of the application, not in files or Redis.',
+            'Sus sesiones las guarda código de la aplicación, no ficheros ni Redis.',
+        ],
+        'other_sessions' => [
+            'Its sessions are kept in “{handler}”, not in files or Redis.',
+            'Sus sesiones se guardan en «{handler}», no en ficheros ni en Redis.',
+        ],
+        'other_format' => [
+            'Its sessions have the format “{format}”; comedor reads php, php_serialize and php_binary.',
+            'Sus sesiones tienen el formato «{format}»; comedor lee php, php_serialize y php_binary.',
+        ],
+        'no_centre' => [
+            'Your session has no centre. If other users have one, log in as an administrator who has.',
+            'Tu sesión no tiene centro. Si otros usuarios lo tienen, inicia sesión como un administrador que lo tenga.',
+        ],
+        'no_aularios' => [
+            'There are no aularios below {folder}.',
+            'No hay aularios debajo de {folder}.',
+        ],
+        'is_root' => [
+            'PHP runs as root here. comedor should not.',
+            'Aquí PHP se ejecuta como root. comedor no debería.',
+        ],
+        'unusable_names' => [
+            'comedor cannot use these names (only A-Z a-z 0-9 . _ -, at most 250): {names}',
+            'comedor no puede usar estos nombres (solo A-Z a-z 0-9 . _ -, como mucho 250): {names}',
+        ],
+        'other_path' => [
+            'The path {path} does not end in /api/comedor.php. Write this path into the configuration of the web server.',
+            'La ruta {path} no acaba en /api/comedor.php. Escribe esta ruta en la configuración del servidor web.',
+        ],
+        'database' => [
+            'The application uses a database ({call} in {file}). If the menus are in it, comedor is not for this application.',
+            'La aplicación usa una base de datos ({call} en {file}). Si los menús están en ella, comedor no sirve.',
+        ],
+        'not_plain' => [
+            'The value of {name} has characters that cannot be copied safely. Write this line by hand: {value}',
+            'El valor de {name} tiene caracteres que no se pueden copiar con seguridad. Escribe esta línea a mano: {value}',
+        ],
+        'values' => ['Values', 'Valores'],
+        'values_intro' => [
+            'Copy these lines into “comedor configure”, as the guide says.',
+            'Copia estas líneas en «comedor configure», como dice la guía.',
+        ],
+        'service' => ['Service and data folder:', 'Servicio y carpeta de datos:'],
+        'no_folder' => ['folder not found', 'carpeta no encontrada'],
+        'found' => [
+            '{folder} (centres: {centres}, aularios: {aularios}, saved days: {days})',
+            '{folder} (centros: {centres}, aularios: {aularios}, días guardados: {days})',
+        ],
+        'folder' => [
+            'No folder “Centros” was found. Write the folder that contains it:',
+            'No se ha encontrado la carpeta «Centros». Escribe la carpeta que la contiene:',
+        ],
+        'access' => [
+            'Your login lacks {lacks}. Which sessions may use comedor?',
+            'A tu usuario le falta {lacks}. ¿Qué sesiones pueden usar comedor?',
+        ],
+        'access_centre' => [
+            'centre: yours too, and all that lack it',
+            'centre: también la tuya, y todas a las que les falta',
+        ],
+        'access_listed' => ['listed: only sessions that have it', 'listed: solo las que lo tienen'],
+        'show' => ['Show the address of Redis', 'Mostrar la dirección de Redis'],
+        'copy' => ['Copy', 'Copiar'],
+        'copied' => ['Copied', 'Copiado'],
+        'user' => ['User', 'Usuario'],
+        'group' => ['Group', 'Grupo'],
+        'server' => ['Web server', 'Servidor web'],
+        'way' => ['PHP runs by', 'PHP se ejecuta con'],
+        'path' => ['Path', 'Ruta'],
+        'heading' => ['Heading of the guide', 'Apartado de la guía'],
+        'no_heading' => ['none for this web server', 'ninguno para este servidor web'],
+        'in_container' => [
+            'PHP runs in a container; if comedor is to be in another one: {heading}',
+            'PHP está en un contenedor; si comedor va a estar en otro: {heading}',
+        ],
+        'php_says' => ['What PHP says', 'Lo que dice PHP'],
+        'script' => ['Script', 'Script'],
+        'php' => ['PHP', 'PHP'],
+        'sessions' => ['Sessions', 'Sesiones'],
+        'cookie' => ['Cookie', 'Cookie'],
+        'format' => ['Format', 'Formato'],
+        'zone' => ['Time zone', 'Zona horaria'],
+        'centre' => ['Centre', 'Centro'],
+        'data' => ['Data', 'Datos'],
+        'try' => ['Try', 'Prueba'],
+        'try_intro' => [
+            'When comedor is enabled: this reads the menu types of an aulario by comedor and by the script, and saves a menu '
+                . 'that exists with its own names.',
+            'Cuando comedor esté activado: lee los tipos de menú de un aulario con comedor y con el script, y guarda un menú '
+                . 'que ya existe con sus mismos nombres.',
+        ],
+        'aulario' => ['Aulario:', 'Aulario:'],
+        'try_button' => ['Try', 'Probar'],
+        'no_javascript' => [
+            'The buttons do nothing: the web server or the browser refuses the JavaScript of this page (a Content-Security-'
+                . 'Policy for the whole site?). Copy the lines by hand; the guide says how to try without the page.',
+            'Los botones no hacen nada: el servidor web o el navegador rechaza el JavaScript de esta página (¿una Content-'
+                . 'Security-Policy para todo el sitio?). Copia las líneas a mano; la guía dice cómo probar sin la página.',
+        ],
+        'delete' => ['Delete this page', 'Borra esta página'],
+        'delete_text' => [
+            'When everything is green, delete this file from the server:',
+            'Cuando todo esté en verde, borra este fichero del servidor:',
+        ],
+    ];
+}
+
+/** The texts of "Try". */
+function try_texts(): array
+{
+    return [
+        'trying' => ['Trying …', 'Probando …'],
+        'answers_nobody' => [
+            'comedor answers, and refuses a request without a login.',
+            'comedor contesta, y rechaza una petición sin sesión.',
+        ],
+        'password_first' => [
+            'comedor answers. The web server asks for a password of its own, so a request without a login does not reach it.',
+            'comedor contesta. El servidor web pide una contraseña propia, así que una petición sin sesión no llega.',
+        ],
+        'same_types' => [
+            'You can read: comedor and the script show the same menu types of {aulario}.',
+            'Puedes leer: comedor y el script muestran los mismos tipos de menú de {aulario}.',
+        ],
+        'script_fails' => [
+            'You can read the menu types of {aulario}. The script itself fails, so there is nothing to compare them with.',
+            'Puedes leer los tipos de menú de {aulario}. El script mismo falla, así que no hay con qué compararlos.',
+        ],
+        'saved' => [
+            'You can save: the menu of {date} in {aulario} was saved with its own names.',
+            'Puedes guardar: el menú del {date} de {aulario} se ha guardado con sus mismos nombres.',
+        ],
+        'nothing_to_save' => [
+            'No save was tried, since {aulario} has no saved menu of its own. Save one in the application, reload this page, and try again.',
+            'No se ha probado a guardar, porque {aulario} no tiene ningún menú guardado propio. Guarda uno en la aplicación, recarga esta página y prueba de nuevo.',
+        ],
+        'all_green' => [
+            'Everything works. Delete this page now.',
+            'Todo funciona. Ahora borra esta página.',
+        ],
+        'disable' => [
+            'If users are at work, first disable comedor again, so that the script answers: heading “Undo” of the guide.',
+            'Si hay usuarios trabajando, primero desactiva comedor, para que conteste el script: apartado «Deshacer» de la guía.',
+        ],
+        'comedor_says' => ['comedor', 'comedor'],
+        'script_says' => ['the script', 'el script'],
+        'script_answers' => [
+            'The script still answers, not comedor. Repeat the step “enable” of the guide, with the restart of the web server.',
+            'Todavía contesta el script, no comedor. Repite el paso «activar» de la guía, con el reinicio del servidor web.',
+        ],
+        'redirects' => [
+            'The web server or the script sends the browser to another address, and comedor does not answer. Open this page at '
+                . 'the address at which the application ends up; then repeat the step “enable” of the guide.',
+            'El servidor web o el script envía al navegador a otra dirección, y comedor no contesta. Abre esta página en la '
+                . 'dirección en la que acaba la aplicación; después repite el paso «activar» de la guía.',
+        ],
+        'no_answer' => [
+            'There is no answer within 20 seconds. See the error log of the web server.',
+            'No hay respuesta en 20 segundos. Mira el registro de errores del servidor web.',
+        ],
+        'http_401' => [
+            'The web server asks for a password of its own, and refuses it to comedor’s address (401). Allow the address like '
+                . 'the rest of the application.',
+            'El servidor web pide una contraseña propia y no deja pasar a la dirección de comedor (401). Permite la dirección '
+                . 'como el resto de la aplicación.',
+        ],
+        'http_403' => [
+            'The web server denies access to the program (403): a part of its configuration is missing or another rule denies '
+                . 'it. Compare it with the file of the guide.',
+            'El servidor web niega el acceso al programa (403): falta una parte de su configuración u otra regla lo niega. '
+                . 'Compárala con el fichero de la guía.',
+        ],
+        'http_404' => [
+            'The web server does not find the program (404). Is the package installed, and the path in the configuration right?',
+            'El servidor web no encuentra el programa (404). ¿Está instalado el paquete, y es correcta la ruta de la configuración?',
+        ],
+        'http_500' => [
+            'The web server could not run the program ({status}). Its error log has the cause.',
+            'El servidor web no pudo ejecutar el programa ({status}). Su registro de errores tiene la causa.',
+        ],
+        'http_502' => [
+            'The web server cannot connect to comedor ({status}): is its service started, and may the web server use its socket? '
+                . 'See the error log of the web server.',
+            'El servidor web no puede conectar con comedor ({status}): ¿está iniciado su servicio, y puede el servidor web usar su '
+                . 'socket? Mira el registro de errores del servidor web.',
+        ],
+        'other_answer' => [
+            'Neither comedor nor the script answers, but a page of the web server ({status}). See its error log.',
+            'No contesta ni comedor ni el script, sino una página del servidor web ({status}). Mira su registro de errores.',
+        ],
+        'error_pages' => [
+            'comedor answers, but the web server replaces its error answers with pages of its own (ProxyErrorOverride of Apache, '
+                . 'fastcgi_intercept_errors of nginx). Switch that off for this path: heading “Site-wide error pages” of the guide.',
+            'comedor contesta, pero el servidor web sustituye sus respuestas de error por páginas propias (ProxyErrorOverride de '
+                . 'Apache, fastcgi_intercept_errors de nginx). Desactívalo para esta ruta: apartado «Páginas de error» de la guía.',
+        ],
+        'or_error_pages' => [
+            'Or it replaces comedor’s error answers with pages of its own: heading “Site-wide error pages” of the guide.',
+            'O sustituye las respuestas de error de comedor por páginas propias: apartado «Páginas de error» de la guía.',
+        ],
+        'anyone_reads' => [
+            'A request without a login was not refused. A cache or a proxy before the web server may answer it.',
+            'No se ha rechazado una petición sin sesión. Quizá contesta una caché o un proxy delante del servidor web.',
+        ],
+        'other_session' => [
+            'comedor does not find your session. PHP has it in {save_path} ({handler}), with the cookie {name} in the format {format}; '
+                . 'comedor.conf says something else, or comedor runs where that folder is another one. Paste the values again.',
+            'comedor no encuentra tu sesión. PHP la tiene en {save_path} ({handler}), con la cookie {name} en el formato {format}; '
+                . 'comedor.conf dice otra cosa, o comedor se ejecuta donde esa carpeta es otra. Pega los valores de nuevo.',
+        ],
+        'unusable_session' => [
+            'comedor finds your session and cannot read it: its format in comedor.conf differs from PHP’s, {format}, or its file '
+                . 'belongs to another user. Paste the values again.',
+            'comedor encuentra tu sesión y no puede leerla: su formato en comedor.conf no es el de PHP, {format}, o su fichero es '
+                . 'de otro usuario. Pega los valores de nuevo.',
+        ],
+        'session_without_centre' => [
+            'comedor finds your session, and no usable centre in it for the service of comedor.conf. Here the service is '
+                . '{service}: paste the values again.',
+            'comedor encuentra tu sesión, y en ella ningún centro que sirva para el servicio de comedor.conf. Aquí el servicio es '
+                . '{service}: pega los valores de nuevo.',
+        ],
+        'lacks_docente' => [
+            'Your user lacks the permission {service}:docente. Give it in the application, log in again, and try again.',
+            'A tu usuario le falta el permiso {service}:docente. Dáselo en la aplicación, inicia sesión de nuevo y prueba otra vez.',
+        ],
+        'lacks_access' => [
+            'Your user lacks the permission {service}:access, which COMEDOR_ACCESS=listed requires. Give it in the application, or '
+                . 'set COMEDOR_ACCESS=centre.',
+            'A tu usuario le falta el permiso {service}:access, que COMEDOR_ACCESS=listed exige. Dáselo en la aplicación, o escribe '
+                . 'COMEDOR_ACCESS=centre.',
+        ],
+        'lacks_list' => [
+            'Your session has no list of aularios (aulas), which COMEDOR_ACCESS=listed requires. Give your user aularios in the '
+                . 'application, or set COMEDOR_ACCESS=centre.',
+            'Tu sesión no tiene lista de aularios (aulas), que COMEDOR_ACCESS=listed exige. Dale aularios a tu usuario en la '
+                . 'aplicación, o escribe COMEDOR_ACCESS=centre.',
+        ],
+        'not_this_aulario' => [
+            '{aulario} is not among the aularios of your session. Choose another one.',
+            '{aulario} no está entre los aularios de tu sesión. Elige otro.',
+        ],
+        'another_site' => [
+            'comedor takes this page for one of another site: a proxy changes the header Host. Let it pass Host unchanged, or add '
+                . 'this line to comedor.conf: {line}',
+            'comedor toma esta página por una de otro sitio: un proxy cambia la cabecera Host. Haz que la deje como es, o añade '
+                . 'esta línea a comedor.conf: {line}',
+        ],
+        'no_such_aulario' => [
+            'comedor does not find the aulario {aulario}: is COMEDOR_DATA_DIR in comedor.conf the folder that is shown here?',
+            'comedor no encuentra el aulario {aulario}: ¿es COMEDOR_DATA_DIR en comedor.conf la carpeta que se muestra aquí?',
+        ],
+        'internal_error' => [
+            'comedor answers, and something on the server is wrong: run the check of the guide (comedor check), as the user shown '
+                . 'above. The error log of the web server or of comedor’s service has the cause too.',
+            'comedor contesta, y algo falla en el servidor: haz la comprobación de la guía (comedor check), con el usuario que se '
+                . 'muestra arriba. La causa está también en el registro del servidor web o del servicio de comedor.',
+        ],
+        'cannot_save' => [
+            'comedor reads, and cannot save: its user may not write to the data folder, or its service may not (ReadWritePaths). '
+                . 'Run the check of the guide (comedor check), as the user shown above.',
+            'comedor lee, y no puede guardar: su usuario no puede escribir en la carpeta de datos, o su servicio no puede '
+                . '(ReadWritePaths). Haz la comprobación de la guía (comedor check), con el usuario que se muestra arriba.',
+        ],
+        'busy' => [
+            'The session or the data is in use by another request. Try again.',
+            'Otra petición está usando la sesión o los datos. Prueba otra vez.',
+        ],
+        'other_types' => [
+            'comedor and the script show different menu types: is COMEDOR_DATA_DIR in comedor.conf the folder that is shown here?',
+            'comedor y el script muestran tipos de menú distintos: ¿es COMEDOR_DATA_DIR en comedor.conf la carpeta que se muestra aquí?',
+        ],
+        'refuses' => ['comedor refuses: {error}', 'comedor lo rechaza: {error}'],
+    ];
+}
+
+// The page
+
+/** The lines for `comedor configure`. Service and data folder are those of the first candidate until another is chosen. */
+function lines(array $found): array
+{
+    $session = $found['session'];
+    $candidate = $found['candidates'][0];
+    return [
+        'COMEDOR_SERVICE' => $candidate['service'],
+        'COMEDOR_DATA_DIR' => (string) $candidate['folder'],
+        'COMEDOR_SESSION_DIR' => $session['save_path'],
+        'COMEDOR_SESSION_NAME' => $session['name'],
+        'COMEDOR_SESSION_FORMAT' => $session['format'],
+    ] + ($session['handler'] === 'redis' ? ['COMEDOR_SESSION_LIFETIME' => $session['lifetime']] : []) + [
+        'COMEDOR_ACCESS' => 'listed',
+    ] + ($found['zone'] === null ? [] : ['TZ' => $found['zone']]);
+}
+
+/** How a candidate is described. */
+function described(array $candidate): string
+{
+    return $candidate['folder'] === null ? text('no_folder') : text('found', array_filter($candidate, 'is_scalar'));
+}
+
+/** The address of Redis without its parameters, one of which is the password. */
+function shown_path(array $session): string
+{
+    return $session['handler'] === 'files' ? $session['save_path'] : (string) preg_replace('~\?.*~s', '', $session['save_path']);
+}
+
+/** What the script of the page needs. */
+function for_script(array $found): string
+{
+    $session = $found['session'];
+    $keys = array_merge(array_keys(try_texts()), ['copied', 'access']);
+    return to_json([
+        'api' => 'comedor.php',
+        'page' => basename(__FILE__),
+        'plain' => PLAIN,
+        'texts' => array_combine($keys, array_map(__NAMESPACE__ . '\text', $keys)),
+        'session' => ['save_path' => shown_path($session), 'handler' => $session['handler'], 'name' => $session['name'],
+            'format' => $session['format']],
+        'candidates' => array_map(function ($candidate) {
+            return array_intersect_key($candidate, array_flip(['service', 'folder', 'mine', 'lacks']));
+        }, $found['candidates']),
+    ]);
+}
+
+/** Rows of a table: escaped names and values. */
+function rows(array $rows): string
+{
+    $html = '';
+    foreach ($rows as $name => $value) {
+        $html .= '<tr><th scope="row">' . escape(text($name)) . '<td><bdi>' . escape($value) . '</bdi>';
+    }
+    return "<table>$html</table>";
+}
+
+/** The heading of the guide, in the language of the page. */
+function heading(array $server): string
+{
+    $column = language() === 'es' ? 1 : 0;
+    $heading = $server['heading'] === null ? text('no_heading') : HEADINGS[$server['heading']][$column];
+    $containers = text('in_container', ['heading' => HEADINGS['containers'][$column]]);
+    return $server['is_in_container'] ? "$heading ($containers)" : $heading;
+}
+
+/** What the guide asks for beside the lines. */
+function facts(array $found): string
+{
+    return rows([
+        'user' => $found['process']['user'],
+        'group' => $found['process']['group'],
+        'server' => $found['server']['software'],
+        'way' => $found['server']['way'],
+        'path' => $found['path'],
+        'heading' => heading($found['server']),
+    ]);
+}
+
+function what_php_says(array $found): string
+{
+    $session = $found['session'];
+    $centres = array_unique(array_column($found['candidates'], 'centre'));
+    return rows([
+        'script' => __DIR__ . '/comedor.php',
+        'php' => PHP_VERSION . ', ' . PHP_SAPI,
+        'sessions' => $session['handler'] . ': ' . shown_path($session),
+        'cookie' => $session['name'],
+        'format' => $session['format'],
+        'zone' => $found['zone'] ?? '–',
+        'centre' => implode(', ', $centres),
+        'data' => implode('; ', array_map(__NAMESPACE__ . '\described', $found['candidates'])),
+    ]);
+}
+
+/** A line `NAME=value`. The address of Redis is shown on demand: it can contain a password. */
+function line(string $name, string $value, bool $is_secret): string
+{
+    $value = '<bdi class="value">' . escape($value) . '</bdi>';
+    $value = $is_secret ? '<details><summary>' . escape(text('show')) . "</summary>$value</details>" : $value;
+    return "<div data-name=\"$name\">$name=$value</div>";
+}
+
+function show(array $found): void
+{
+    $lines = '';
+    foreach ($found['refusals'] ? [] : lines($found) as $name => $value) {
+        if ($value === '' || is_plain($value)) {
+            $lines .= line($name, $value, $name === 'COMEDOR_SESSION_DIR' && $found['session']['handler'] === 'redis');
+        } else {
+            $found['notes'][] = text('not_plain', ['name' => $name, 'value' => $name === 'COMEDOR_SESSION_DIR'
+                ? shown_path($found['session']) : $value]);
+        }
+    }
+    $t = function (string $key): string {
+        return escape(text($key));
+    };
+    $nonce = send_headers(200, 'text/html'); ?>
+<!doctype html>
+<html lang="<?= language() ?>">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title><?= $t('title') ?></title>
+<style nonce="<?= $nonce ?>">
+:root { color-scheme: light dark; --text: #1b1f24; --page: #fff; --box: #f3f5f7; --line: #d5dae0; --weak: #57606a;
+  --blue: #0b5cad; --green: #1a7f37; --red: #c62828; --amber: #9a6700 }
+@media (prefers-color-scheme: dark) { :root { --text: #e6e9ed; --page: #14171b; --box: #20252b; --line: #3a414a; --weak: #a2abb5;
+  --blue: #2f81d4; --green: #4cc268; --red: #ff7b72; --amber: #e3b341 } }
+body { font: 17px/1.5 system-ui, sans-serif; max-width: 46em; margin: 1.5em auto 4em; padding: 0 1em; color: var(--text);
+  background: var(--page) }
+h1 { font-size: 1.6em; margin-bottom: .2em } h2 { font-size: 1.2em; margin: 2em 0 .3em }
+[hidden] { display: none !important } p { margin: .5em 0 } bdi { overflow-wrap: anywhere }
+table { border-collapse: collapse; width: 100%; margin: 1em 0 }
+th, td { text-align: left; vertical-align: top; padding: .3em .6em .3em 0; border-bottom: 1px solid var(--line) }
+th { font-weight: 600; width: 11em }
+.lines, pre { font: .85em/1.6 ui-monospace, monospace; background: var(--box); border-radius: .4em; padding: .8em 1em; margin: .6em 0;
+  overflow-wrap: anywhere; white-space: pre-wrap }
+details { margin: .4em 0 } .lines details { display: inline-block; margin: 0 } summary { cursor: pointer; color: var(--blue) }
+button, select, input { font: inherit; color: inherit; background: var(--page); padding: .3em .8em; border: 1px solid var(--weak);
+  border-radius: .4em; max-width: 100% }
+button { cursor: pointer } button:disabled { opacity: .5; cursor: default }
+#try { background: var(--blue); color: #fff; border-color: transparent; font-weight: 600 }
+label, fieldset label { display: block; margin: .4em 0 } fieldset { border: 1px solid var(--line); border-radius: .4em; margin: .8em 0 }
+.note { border-left: 4px solid var(--amber); background: var(--box); padding: .5em .8em }
+.stop { border-left-color: var(--red) }
+#out { list-style: none; padding: 0 } #out li { padding-left: 1.6em; margin: .7em 0; position: relative }
+#out li::before { position: absolute; left: 0; font-weight: 700 }
+#out .green::before { content: "✔"; color: var(--green) } #out .red::before { content: "✘"; color: var(--red) }
+#out .amber::before { content: "–"; color: var(--amber) } #out .done { font-weight: 600 }
+.sides { display: flex; flex-wrap: wrap; gap: .8em } .sides div { flex: 1 1 16em; min-width: 0 } .sides pre { margin: .2em 0; font-size: .8em }
+.sides span { color: var(--weak); font-size: .85em }
+</style>
+<h1><?= $t('title') ?></h1>
+<p><?= $t('intro') ?></p>
+<?php if ($found['refusals']) { ?>
+<div class="note stop"><p><?= $t('refused') ?><?php foreach ($found['refusals'] as $why) { ?><p><?= escape($why) ?><?php } ?></div>
+<?php }
+    foreach ($found['notes'] as $note) { ?>
+<p class="note"><?= escape($note) ?></p>
+<?php }
+    if (!$found['refusals']) { ?>
+<p class="note stop" id="no-javascript"><?= $t('no_javascript') ?></p>
+<h2>1. <?= $t('values') ?></h2>
+<p><?= $t('values_intro') ?></p>
+<label<?= count($found['candidates']) > 1 ? '' : ' hidden' ?>><?= $t('service') ?> <select id="candidate">
+<?php foreach ($found['candidates'] as $number => $candidate) { ?>
+<option value="<?= $number ?>"><?= escape($candidate['service'] . ' – ' . described($candidate)) ?>
+<?php } ?>
+</select></label>
+<label id="no-folder"<?= $found['candidates'][0]['folder'] === null ? '' : ' hidden' ?>><?= $t('folder') ?>
+<input id="folder" placeholder="/DATA/…" size="30" autocomplete="off"></label>
+<fieldset id="access" hidden><legend></legend>
+<label><input type="radio" name="access" value="centre"> <?= $t('access_centre') ?></label>
+<label><input type="radio" name="access" value="listed"> <?= $t('access_listed') ?></label>
+</fieldset>
+<div class="lines" id="lines"><?= $lines ?></div>
+<p><button type="button" id="copy" disabled><?= $t('copy') ?></button></p>
+<?php } ?>
+<?= facts($found) ?>
+<details><summary><?= $t('php_says') ?></summary><?= what_php_says($found) ?></details>
+<?php if (!$found['refusals']) { ?>
+<h2>2. <?= $t('try') ?></h2>
+<p><?= $t('try_intro') ?></p>
+<p><label><?= $t('aulario') ?> <input id="aulario" list="aularios" autocomplete="off"></label><datalist id="aularios"></datalist>
+<button type="button" id="try" disabled><?= $t('try_button') ?></button></p>
+<ul id="out" aria-live="polite"></ul>
+<h2>3. <?= $t('delete') ?></h2>
+<p><?= $t('delete_text') ?></p>
+<div class="lines"><bdi><?= escape(__FILE__) ?></bdi></div>
+<script nonce="<?= $nonce ?>">
+const page = <?= for_script($found) ?>;
+<?php show_script() ?>
+</script>
+<?php }
+}
+
+/** The script of the page: choices, copying, and "Try". */
+function show_script(): void
+{ ?>
+const element = id => document.getElementById(id);
+const plain = new RegExp(page.plain, "u");
+
+function text(key, values = {}) {
+  return Object.entries(values).reduce((text, [name, value]) => text.replaceAll(`{${name}}`, () => value), page.texts[key]);
+}
+
+/** Control, format and bidirectional characters become U+FFFD, as in the page. */
+function clean(text) {
+  return text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, "\ufffd");
+}
+
+// Values
+
+let candidate = page.candidates[0];
+
+function setLine(name, value) {
+  const shown = document.querySelector(`[data-name="${name}"] .value`);
+  if (shown) shown.textContent = value;
+}
+
+function linesToCopy() {
+  const lines = [...document.querySelectorAll("#lines [data-name]")];
+  return lines.map(line => `${line.dataset.name}=${line.querySelector(".value").textContent}\n`).join("");
+}
+
+function setFolder(folder) {
+  const isUsable = plain.test(folder) && folder.startsWith("/");
+  setLine("COMEDOR_DATA_DIR", isUsable ? folder : "");
+  element("copy").disabled = !isUsable;
+}
+
+function setAccess(access) {
+  setLine("COMEDOR_ACCESS", access);
+}
+
+/** Shows the values of a service and a data folder. */
+async function choose(number) {
+  candidate = page.candidates[number];
+  setLine("COMEDOR_SERVICE", candidate.service);
+  element("no-folder").hidden = candidate.folder !== null;
+  element("aulario").value = candidate.mine.length ? candidate.mine[0].id : "";
+  element("aularios").replaceChildren(...candidate.mine.map(({ id }) => new Option(id, id)));
+  element("copy").disabled = true;
+  await askForAccess(candidate);
+  setFolder(candidate.folder ?? element("folder").value.trim());
+  element("try").disabled = false;
+}
+
+/** If the login lacks what `listed` requires, and the script does not refuse it, the administrator decides. */
+async function askForAccess({ lacks, mine }) {
+  const script = lacks.length && mine.length ? await askScript(mine[0].id) : null;
+  const isRefused = script?.json?.success === false && script.status === 403;
+  const access = script?.json?.success === true ? "centre" : "listed";
+  element("access").hidden = !lacks.length || isRefused;
+  element("access").querySelector("legend").textContent = text("access", { lacks: lacks.join(", ") });
+  element("access").querySelector(`[value=${access}]`).checked = true;
+  setAccess(access);
+}
+
+/** Copies without the clipboard's API too, which browsers have only over HTTPS. */
+function copy(value) {
+  const area = document.createElement("textarea");
+  area.value = value;
+  document.body.append(area);
+  area.select();
+  const isCopied = document.execCommand("copy");
+  area.remove();
+  if (isCopied) element("copy").textContent = text("copied");
+}
+
+// Try
+
+/** The sentence of comedor without a login. It tells comedor too where the web server removes X-Powered-By. */
+const NOT_LOGGED_IN = "Not logged in: the request has no valid session.";
+
+/** An answer to a request. */
+async function ask(url, options = {}) {
+  try {
+    const signal = AbortSignal.timeout(20000);
+    const response = await fetch(url, { redirect: "manual", cache: "no-store", signal, ...options });
+    return understood(response.status, await response.text(), {
+      isRedirect: response.type === "opaqueredirect",
+      isComedor: (response.headers.get("X-Powered-By") ?? "").split(", ").includes("comedor"),
+    });
+  } catch (error) {
+    return understood(0, String(error));
+  }
+}
+
+function understood(status, body, { isRedirect = false, isComedor = false } = {}) {
+  let json = null;
+  try { json = JSON.parse(body); } catch { }
+  const brief = body.replace(/<(style|script)\b.*?<\/\1>/gs, " ").replace(/<[^>]*>/g, " ").replace(/\s+/g, " ").trim();
+  return {
+    status, body, json, isRedirect, isComedor: isComedor || json?.error === NOT_LOGGED_IN,
+    brief: clean(`HTTP ${status} ${brief.slice(0, 300)}`),
+  };
+}
+
+function query(action, aulario) {
+  return `?action=${action}&aulario=${encodeURIComponent(aulario)}`;
+}
+
+/** comedor's answer, or of whatever else is at the address. */
+function askComedor(action, aulario, options) {
+  // Its own query, for caches.
+  return ask(`${page.api}${query(action, aulario)}&_=${Date.now()}${Math.random()}`, options);
+}
+
+/** The script's answer, which this page obtains by running it. */
+async function askScript(aulario) {
+  const { json, status, body } = await ask(page.page + query("get_menu_types", aulario));
+  return json && typeof json.body === "string" ? understood(json.status, json.body) : understood(status, body);
+}
+
+/** Adds a result: `green`, `amber` or `red`, with the answers side by side. */
+function say(colour, sentence, sides = {}) {
+  if (colour === "red" && !document.querySelector("#out .red")) addItem("amber", text("disable"));
+  const item = addItem(colour, sentence);
+  if (!Object.keys(sides).length) return;
+  const row = document.createElement("div");
+  row.className = "sides";
+  for (const [who, answer] of Object.entries(sides)) {
+    const side = document.createElement("div"), name = document.createElement("span"), said = document.createElement("pre");
+    name.textContent = text(who);
+    said.textContent = answer;
+    side.append(name, said);
+    row.append(side);
+  }
+  item.append(row);
+}
+
+function addItem(colour, sentence) {
+  const item = document.createElement("li");
+  item.className = colour;
+  item.textContent = clean(sentence);
+  element("out").append(item);
+  return item;
+}
+
+/** Why the answer is not comedor's. */
+function whoAnswers(answer, script) {
+  const status = answer.status;
+  if (answer.isRedirect) return text("redirects");
+  if (answer.json || (answer.body !== "" && answer.body === script.body)) return text("script_answers");
+  if (status === 0) return text("no_answer");
+  if (status === 401) return text("http_401");
+  if ([502, 503, 504].includes(status)) return text("http_502", { status });
+  const key = [403, 404, 500].includes(status) ? `http_${status}` : "other_answer";
+  return `${text(key, { status })} ${text("or_error_pages")}`;
+}
+
+/** Why comedor refuses: the cause, and the next step. */
+function cause(answer, aulario) {
+  const { code, error = "", reason = "" } = answer.json ?? {};
+  const { service } = candidate, said = `${reason} ${error}`;
+  if (!answer.isComedor) return whoAnswers(answer, { body: "" });
+  if (code === "INTERNAL_ERROR") return text("internal_error");
+  if (code === "BUSY") return text("busy");
+  if (code === "NOT_FOUND") return text("no_such_aulario", { aulario });
+  if (code === "INVALID_SESSION" && error === NOT_LOGGED_IN) return text("other_session", page.session);
+  if (code === "INVALID_SESSION" && /centre/.test(said)) return text("session_without_centre", { service });
+  if (code === "INVALID_SESSION") return text("unusable_session", page.session);
+  if (code === "FORBIDDEN" && /another.site/.test(said)) {
+    return text("another_site", { line: `COMEDOR_TRUSTED_ORIGINS=${location.origin}` });
+  }
+  if (code === "FORBIDDEN" && /docente|to read/.test(said)) return text("lacks_docente", { service });
+  if (code === "FORBIDDEN" && /access_permission|to enter/.test(said)) return text("lacks_access", { service });
+  if (code === "FORBIDDEN" && /list/.test(said)) return text("lacks_list");
+  if (code === "FORBIDDEN" && /access to this aulario/.test(said)) return text("not_this_aulario", { aulario });
+  return text("refuses", { error: error || answer.brief });
+}
+
+/** Id, label and colour of each menu type. */
+function types(answer) {
+  const list = Array.isArray(answer.json?.menu_types) ? answer.json.menu_types : [];
+  return list.map(({ id, label, color }) => clean(`${label} (${id}) ${color}`)).join("\n");
+}
+
+/** Whether comedor answers. It is asked again after a second: a server that was just reloaded may still be the old one. */
+async function comedorAnswers(aulario, script) {
+  let own = await askComedor("get_menu_types", aulario);
+  if (!own.isComedor) {
+    await new Promise(resolve => setTimeout(resolve, 1000));
+    own = await askComedor("get_menu_types", aulario);
+  }
+  const anonymous = await askComedor("get_menu_types", aulario, { credentials: "omit" });
+  const sides = { comedor_says: anonymous.brief };
+  own.isComedor ||= anonymous.isComedor && own.json !== null;
+  const code = anonymous.json?.code;
+  if (!own.isComedor) say("red", whoAnswers(own, script), { comedor_says: own.brief, script_says: script.brief });
+  else if (code === "INVALID_SESSION") say("green", text("answers_nobody"), sides);
+  else if (anonymous.status === 401) say("green", text("password_first"), sides);
+  else if (!anonymous.json) say("red", text("error_pages"), sides);
+  // The cause of these two is said with the next answer.
+  else if (code !== "INTERNAL_ERROR" && code !== "BUSY") say("red", text("anyone_reads"), sides);
+  return own;
+}
+
+/** Compares the read of comedor with the script's. Returns whether comedor's succeeded. */
+function compareTypes(own, script, aulario) {
+  const sides = { comedor_says: types(own) || own.brief, script_says: types(script) || script.brief };
+  if (!own.json?.success) say("red", cause(own, aulario), { comedor_says: own.brief, script_says: script.brief });
+  else if (!script.json?.success) say("green", text("script_fails", { aulario }), sides);
+  else if (types(own) !== types(script)) say("red", text("other_types"), sides);
+  else say("green", text("same_types", { aulario }), sides);
+  return own.json?.success === true;
+}
+
+/** Saves a menu that exists with the names that it has now. Only a real save shows that the folder can be written. */
+async function saveMenu(aulario) {
+  const saved = candidate.mine.find(({ id }) => id === aulario)?.saved;
+  if (!saved) return say("amber", text("nothing_to_save", { aulario }));
+  const { date, menu_type } = saved;
+  const read = await askComedor(`get_menu&date=${date}&menu=${encodeURIComponent(menu_type)}`, aulario);
+  const names = read.json?.menu?.plates;
+  if (!names) return say("red", cause(read, aulario), { comedor_says: read.brief });
+  const plates = Object.fromEntries(saved.plates.filter(key => names[key]).map(key => [key, { name: names[key].name }]));
+  const answer = await askComedor("save_menu", aulario, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ date, menu_type, plates }),
+  });
+  const why = answer.json?.code === "INTERNAL_ERROR" ? text("cannot_save") : cause(answer, aulario);
+  if (answer.json?.success) say("green", text("saved", { date, aulario }));
+  else say("red", why, { comedor_says: answer.brief });
+}
+
+async function tryComedor() {
+  const aulario = element("aulario").value.trim();
+  element("try").disabled = true;
+  element("out").replaceChildren();
+  const trying = addItem("", text("trying"));
+  const script = await askScript(aulario);
+  const own = await comedorAnswers(aulario, script);
+  if (own.isComedor && compareTypes(own, script, aulario)) await saveMenu(aulario);
+  if (!document.querySelector("#out .red, #out .amber")) addItem("green done", text("all_green"));
+  trying.remove();
+  element("try").disabled = false;
+}
+
+element("no-javascript").remove();
+element("candidate").onchange = event => choose(event.target.value);
+element("folder").oninput = event => setFolder(event.target.value.trim());
+element("access").onchange = event => setAccess(event.target.value);
+element("copy").onclick = () => copy(linesToCopy());
+element("try").onclick = tryComedor;
+choose(0);
+<?php
+}
