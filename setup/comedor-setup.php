@@ -217,8 +217,8 @@ function process(array $session): array
     $of_pool = PHP_SAPI === 'fpm-fcgi' ? ($_SERVER['USER'] ?? null) : null;
     return [
         'uid' => $user,
-        'user' => account('/etc/passwd', $user) ?? $of_pool ?? debian_name($user) ?? "#$user",
-        'group' => account('/etc/group', $group) ?? debian_name($group) ?? "#$group",
+        'user' => account('/etc/passwd', $user) ?? $of_pool ?? number($user),
+        'group' => account('/etc/group', $group) ?? number($group),
     ];
 }
 
@@ -232,14 +232,17 @@ function kernel_id(string $kind): ?int
 /** The name of an id, if open_basedir lets the file be read. */
 function account(string $file, $id): ?string
 {
+    if ($id === null) {
+        return null;
+    }
     $is_found = preg_match("/^([^:\n]+):[^:\n]*:$id:/m", (string) @file_get_contents($file), $match);
     return $is_found ? $match[1] : null;
 }
 
-/** Debian's and Ubuntu's user of web servers. */
-function debian_name($id): ?string
+/** An id without a name, as sudo takes it. 33 is Debian's and Ubuntu's user of web servers. */
+function number($id): string
 {
-    return $id === 33 ? 'www-data' : null;
+    return $id === null ? '–' : ($id === 33 ? 'www-data' : "#$id");
 }
 
 /** The web server, how it runs PHP, and the heading of the guide for both. */
@@ -418,7 +421,8 @@ function refusals(array $session, array $candidates): array
     }
     if (!$candidates) {
         $why[] = text('no_centre');
-    } elseif (count($candidates) === 1 && $candidates[0]['folder'] !== null && $candidates[0]['aularios'] === 0) {
+    } elseif (count($candidates) === 1 && $candidates[0]['folder'] !== null && $candidates[0]['aularios'] === 0
+        && function_exists('scandir')) {
         $why[] = text('no_aularios', ['folder' => $candidates[0]['folder'] . '/Centros']);
     }
     return $why;
@@ -968,7 +972,7 @@ button, select, input { font: inherit; color: inherit; background: var(--page); 
   border-radius: .4em; max-width: 100% }
 button { cursor: pointer } button:disabled { opacity: .5; cursor: default }
 #try { background: var(--blue); color: #fff; border-color: transparent; font-weight: 600 }
-label, fieldset label { display: block; margin: .4em 0 } fieldset { border: 1px solid var(--line); border-radius: .4em; margin: .8em 0 }
+label { display: block; margin: .4em 0 } .row { display: flex; flex-wrap: wrap; gap: .6em; align-items: center } fieldset { border: 1px solid var(--line); border-radius: .4em; margin: .8em 0 }
 .note { border-left: 4px solid var(--amber); background: var(--box); padding: .5em .8em }
 .stop { border-left-color: var(--red) }
 #out { list-style: none; padding: 0 } #out li { padding-left: 1.6em; margin: .7em 0; position: relative }
@@ -1009,8 +1013,8 @@ label, fieldset label { display: block; margin: .4em 0 } fieldset { border: 1px 
 <?php if (!$found['refusals']) { ?>
 <h2>2. <?= $t('try') ?></h2>
 <p><?= $t('try_intro') ?></p>
-<p><label><?= $t('aulario') ?> <input id="aulario" list="aularios" autocomplete="off"></label><datalist id="aularios"></datalist>
-<button type="button" id="try" disabled><?= $t('try_button') ?></button></p>
+<div class="row"><label><?= $t('aulario') ?> <input id="aulario" list="aularios" autocomplete="off"></label>
+<datalist id="aularios"></datalist><button type="button" id="try" disabled><?= $t('try_button') ?></button></div>
 <ul id="out" aria-live="polite"></ul>
 <h2>3. <?= $t('delete') ?></h2>
 <p><?= $t('delete_text') ?></p>
@@ -1141,9 +1145,14 @@ async function askScript(aulario) {
   return json && typeof json.body === "string" ? understood(json.status, json.body) : understood(status, body);
 }
 
+/** Adds a failure of comedor. First of all, users must be able to go on with the script. */
+function fail(sentence, sides) {
+  if (!document.querySelector("#out .red")) addItem("amber", text("disable"));
+  say("red", sentence, sides);
+}
+
 /** Adds a result: `green`, `amber` or `red`, with the answers side by side. */
 function say(colour, sentence, sides = {}) {
-  if (colour === "red" && !document.querySelector("#out .red")) addItem("amber", text("disable"));
   const item = addItem(colour, sentence);
   if (!Object.keys(sides).length) return;
   const row = document.createElement("div");
@@ -1166,11 +1175,17 @@ function addItem(colour, sentence) {
   return item;
 }
 
-/** Why the answer is not comedor's. */
-function whoAnswers(answer, script) {
+/** The script answers, so that users can work, or something else does. */
+function sayWhoAnswers(answer, script) {
+  const sides = { comedor_says: answer.brief, script_says: script.brief };
+  if (answer.json || (answer.body !== "" && answer.body === script.body)) say("red", text("script_answers"), sides);
+  else fail(whoAnswers(answer), sides);
+}
+
+/** What answers if neither comedor nor the script does. */
+function whoAnswers(answer) {
   const status = answer.status;
   if (answer.isRedirect) return text("redirects");
-  if (answer.json || (answer.body !== "" && answer.body === script.body)) return text("script_answers");
   if (status === 0) return text("no_answer");
   if (status === 401) return text("http_401");
   if ([502, 503, 504].includes(status)) return text("http_502", { status });
@@ -1182,7 +1197,7 @@ function whoAnswers(answer, script) {
 function cause(answer, aulario) {
   const { code, error = "", reason = "" } = answer.json ?? {};
   const { service } = candidate, said = `${reason} ${error}`;
-  if (!answer.isComedor) return whoAnswers(answer, { body: "" });
+  if (!answer.isComedor) return whoAnswers(answer);
   if (code === "INTERNAL_ERROR") return text("internal_error");
   if (code === "BUSY") return text("busy");
   if (code === "NOT_FOUND") return text("no_such_aulario", { aulario });
@@ -1216,21 +1231,21 @@ async function comedorAnswers(aulario, script) {
   const sides = { comedor_says: anonymous.brief };
   own.isComedor ||= anonymous.isComedor && own.json !== null;
   const code = anonymous.json?.code;
-  if (!own.isComedor) say("red", whoAnswers(own, script), { comedor_says: own.brief, script_says: script.brief });
-  else if (code === "INVALID_SESSION") say("green", text("answers_nobody"), sides);
-  else if (anonymous.status === 401) say("green", text("password_first"), sides);
-  else if (!anonymous.json) say("red", text("error_pages"), sides);
+  if (!own.isComedor) sayWhoAnswers(own, script);
+  else if (code === "INVALID_SESSION") say("green", text("answers_nobody"));
+  else if (anonymous.status === 401) say("green", text("password_first"));
+  else if (!anonymous.json) fail(text("error_pages"), sides);
   // The cause of these two is said with the next answer.
-  else if (code !== "INTERNAL_ERROR" && code !== "BUSY") say("red", text("anyone_reads"), sides);
+  else if (code !== "INTERNAL_ERROR" && code !== "BUSY") fail(text("anyone_reads"), sides);
   return own;
 }
 
 /** Compares the read of comedor with the script's. Returns whether comedor's succeeded. */
 function compareTypes(own, script, aulario) {
   const sides = { comedor_says: types(own) || own.brief, script_says: types(script) || script.brief };
-  if (!own.json?.success) say("red", cause(own, aulario), { comedor_says: own.brief, script_says: script.brief });
+  if (!own.json?.success) fail(cause(own, aulario), { comedor_says: own.brief, script_says: script.brief });
   else if (!script.json?.success) say("green", text("script_fails", { aulario }), sides);
-  else if (types(own) !== types(script)) say("red", text("other_types"), sides);
+  else if (types(own) !== types(script)) fail(text("other_types"), sides);
   else say("green", text("same_types", { aulario }), sides);
   return own.json?.success === true;
 }
@@ -1242,7 +1257,7 @@ async function saveMenu(aulario) {
   const { date, menu_type } = saved;
   const read = await askComedor(`get_menu&date=${date}&menu=${encodeURIComponent(menu_type)}`, aulario);
   const names = read.json?.menu?.plates;
-  if (!names) return say("red", cause(read, aulario), { comedor_says: read.brief });
+  if (!names) return fail(cause(read, aulario), { comedor_says: read.brief });
   const plates = Object.fromEntries(saved.plates.filter(key => names[key]).map(key => [key, { name: names[key].name }]));
   const answer = await askComedor("save_menu", aulario, {
     method: "POST",
@@ -1251,7 +1266,7 @@ async function saveMenu(aulario) {
   });
   const why = answer.json?.code === "INTERNAL_ERROR" ? text("cannot_save") : cause(answer, aulario);
   if (answer.json?.success) say("green", text("saved", { date, aulario }));
-  else say("red", why, { comedor_says: answer.brief });
+  else fail(why, { comedor_says: answer.brief });
 }
 
 async function tryComedor() {

@@ -202,3 +202,26 @@ deployments! {
     lighttpd: Lighttpd, "lighttpd";
     subfolder: Apache, "Apache", |setup| setup.move_into("entreaulas/");
 }
+
+#[test]
+fn look() {
+    for (language, scheme) in [("en", "light"), ("es", "dark")] {
+        let mut setup = Setup::new(Server::Apache, language);
+        setup.serve(false);
+        setup.browser.call(
+            "Emulation.setEmulatedMedia",
+            serde_json::json!({"features": [{"name": "prefers-color-scheme", "value": scheme}]}),
+        );
+        setup.open();
+        setup.values();
+        let red = setup.browser.picture(760);
+        fs::write(format!("/tmp/w-page-{language}-0.png"), red).unwrap();
+        setup.press_try();
+        let red = setup.browser.picture(760);
+        fs::write(format!("/tmp/w-page-{language}-red.png"), red).unwrap();
+        setup.serve(true);
+        setup.press_try();
+        let green = setup.browser.picture(760);
+        fs::write(format!("/tmp/w-page-{language}-green.png"), green).unwrap();
+    }
+}
