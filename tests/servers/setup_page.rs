@@ -4,8 +4,9 @@
 use std::fs;
 
 use crate::chromium::Browser;
-use crate::support::site::{CADDIES, NOBODY, Php, Settings, Site};
-use crate::support::text_of;
+use crate::support::redis::Redis;
+use crate::support::site::{CADDIES, NOBODY, Php, Settings, Site, module, wait_until};
+use crate::support::{chmod, free_port, text_of};
 use crate::{LIGHTTPD, PAGES_OF_CADDY};
 
 const DAY: &str = "data/Centros/centro1/Aularios/aula1/Comedor/2026-03/04/_datos.json";
@@ -45,8 +46,10 @@ struct Setup {
     server: Server,
     /// Where the application is on the site: empty, or a folder and a slash
     folder: &'static str,
-    /// More lines of the web server's configuration
+    /// More lines of the web server's configuration; for Caddy more sites
     lines: String,
+    /// The address that the browser opens, if it is not the site's own
+    entry: Option<String>,
     browser: Browser,
 }
 
@@ -60,7 +63,7 @@ impl Setup {
         fs::create_dir_all(site.path().join(DAY).parent().unwrap()).unwrap();
         site.write(DAY, MENU);
         let browser = Browser::new(language);
-        Setup { site, server, folder: "", lines: String::new(), browser }
+        Setup { site, server, folder: "", lines: String::new(), entry: None, browser }
     }
 
     /// Inserts code of the application at the start of the script and of the login.
@@ -69,6 +72,17 @@ impl Setup {
             let text = fs::read_to_string(self.site.path().join(page)).unwrap();
             self.site.write(page, &text.replacen("<?php", &format!("<?php {code}"), 1));
         }
+    }
+
+    /// Inserts code of the application at the end of the login.
+    fn insert_after_login(&self, code: &str) {
+        let login = text_of("tests/fixtures/site/login.php");
+        self.site.write("docroot/login.php", &format!("{login}\n{code}"));
+    }
+
+    /// More lines of PHP-FPM's pool.
+    fn set_up_pool(&mut self, lines: String) {
+        self.site.fpm_settings = lines.leak();
     }
 
     /// Moves the application into a folder of the site.
@@ -112,24 +126,37 @@ impl Setup {
             self.site.stop_responder();
         }
         let pages = if is_enabled { PAGES_OF_CADDY } else { "php_fastcgi unix/fpm.sock" };
-        let address = self.address();
-        self.site.start_caddy(CADDIES[0], &address, pages, "");
+        let (address, lines) = (self.address(), self.lines.clone());
+        self.site.start_caddy(CADDIES[0], &address, pages, &lines);
     }
 
     /// The site's address in the browser.
     fn address(&self) -> String {
         match self.server {
             Server::CaddyWithTls => format!("https://school.example:{}", self.site.port),
-            Server::Caddy => format!("http://127.0.0.1:{}", self.site.port),
             _ => format!("http://127.0.0.1:{}", self.site.port),
         }
     }
 
     /// Logs in and opens the page.
     fn open(&mut self) {
-        let application = format!("{}/{}", self.address(), self.folder);
-        self.browser.open(&format!("{application}login.php"));
-        self.browser.open(&format!("{application}api/comedor-setup.php"));
+        self.log_in();
+        self.browser.open(&self.url("api/comedor-setup.php"));
+    }
+
+    fn log_in(&mut self) {
+        self.browser.open(&self.url("login.php"));
+    }
+
+    /// The address of a page of the application in the browser.
+    fn url(&self, page: &str) -> String {
+        let site = self.entry.clone().unwrap_or_else(|| self.address());
+        format!("{site}/{}{page}", self.folder)
+    }
+
+    /// What the browser shows.
+    fn shown(&mut self) -> String {
+        self.browser.text("document.body.innerText")
     }
 
     /// What "Copy" copies.
@@ -157,7 +184,7 @@ impl Setup {
     fn set_up(&mut self, heading: &str) -> String {
         self.serve(false);
         self.open();
-        let page = self.browser.text("document.body.innerText");
+        let page = self.shown();
         // In a container, more follows.
         let is_heading = |line: &str| {
             line.split(" (").next() == Some(&format!("Heading of the guide\t{heading}"))
@@ -201,27 +228,478 @@ deployments! {
     caddy: Caddy, "Caddy";
     lighttpd: Lighttpd, "lighttpd";
     subfolder: Apache, "Apache", |setup| setup.move_into("entreaulas/");
+    https_with_redirects: CaddyWithTls, "Caddy", |setup| {
+        let (address, port) = (setup.address(), free_port());
+        setup.entry = Some(format!("http://school.example:{port}"));
+        setup.lines = format!("http://school.example:{port} {{\n redir {address}{{uri}}\n}}");
+        setup.insert("ini_set('session.cookie_secure', '1');");
+    };
+    open_basedir_and_disabled_functions: ApacheWithFastcgi, "Apache with FastCGI", |setup| {
+        setup.site.user = NOBODY;
+        let functions = "posix_geteuid,posix_getegid,ini_get,ini_set,get_included_files,file_exists";
+        setup.set_up_pool(format!(
+            "php_admin_value[open_basedir] = {}\nphp_admin_value[disable_functions] = {functions}",
+            setup.site.path().display(),
+        ));
+    };
+    handlers_of_the_application_that_throw: Nginx, "nginx", |setup| {
+        setup.insert("set_error_handler(function () { throw new Error('handler'); });
+            set_exception_handler(function () { http_response_code(500); });
+            ob_start('strrev');");
+    };
 }
 
 #[test]
-fn look() {
-    for (language, scheme) in [("en", "light"), ("es", "dark")] {
-        let mut setup = Setup::new(Server::Apache, language);
-        setup.serve(false);
-        setup.browser.call(
-            "Emulation.setEmulatedMedia",
-            serde_json::json!({"features": [{"name": "prefers-color-scheme", "value": scheme}]}),
+fn session_name_and_folder_set_by_code() {
+    let mut setup = Setup::new(Server::Nginx, "en");
+    let folder = setup.site.path().join("sessions/own");
+    fs::create_dir(&folder).unwrap();
+    let folder = folder.display();
+    setup.insert(&format!(
+        "session_name('AULAS'); session_save_path('{folder}');
+        ini_set('session.serialize_handler', 'php_serialize'); date_default_timezone_set('Atlantic/Canary');"
+    ));
+    let values = setup.set_up("nginx");
+    let data = setup.site.path().join("data");
+    assert_eq!(
+        values,
+        format!(
+            "COMEDOR_SERVICE=service\nCOMEDOR_DATA_DIR={}\nCOMEDOR_SESSION_DIR={folder}\n\
+            COMEDOR_SESSION_NAME=AULAS\nCOMEDOR_SESSION_FORMAT=php_serialize\nCOMEDOR_ACCESS=listed\n\
+            TZ=Atlantic/Canary\n",
+            data.display(),
+        )
+    );
+}
+
+#[test]
+fn sessions_in_redis_whose_password_is_hidden_and_copied() {
+    let redis = Redis::new();
+    redis.command(&["CONFIG", "SET", "requirepass", "secreto"]);
+    let mut setup = Setup::new(Server::Nginx, "en");
+    let path = redis.tcp("127.0.0.1", "?auth=secreto");
+    setup.set_up_pool(format!(
+        "php_admin_value[session.save_handler] = redis\n\
+        php_admin_value[session.save_path] = \"{path}\"\nphp_admin_value[session.gc_maxlifetime] = 777"
+    ));
+    let values = setup.set_up("nginx");
+    let expected = format!("COMEDOR_SESSION_DIR={path}\nCOMEDOR_SESSION_NAME=PHPSESSID\n");
+    assert!(values.contains(&expected), "{values}");
+    assert!(values.contains("COMEDOR_SESSION_LIFETIME=777\n"), "{values}");
+    setup.browser.evaluate("document.querySelector('body > details').open = true");
+    let shown = setup.shown();
+    assert!(!shown.contains("secreto") && shown.contains("Show the address of Redis"), "{shown}");
+    setup.browser.evaluate("document.querySelector('#lines summary').click()");
+    assert!(setup.shown().contains("auth=secreto"));
+}
+
+#[test]
+fn proxy_that_changes_host_needs_the_line_that_the_page_names() {
+    let mut setup = Setup::new(Server::Nginx, "en");
+    let mut proxy = Site::new();
+    proxy.start_nginx_only(&format!(
+        "server {{ listen 127.0.0.1:{}; location / {{ proxy_pass http://127.0.0.1:{}; }} }}",
+        proxy.port, setup.site.port,
+    ));
+    let origin = format!("http://school.example:{}", proxy.port);
+    setup.entry = Some(origin.clone());
+    setup.serve(false);
+    setup.open();
+    let values = setup.values();
+    setup.site.write("cgi/comedor.conf", &values);
+    setup.serve(true);
+    let line = format!("COMEDOR_TRUSTED_ORIGINS={origin}");
+    let results = setup.press_try();
+    assert!(results.contains("red: comedor takes this page for one of another site"), "{results}");
+    assert!(results.contains(&format!("add this line to comedor.conf: {line}\n")), "{results}");
+    setup.site.write("cgi/comedor.conf", &format!("{values}{line}\n"));
+    // The service looks at its settings at most once a second.
+    wait_until("the new setting", || !setup.press_try().contains("red: "));
+    setup.all_green();
+}
+
+#[test]
+fn page_in_spanish() {
+    let mut setup = Setup::new(Server::Apache, "es-ES,es");
+    setup.serve(false);
+    setup.open();
+    let page = setup.shown();
+    assert!(
+        page.contains("Configurar comedor") && page.contains("\nUsuario\twww-data\n"),
+        "{page}"
+    );
+    let values = setup.values();
+    let before = setup.press_try();
+    assert!(before.contains("red: Todavía contesta el script"), "{before}");
+    setup.site.write("cgi/comedor.conf", &values);
+    setup.serve(true);
+    let results = setup.press_try();
+    assert!(results.contains("green done: Todo funciona."), "{results}");
+    assert_eq!(setup.browser.evaluate("document.documentElement.lang"), "es");
+}
+
+const LOG_IN: &str = "Log in to the application as an administrator, in this browser, and reload this page. (If you \
+    are logged in, comedor.php may stop before it reads your login: see PHP’s error log.)";
+
+#[test]
+fn only_an_administrator_sees_more_than_one_sentence() {
+    let mut setup = Setup::new(Server::Apache, "en");
+    setup.serve(false);
+    let page = setup.url("api/comedor-setup.php");
+    let raw = format!("{page}?action=get_menu_types&aulario=aula1");
+    setup.browser.open(&page);
+    assert_eq!(setup.shown(), LOG_IN);
+    setup.insert_after_login("$_SESSION['auth_data']['permissions'] = ['service:docente'];");
+    setup.log_in();
+    for address in [&page, &raw] {
+        setup.browser.open(address);
+        assert_eq!(setup.shown(), LOG_IN);
+    }
+    let (status, body) = setup.site.curl(&["-i", &page]);
+    assert!(status == 403 && !body.contains(setup.site.path().to_str().unwrap()), "{body}");
+    for header in ["Cache-Control: no-store", "frame-ancestors 'none'", "X-Frame-Options: DENY"] {
+        assert!(body.contains(header), "{header}: {body}");
+    }
+}
+
+#[test]
+fn page_runs_the_script_for_its_own_requests_only() {
+    let mut setup = Setup::new(Server::Apache, "en");
+    let ran = setup.site.path().join("data/ran");
+    setup.insert(&format!("touch('{}');", ran.display()));
+    setup.serve(false);
+    fs::remove_file(&ran).unwrap();
+    let page = setup.url("api/comedor-setup.php");
+    let with = |query: &str| format!("{page}?{query}");
+    for arguments in [
+        &["-d", "x=1", &page][..],
+        &["-X", "POST", &page],
+        &["-X", "GET", "-d", "{}", &page],
+        &[&with("action=save_menu&aulario=aula1")],
+        &[&with("action=get_menu_types&aulario=aula1&date=2026-03-04")],
+        &[&with("action=get_menu_types&aulario[]=aula1")],
+        &[&with("aulario=aula1")],
+    ] {
+        let (status, body) = setup.site.curl(arguments);
+        assert!(
+            status == 400 && body.contains("Open this page without parameters."),
+            "{arguments:?}"
         );
+    }
+    let file = setup.site.path().join("docroot/api/comedor-setup.php");
+    let text = fs::read_to_string(&file).unwrap();
+    // No time of change can be set: this shortens the day.
+    fs::write(&file, text.replace("MAX_AGE = 86400", "MAX_AGE = -1")).unwrap();
+    let (status, body) = setup.site.curl(&[&page]);
+    assert!(status == 410 && body.contains("copied more than a day ago"), "{status} {body}");
+    assert!(!ran.exists());
+    fs::write(&file, &text).unwrap();
+    fs::remove_file(setup.site.path().join("docroot/api/comedor.php")).unwrap();
+    let (status, body) = setup.site.curl(&[&page]);
+    assert!(status == 404 && body.contains("no comedor.php in the folder"), "{status} {body}");
+}
+
+/// Markup, quotes, a line feed, an escape sequence of terminals, and a character that reverses text.
+const HOSTILE: &str = "<img src=x onerror=evil()>\"'`$(id)\n\u{1b}[31m\u{202e}";
+
+#[test]
+fn hostile_names_in_session_and_folders_are_shown_as_text() {
+    let mut setup = Setup::new(Server::Apache, "en");
+    let centros = setup.site.path().join("data/Centros");
+    let hostile = HOSTILE.replace('/', "");
+    fs::create_dir_all(centros.join(&hostile).join("Aularios")).unwrap();
+    fs::write(centros.join(format!("centro1/Aularios/{hostile}.json")), "{}").unwrap();
+    let script = "</script><script>evil()</script>";
+    let string = format!("base64_decode('{}')", base64(&format!("{HOSTILE}{script}")));
+    setup.insert_after_login(&format!(
+        "$_SESSION['auth_data'][{string}] = ['centro' => 'centro1'];
+        $_SESSION['auth_data']['otro'] = ['centro' => {string}, 'aulas' => [{string}]];
+        $_SESSION['auth_data']['permissions'][] = {string};
+        $_SESSION['auth_data']['service']['aulas'][] = {string};
+        $_SESSION[{string}] = {string};"
+    ));
+    setup.serve(false);
+    setup.open();
+    setup.browser.evaluate(
+        "for (const details of document.querySelectorAll('details')) details.open = true",
+    );
+    let shown = setup.shown();
+    assert!(shown.contains("comedor cannot use these names"), "{shown}");
+    assert!(
+        shown.contains("<img src=x onerror=evil()>\"'`$(id)\u{fffd}\u{fffd}[31m\u{fffd}"),
+        "{shown}"
+    );
+    assert!(!shown.contains(['\u{1b}', '\u{202e}']), "{shown}");
+    assert_eq!(setup.browser.evaluate("document.querySelectorAll('img').length"), 0);
+    assert_eq!(setup.browser.evaluate("document.querySelectorAll('script').length"), 1);
+    let values = setup.values();
+    setup.site.write("cgi/comedor.conf", &values);
+    setup.serve(true);
+    setup.all_green();
+}
+
+#[test]
+fn value_that_cannot_be_copied_safely_is_left_out() {
+    let mut setup = Setup::new(Server::Apache, "en");
+    let folder = setup.site.path().join("sessions/<b>\"`id`");
+    fs::create_dir(&folder).unwrap();
+    setup.insert(&format!("session_save_path('{}');", folder.display()));
+    setup.serve(false);
+    setup.open();
+    let shown = setup.shown();
+    let note = "The value of COMEDOR_SESSION_DIR has characters that cannot be copied safely.";
+    assert!(shown.contains(note) && shown.contains("/sessions/<b>\"`id`\n"), "{shown}");
+    assert!(!setup.values().contains("SESSION_DIR"));
+}
+
+#[test]
+fn page_says_that_a_policy_of_the_site_stops_its_script() {
+    let mut setup = Setup::new(Server::Nginx, "en");
+    setup.lines = "add_header Content-Security-Policy \"script-src 'self'\" always;".to_owned();
+    // A location with its own add_header would not inherit it.
+    setup.serve(false);
+    setup.open();
+    let shown = setup.shown();
+    assert!(shown.contains("The buttons do nothing: "), "{shown}");
+    assert!(shown.contains("COMEDOR_SERVICE=service\n"), "{shown}");
+}
+
+#[test]
+fn administrator_without_a_list_of_aularios_is_asked_and_not_locked_out() {
+    let mut setup = Setup::new(Server::Apache, "en");
+    setup.insert_after_login("unset($_SESSION['auth_data']['service']['aulas']);");
+    let values = setup.set_up("Apache");
+    assert!(values.contains("COMEDOR_ACCESS=centre\n"), "{values}");
+    let question = "Your login lacks aulas. Which sessions may use comedor?";
+    assert!(setup.shown().contains(question));
+    setup.browser.evaluate("document.querySelector('[value=listed]').click()");
+    assert!(setup.values().contains("COMEDOR_ACCESS=listed\n"));
+}
+
+#[test]
+fn service_and_folder_are_chosen_in_the_browser() {
+    let mut setup = Setup::new(Server::Apache, "en");
+    setup.insert_after_login(
+        "$_SESSION['auth_data'] += ['otro' => ['centro' => 'centro1', 'aulas' => ['aula2']]];",
+    );
+    let script = setup.site.path().join("docroot/api/comedor.php");
+    let text = fs::read_to_string(&script).unwrap();
+    fs::write(&script, text.replace("/data/Centros/", "/data/' . 'Centros/")).unwrap();
+    setup.serve(false);
+    setup.open();
+    assert!(setup.shown().contains("No folder “Centros” was found."));
+    assert_eq!(setup.browser.evaluate("element('copy').disabled"), true);
+    setup.browser.evaluate("choose(1)");
+    let type_folder = |folder: &str| {
+        format!(
+            "element('folder').value = '{folder}'; element('folder').dispatchEvent(new Event('input'))"
+        )
+    };
+    setup.browser.evaluate(&type_folder("/DATA/$(id)"));
+    assert_eq!(setup.browser.evaluate("element('copy').disabled"), true);
+    setup.browser.evaluate(&type_folder("/DATA/mis aulas"));
+    let values = setup.values();
+    assert!(
+        values.starts_with("COMEDOR_SERVICE=otro\nCOMEDOR_DATA_DIR=/DATA/mis aulas\n"),
+        "{values}"
+    );
+}
+
+#[test]
+fn page_refuses_applications_that_comedor_is_not_for() {
+    for (code, reason) in [
+        (
+            "session_set_save_handler(new class extends SessionHandler {}, true);",
+            "kept by code of the application",
+        ),
+        (
+            "foreach (glob('DATA/*.json') as $file) { unlink($file); }",
+            "There are no aularios below",
+        ),
+    ] {
+        let mut setup = Setup::new(Server::Apache, "en");
+        let aularios = setup.site.path().join("data/Centros/centro1/Aularios");
+        setup.insert(&code.replace("DATA", aularios.to_str().unwrap()));
+        setup.serve(false);
+        setup.open();
+        let shown = setup.shown();
+        assert!(
+            shown.contains("comedor is not for this application:") && shown.contains(reason),
+            "{shown}"
+        );
+        assert!(!shown.contains("COMEDOR_SERVICE="), "{shown}");
+    }
+    let mut setup = Setup::new(Server::Apache, "en");
+    setup.insert("if (false) { new PDO('sqlite:x'); }");
+    setup.insert("while (ob_get_level()) { ob_end_clean(); } echo ' '; flush();");
+    setup.serve(false);
+    setup.log_in();
+    let (_, body) = setup.site.curl(&[&setup.url("api/comedor-setup.php")]);
+    assert!(body.contains("sends its answer without PHP’s output buffers"), "{body}");
+}
+
+fn base64(text: &str) -> String {
+    use base64::prelude::{BASE64_STANDARD, Engine};
+    BASE64_STANDARD.encode(text)
+}
+
+/// A site with comedor enabled with the page's own values, where a wrong one follows.
+fn enabled(server: Server) -> (Setup, String) {
+    let mut setup = Setup::new(server, "en");
+    setup.serve(false);
+    setup.open();
+    let values = setup.values();
+    setup.site.write("cgi/comedor.conf", &values);
+    (setup, values)
+}
+
+#[test]
+fn try_names_the_wrong_setting() {
+    let (mut setup, values) = enabled(Server::Apache);
+    setup.serve(true);
+    setup.all_green();
+    let folder = setup.site.path().display().to_string();
+    // Data of another application: without this aulario, and with other types.
+    for (name, aulario, types) in
+        [("without", "aula9", "[]"), ("other", "aula1", r#"[{"id":"x","label":"X"}]"#)]
+    {
+        let aularios = format!("{folder}/{name}/Centros/centro1/Aularios");
+        fs::create_dir_all(format!("{aularios}/{aulario}")).unwrap();
+        fs::write(format!("{aularios}/{aulario}.json"), "{}").unwrap();
+        fs::write(format!("{aularios}/{aulario}/Comedor-MenuTypes.json"), types).unwrap();
+    }
+    let data = format!("DATA_DIR={folder}/data");
+    for (right, wrong, cause) in [
+        (
+            &*format!("_DIR={folder}/sessions"),
+            &*format!("_DIR={folder}/tmp"),
+            "comedor does not find your session. PHP has it in",
+        ),
+        ("NAME=PHPSESSID", "NAME=OTHER", "comedor does not find your session"),
+        ("FORMAT=php\n", "FORMAT=php_serialize\n", "comedor finds your session and cannot read it"),
+        ("SERVICE=service", "SERVICE=other", "no usable centre in it for the service"),
+        (&data, &format!("DATA_DIR={folder}/without"), "comedor does not find the aulario aula1"),
+        (
+            &data,
+            &format!("DATA_DIR={folder}/other"),
+            "comedor and the script show different menu types",
+        ),
+        (
+            &data,
+            &format!("DATA_DIR={folder}/nothing"),
+            "run the check of the guide (comedor check)",
+        ),
+        ("TZ=UTC", "ZONE=UTC", "run the check of the guide (comedor check)"),
+    ] {
+        assert!(values.contains(right), "{right}: {values}");
+        setup.site.write("cgi/comedor.conf", &values.replace(right, wrong));
+        let results = setup.press_try();
+        let expected = format!("red: {cause}");
+        assert!(
+            results.contains("amber: If users are at work, first disable comedor again"),
+            "{results}"
+        );
+        assert!(results.contains(cause) && results.contains("red: "), "{expected}: {results}");
+        assert_eq!(results.matches("red: ").count(), 1, "{results}");
+        assert_eq!(fs::read_to_string(setup.site.path().join(DAY)).unwrap(), MENU);
+    }
+}
+
+#[test]
+fn try_names_the_missing_permission_or_right() {
+    let (mut setup, _) = enabled(Server::Apache);
+    setup.serve(true);
+    for (code, cause) in [
+        (
+            "$_SESSION['auth_data']['permissions'] = ['sysadmin:access', 'service:access'];",
+            "red: Your user lacks the permission service:docente.",
+        ),
+        (
+            "$_SESSION['auth_data']['permissions'] = ['sysadmin:access', 'service:docente'];",
+            "red: Your user lacks the permission service:access, which COMEDOR_ACCESS=listed requires.",
+        ),
+        (
+            "unset($_SESSION['auth_data']['service']['aulas']);",
+            "red: Your session has no list of aularios (aulas)",
+        ),
+        (
+            "$_SESSION['auth_data']['service']['aulas'] = ['aula2'];",
+            "red: aula1 is not among the aularios of your session.",
+        ),
+    ] {
+        setup.insert_after_login(code);
         setup.open();
         setup.values();
-        let red = setup.browser.picture(760);
-        fs::write(format!("/tmp/w-page-{language}-0.png"), red).unwrap();
-        setup.press_try();
-        let red = setup.browser.picture(760);
-        fs::write(format!("/tmp/w-page-{language}-red.png"), red).unwrap();
-        setup.serve(true);
-        setup.press_try();
-        let green = setup.browser.picture(760);
-        fs::write(format!("/tmp/w-page-{language}-green.png"), green).unwrap();
+        setup.browser.evaluate("element('aulario').value = 'aula1'");
+        let results = setup.press_try();
+        assert!(results.contains(cause), "{cause}: {results}");
     }
+}
+
+#[test]
+fn try_tells_that_comedor_cannot_save() {
+    let (mut setup, _) = enabled(Server::Apache);
+    setup.serve(true);
+    chmod(setup.site.path().join(DAY), 0o444);
+    let results = setup.press_try();
+    assert!(results.contains("green: You can read"), "{results}");
+    assert!(results.contains("red: comedor reads, and cannot save"), "{results}");
+}
+
+#[test]
+fn try_names_what_answers_instead_of_comedor() {
+    let (mut setup, _) = enabled(Server::Apache);
+    let password = module("auth_basic")
+        + &module("authn_core")
+        + &module("authz_user")
+        + "<Location \"/api/comedor.php\">\nAuthType Basic\nAuthName x\nRequire valid-user\n</Location>\n";
+    for (lines, cause) in [
+        (
+            "<Location \"/api/comedor.php\">\nRequire all denied\n</Location>",
+            "red: The web server denies access to the program (403)",
+        ),
+        (
+            "RedirectMatch 404 ^/api/comedor.php",
+            "red: The web server does not find the program (404)",
+        ),
+        (
+            "RedirectMatch 500 ^/api/comedor.php",
+            "red: The web server could not run the program (500)",
+        ),
+        (
+            "RedirectMatch 410 ^/api/comedor.php",
+            "red: Neither comedor nor the script answers, but a page of the web server (410)",
+        ),
+        (
+            "RedirectMatch 302 ^/api/comedor.php /elsewhere",
+            "red: The web server or the script sends the browser to another address",
+        ),
+        (
+            &*password,
+            "red: The web server asks for a password of its own, and refuses it to comedor",
+        ),
+    ] {
+        setup.lines = format!("\n{lines}\n");
+        setup.serve(true);
+        let results = setup.press_try();
+        assert!(results.contains(cause), "{cause}: {results}");
+        assert!(results.contains("amber: If users are at work"), "{results}");
+    }
+}
+
+#[test]
+fn try_names_a_service_that_cannot_be_reached_and_error_pages_of_the_site() {
+    let (mut setup, _) = enabled(Server::Nginx);
+    setup.lines = "error_page 400 403 404 /login.php; fastcgi_intercept_errors on;".to_owned();
+    setup.serve(true);
+    let results = setup.press_try();
+    assert!(
+        results.contains("red: comedor answers, but the web server replaces its error answers"),
+        "{results}"
+    );
+    assert!(results.contains("green: You can save"), "{results}");
+    setup.site.stop_responder();
+    fs::remove_file(setup.site.path().join("comedor.sock")).unwrap();
+    let results = setup.press_try();
+    assert!(results.contains("red: The web server cannot connect to comedor (502)"), "{results}");
 }
