@@ -193,8 +193,9 @@ function session_settings(): array
         'save_path' => $path,
         'folder' => $handler === 'files' ? substr((string) strrchr(";$path", ';'), 1) : '',
         'name' => (string) session_name(),
-        'format' => (string) known('ini_get', 'session.serialize_handler'),
-        'lifetime' => (string) known('ini_get', 'session.gc_maxlifetime'),
+        // PHP's defaults if it may not be asked: "Try" shows whether they hold.
+        'format' => (string) (known('ini_get', 'session.serialize_handler') ?? 'php'),
+        'lifetime' => (string) (known('ini_get', 'session.gc_maxlifetime') ?? '1440'),
     ];
 }
 
@@ -259,7 +260,7 @@ function web_server(array $process): array
         'software' => $software,
         'way' => ['apache2handler' => 'mod_php', 'fpm-fcgi' => 'PHP-FPM', 'cgi-fcgi' => 'CGI, FastCGI'][PHP_SAPI] ?? PHP_SAPI,
         'heading' => $headings[$name] ?? null,
-        'is_in_container' => @file_exists('/.dockerenv') || @file_exists('/run/.containerenv'),
+        'is_in_container' => @is_file('/.dockerenv') || @is_file('/run/.containerenv'),
     ];
 }
 
@@ -639,10 +640,10 @@ function texts(): array
         'data' => ['Data', 'Datos'],
         'try' => ['Try', 'Prueba'],
         'try_intro' => [
-            'When comedor is enabled: this reads the menu types of an aulario by comedor and by the script, and saves a menu '
-                . 'that exists with its own names.',
-            'Cuando comedor esté activado: lee los tipos de menú de un aulario con comedor y con el script, y guarda un menú '
-                . 'que ya existe con sus mismos nombres.',
+            'When comedor is enabled, this reads the menu types by comedor and by the script, and saves an existing menu with '
+                . 'its own names.',
+            'Cuando comedor esté activado, esto lee los tipos de menú con comedor y con el script, y guarda un menú existente '
+                . 'con sus mismos nombres.',
         ],
         'aulario' => ['Aulario:', 'Aulario:'],
         'try_button' => ['Try', 'Probar'],

@@ -115,13 +115,16 @@ impl Browser {
         value.as_str().unwrap_or_else(|| panic!("{expression}: {value}")).to_owned()
     }
 
-    /// The whole page as a PNG, for a window of this width.
-    pub fn picture(&mut self, width: u32) -> Vec<u8> {
-        let window = |height| json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false});
-        self.call("Emulation.setDeviceMetricsOverride", window(600));
-        let height = self.evaluate("document.documentElement.scrollHeight").as_u64().unwrap();
-        self.call("Emulation.setDeviceMetricsOverride", window(height as u32));
-        let picture = self.call("Page.captureScreenshot", json!({"format": "png"}));
+    /// The page from its top to the end of the element with this id, as a PNG.
+    pub fn picture(&mut self, width: u32, last: &str) -> Vec<u8> {
+        // So high that there is no scroll bar
+        let window =
+            json!({"width": width, "height": 4000, "deviceScaleFactor": 1, "mobile": false});
+        self.call("Emulation.setDeviceMetricsOverride", window);
+        let end = format!("document.getElementById('{last}').getBoundingClientRect().bottom");
+        let height = self.evaluate(&end);
+        let clip = json!({"x": 0, "y": 0, "width": width, "height": height, "scale": 1});
+        let picture = self.call("Page.captureScreenshot", json!({"format": "png", "clip": clip}));
         BASE64_STANDARD.decode(picture["data"].as_str().unwrap()).unwrap()
     }
 }

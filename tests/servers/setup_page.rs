@@ -2,11 +2,13 @@
 //! still answers to comedor that does.
 
 use std::fs;
+use std::path::Path;
+use std::process::Command;
 
 use crate::chromium::Browser;
 use crate::support::redis::Redis;
 use crate::support::site::{CADDIES, NOBODY, Php, Settings, Site, module, wait_until};
-use crate::support::{chmod, free_port, text_of};
+use crate::support::{REPOSITORY, chmod, free_port, output, text_of};
 use crate::{LIGHTTPD, PAGES_OF_CADDY};
 
 const DAY: &str = "data/Centros/centro1/Aularios/aula1/Comedor/2026-03/04/_datos.json";
@@ -236,7 +238,7 @@ deployments! {
     };
     open_basedir_and_disabled_functions: ApacheWithFastcgi, "Apache with FastCGI", |setup| {
         setup.site.user = NOBODY;
-        let functions = "posix_geteuid,posix_getegid,ini_get,ini_set,get_included_files,file_exists";
+        let functions = "posix_geteuid,posix_getegid,ini_get,ini_set,get_included_files";
         setup.set_up_pool(format!(
             "php_admin_value[open_basedir] = {}\nphp_admin_value[disable_functions] = {functions}",
             setup.site.path().display(),
@@ -386,17 +388,15 @@ fn page_runs_the_script_for_its_own_requests_only() {
             "{arguments:?}"
         );
     }
-    let file = setup.site.path().join("docroot/api/comedor-setup.php");
-    let text = fs::read_to_string(&file).unwrap();
+    let text = text_of("setup/comedor-setup.php");
     // No time of change can be set: this shortens the day.
-    fs::write(&file, text.replace("MAX_AGE = 86400", "MAX_AGE = -1")).unwrap();
-    let (status, body) = setup.site.curl(&[&page]);
+    setup.site.write("docroot/api/old.php", &text.replace("MAX_AGE = 86400", "MAX_AGE = -1"));
+    let (status, body) = setup.site.curl(&[&setup.url("api/old.php")]);
     assert!(status == 410 && body.contains("copied more than a day ago"), "{status} {body}");
-    assert!(!ran.exists());
-    fs::write(&file, &text).unwrap();
-    fs::remove_file(setup.site.path().join("docroot/api/comedor.php")).unwrap();
-    let (status, body) = setup.site.curl(&[&page]);
+    setup.site.write("docroot/elsewhere.php", &text);
+    let (status, body) = setup.site.curl(&[&setup.url("elsewhere.php")]);
     assert!(status == 404 && body.contains("no comedor.php in the folder"), "{status} {body}");
+    assert!(!ran.exists());
 }
 
 /// Markup, quotes, a line feed, an escape sequence of terminals, and a character that reverses text.
@@ -702,4 +702,57 @@ fn try_names_a_service_that_cannot_be_reached_and_error_pages_of_the_site() {
     fs::remove_file(setup.site.path().join("comedor.sock")).unwrap();
     let results = setup.press_try();
     assert!(results.contains("red: The web server cannot connect to comedor (502)"), "{results}");
+}
+
+/// The pictures of the page in the guides.
+const PICTURES: [(&str, &str); 2] = [("en", "docs/setup-page.png"), ("es", "docs/es/pagina.png")];
+/// For each a line of sha256sum: not of the file, but of text and style of the page in it.
+const SHOWN: &str = "setup/pictures.sha256";
+
+/// Writes the names of a school over those of this test, and over versions.
+const RENAME: &str = r#"
+    const names = [["FOLDER/docroot", "/var/www/html"], ["FOLDER/data", "/DATA/entreaulas"],
+        ["FOLDER/sessions", "/var/lib/php/sessions"], [/^(Apache)\/[0-9.]+/, "$1/2.4"], [/ \(PHP [^)]*\)$/, ""]];
+    const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    while (texts.nextNode()) {
+        for (const [from, to] of names) texts.currentNode.data = texts.currentNode.data.replace(from, to);
+    }
+    document.body.innerText + document.querySelector("style").textContent
+"#;
+
+#[test]
+fn pictures_in_the_guides_show_the_page_as_it_is() {
+    let is_to_write = std::env::var_os("COMEDOR_PICTURES").is_some();
+    let mut shown = String::new();
+    for (language, file) in PICTURES {
+        let mut setup = Setup::new(Server::Apache, language);
+        setup.insert("date_default_timezone_set('Europe/Madrid');");
+        setup.move_into("entreaulas/");
+        setup.serve(false);
+        setup.open();
+        let values = setup.values();
+        setup.site.write("cgi/comedor.conf", &values);
+        setup.serve(true);
+        setup.press_try();
+        let folder = setup.site.path().display().to_string();
+        let text = setup.browser.text(&RENAME.replace("FOLDER", &folder));
+        assert!(!text.contains(&folder), "{text}");
+        setup.site.write("tmp/shown", &text);
+        let mut sum = Command::new("sha256sum");
+        let sum = output(sum.arg(setup.site.path().join("tmp/shown")), "coreutils");
+        shown += &format!("{}  {file}\n", &String::from_utf8(sum).unwrap()[..64]);
+        let path = Path::new(REPOSITORY).join(file);
+        if is_to_write {
+            fs::write(&path, setup.browser.picture(700, "out")).unwrap();
+        }
+        assert!(fs::metadata(path).unwrap().len() <= 150_000, "{file} is large");
+    }
+    if is_to_write {
+        fs::write(Path::new(REPOSITORY).join(SHOWN), &shown).unwrap();
+    }
+    assert_eq!(
+        text_of(SHOWN),
+        shown,
+        "take new pictures: COMEDOR_PICTURES=1 cargo test --test servers -- pictures"
+    );
 }
