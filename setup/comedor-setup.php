@@ -352,7 +352,7 @@ function own_aularios(string $folder, array $ids, $list): array
     foreach ($ids as $id) {
         $is_listed = !is_array($list) || in_array($id, array_map('strval', array_filter($list, 'is_scalar')), true);
         if (is_id($id) && $is_listed && count($own) < 50) {
-            $own[] = ['id' => $id, 'saved' => shares_menus("$folder/$id.json") ? null : saved_menu("$folder/$id/Comedor")];
+            $own[] = ['id' => $id, 'saved' => shares_menus("$folder/$id.json") ? null : saved_menu("$folder/$id")];
         }
     }
     // Aularios with a saved menu first: those can be tried whole.
@@ -369,23 +369,32 @@ function shares_menus(string $file): bool
     return is_string($source) && $source !== '' && $source !== 'none';
 }
 
-/** The last saved menu: its day, its type, and the plates whose names a save leaves as they are. */
-function saved_menu(string $folder): ?array
+/** The last saved menu: its day, its type, and the names of plates that a save leaves as they are. */
+function saved_menu(string $aulario): ?array
 {
-    foreach (array_slice(array_reverse(days($folder)), 0, 20) as $path => $day) {
-        foreach ((array) (json("$folder/$day/_datos.json")['menus'] ?? []) as $type => $menu) {
-            $plates = is_array($menu) && is_array($menu['plates'] ?? null) ? $menu['plates'] : [];
-            $kept = array_filter($plates, function ($plate) {
-                $name = is_array($plate) ? $plate['name'] ?? null : null;
-                return is_string($name) && $name === trim($name);
-            });
-            if ($kept) {
-                $date = str_replace('/', '-', $day);
-                return ['date' => $date, 'menu_type' => (string) $type, 'plates' => array_map('strval', array_keys($kept))];
+    $types = array_column(json("$aulario/Comedor-MenuTypes.json"), 'id') ?: ['basal', 'vegetariano', 'alergias'];
+    foreach (array_slice(array_reverse(days("$aulario/Comedor")), 0, 20) as $day) {
+        $menus = json("$aulario/Comedor/$day/_datos.json")['menus'] ?? null;
+        foreach (is_array($menus) ? $menus : [] as $type => $menu) {
+            $names = is_array($menu) ? names_of_plates($menu['plates'] ?? null) : [];
+            // A deleted type keeps its menus in the files.
+            if ($names && in_array((string) $type, $types, true)) {
+                return ['date' => str_replace('/', '-', $day), 'menu_type' => (string) $type, 'names' => (object) $names];
             }
         }
     }
     return null;
+}
+
+/** The names of plates that comedor stores as they are sent. */
+function names_of_plates($plates): array
+{
+    $names = array_map(function ($plate) {
+        return is_array($plate) ? $plate['name'] ?? null : null;
+    }, is_array($plates) ? $plates : []);
+    return array_filter($names, function ($name) {
+        return is_string($name) && $name === trim($name);
+    });
 }
 
 /** The saved days of an aulario, as YYYY-MM/DD, in order. */
@@ -826,6 +835,12 @@ function try_texts(): array
             'comedor and the script show different menu types: is COMEDOR_DATA_DIR in comedor.conf the folder that is shown here?',
             'comedor y el script muestran tipos de menú distintos: ¿es COMEDOR_DATA_DIR en comedor.conf la carpeta que se muestra aquí?',
         ],
+        'other_menu' => [
+            'No save was tried: comedor shows another menu of {date} than the file in the folder that is shown here. Was it saved '
+                . 'just now? Reload this page. Else COMEDOR_DATA_DIR in comedor.conf is another folder.',
+            'No se ha probado a guardar: comedor muestra otro menú del {date} que el fichero de la carpeta que se muestra aquí. ¿Se '
+                . 'acaba de guardar? Recarga esta página. Si no, COMEDOR_DATA_DIR en comedor.conf es otra carpeta.',
+        ],
         'refuses' => ['comedor refuses: {error}', 'comedor lo rechaza: {error}'],
     ];
 }
@@ -1241,25 +1256,27 @@ async function comedorAnswers(aulario, script) {
   return own;
 }
 
-/** Compares the read of comedor with the script's. Returns whether comedor's succeeded. */
+/** Compares the read of comedor with the script's. Returns whether nothing is red. */
 function compareTypes(own, script, aulario) {
   const sides = { comedor_says: types(own) || own.brief, script_says: types(script) || script.brief };
   if (!own.json?.success) fail(cause(own, aulario), { comedor_says: own.brief, script_says: script.brief });
   else if (!script.json?.success) say("green", text("script_fails", { aulario }), sides);
   else if (types(own) !== types(script)) fail(text("other_types"), sides);
   else say("green", text("same_types", { aulario }), sides);
-  return own.json?.success === true;
+  return !document.querySelector("#out .red");
 }
 
 /** Saves a menu that exists with the names that it has now. Only a real save shows that the folder can be written. */
 async function saveMenu(aulario) {
   const saved = candidate.mine.find(({ id }) => id === aulario)?.saved;
   if (!saved) return say("amber", text("nothing_to_save", { aulario }));
-  const { date, menu_type } = saved;
+  const { date, menu_type, names } = saved;
   const read = await askComedor(`get_menu&date=${date}&menu=${encodeURIComponent(menu_type)}`, aulario);
-  const names = read.json?.menu?.plates;
-  if (!names) return fail(cause(read, aulario), { comedor_says: read.brief });
-  const plates = Object.fromEntries(saved.plates.filter(key => names[key]).map(key => [key, { name: names[key].name }]));
+  const menu = read.json?.menu?.plates;
+  if (!menu) return fail(cause(read, aulario), { comedor_says: read.brief });
+  const isOther = Object.entries(names).some(([plate, name]) => menu[plate]?.name !== name);
+  if (isOther) return fail(text("other_menu", { date }), { comedor_says: read.brief });
+  const plates = Object.fromEntries(Object.entries(names).map(([plate, name]) => [plate, { name }]));
   const answer = await askComedor("save_menu", aulario, {
     method: "POST",
     headers: { "Content-Type": "application/json" },

@@ -31,6 +31,8 @@ pub struct Browser {
     /// The session of the protocol with the page
     page: Option<String>,
     count: u32,
+    /// The answer to a web server that asks for a password
+    password: Value,
     _profile: TempDir,
 }
 
@@ -48,8 +50,15 @@ impl Browser {
         let mut process = shell.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("sh");
         let input = process.stdin.take().unwrap();
         let output = BufReader::new(process.stdout.take().unwrap());
-        let mut browser =
-            Browser { process, input, output, page: None, count: 0, _profile: profile };
+        let mut browser = Browser {
+            process,
+            input,
+            output,
+            page: None,
+            count: 0,
+            password: json!({"response": "CancelAuth"}),
+            _profile: profile,
+        };
         let target = browser.call("Target.createTarget", json!({"url": "about:blank"}));
         let attach = json!({"targetId": target["targetId"], "flatten": true});
         let session = browser.call("Target.attachToTarget", attach)["sessionId"].clone();
@@ -61,15 +70,28 @@ impl Browser {
     /// Sends a command of the protocol. Returns its result.
     #[track_caller]
     pub fn call(&mut self, method: &str, params: Value) -> Value {
+        self.send(method, params);
+        let answer = self.receive(json!(self.count), "id");
+        assert_eq!(answer["error"], Value::Null, "{method}");
+        answer["result"].clone()
+    }
+
+    fn send(&mut self, method: &str, params: Value) {
         self.count += 1;
         let mut message = json!({"id": self.count, "method": method, "params": params});
         if let Some(page) = &self.page {
             message["sessionId"] = json!(page);
         }
         self.input.write_all(format!("{message}\0").as_bytes()).unwrap();
-        let answer = self.receive(json!(self.count), "id");
-        assert_eq!(answer["error"], Value::Null, "{method}");
-        answer["result"].clone()
+    }
+
+    /// From now on, answers as a user does who is asked for a password: with this one, or by closing the question.
+    pub fn answer_passwords(&mut self, password: Option<&str>) {
+        if let Some(password) = password {
+            self.password =
+                json!({"response": "ProvideCredentials", "username": "x", "password": password});
+        }
+        self.call("Fetch.enable", json!({"handleAuthRequests": true}));
     }
 
     /// The next message whose `field` has this value. Others are skipped.
@@ -82,6 +104,14 @@ impl Browser {
             let message: Value = serde_json::from_slice(&message).expect("JSON of Chromium");
             if message[field] == value {
                 return message;
+            }
+            // Those of `answer_passwords`. Their results are skipped.
+            let request = &message["params"]["requestId"];
+            if message["method"] == "Fetch.authRequired" {
+                let answer = json!({"requestId": request, "authChallengeResponse": self.password});
+                self.send("Fetch.continueWithAuth", answer);
+            } else if message["method"] == "Fetch.requestPaused" {
+                self.send("Fetch.continueRequest", json!({"requestId": request}));
             }
         }
     }

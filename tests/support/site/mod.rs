@@ -77,7 +77,7 @@ pub struct Site {
     pub port: u16,
     /// The owner of all files and the user of PHP-FPM: by default the web server's user.
     pub user: u32,
-    /// More lines of the pool of PHP-FPM. Of two admin values of a name, the first counts.
+    /// More lines of the pool of PHP-FPM.
     pub fpm_settings: &'static str,
     /// Whether servers are process 1 of a PID namespace, which inherits orphaned processes.
     pub is_container: bool,
@@ -163,7 +163,7 @@ impl Site {
                 <FilesMatch \"\\.php$\">
                     SetHandler application/x-httpd-php
                 </FilesMatch>
-                php_admin_value session.save_path {folder}/sessions",
+                php_value session.save_path {folder}/sessions",
                 first_of(MODULES, "libphp").display()
             ),
             Php::Fpm => format!(
@@ -247,8 +247,8 @@ impl Site {
             group = {user}\n\
             pm = static\n\
             pm.max_children = 8\n\
-            {more}\n\
-            php_admin_value[session.save_path] = {folder}/sessions\n",
+            php_value[session.save_path] = {folder}/sessions\n\
+            {more}\n",
         );
         self.write("fpm.conf", &configuration);
         let program = first_of("/usr/sbin", "php-fpm");
