@@ -747,7 +747,7 @@ fn try_names_a_service_that_cannot_be_reached_and_error_pages_of_the_site() {
 /// The pictures of the page in the guides.
 const PICTURES: [(&str, &str); 2] = [("en", "docs/setup-page.png"), ("es", "docs/es/pagina.png")];
 /// For each a line of sha256sum: not of the file, but of text and style of the page in it.
-const SHOWN: &str = "setup/pictures.sha256";
+const SHOWN: &str = "tests/servers/pictures.sha256";
 
 /// Writes the names of a school over those of this test, and over versions.
 const RENAME: &str = r#"
