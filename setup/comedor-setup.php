@@ -3,8 +3,8 @@
  * The set-up page of comedor. Copy this file beside comedor.php, open it in the browser in which you are logged in to the
  * application as an administrator, and delete it when you have finished. The guide (docs/install.md) says the rest.
  *
- * It shows values, for `sudo comedor configure`, and tries comedor once it is enabled. It shows no command: what PHP
- * shows can be forged by whoever can write to its folders, so nothing from here is run.
+ * It shows values, for `sudo comedor configure`, and tries comedor once it is enabled. It shows no command: anyone who can
+ * write to PHP's folders can forge this page, so nothing from it is run.
  *
  * How: it runs comedor.php with the browser's own session and a read, and looks in a shutdown function at what PHP has
  * then: the session settings as the application's code has left them, the session's content, the script's answer.
@@ -13,8 +13,8 @@
  *   - to run the script with a query or a body that is not its own (400);
  *   - to show anything to a session without the permission sysadmin:access (403);
  *   - to show anything a day after it was copied (410). chown and mv renew that time: a reminder, not a guarantee.
- * It writes nothing, and contains no secret. Whatever it prints is escaped, and what could deceive (control and
- * bidirectional characters) is replaced. Choices are made in the browser only, so a link cannot preset a value.
+ * It writes nothing, and contains no secret. All that it prints is escaped; control and bidirectional characters, which
+ * could deceive, are replaced. Choices are made in the browser only, so a link cannot preset a value.
  *
  * One file for PHP 7.4 and later, without extensions. Functions that a host may have disabled are called by `known()`.
  */
@@ -25,7 +25,7 @@ const MAX_AGE = 86400;
 /** The values that are offered to be copied, for PHP and JavaScript: no character that a terminal or comedor.conf
     reads as anything else. */
 const PLAIN = '^[\p{L}\p{M}\p{N} .\/_:;,?&=@%+\[\]-]{1,1000}$';
-/** The headings of the guide that say how to enable comedor, in English and Spanish. */
+/** The headings of the guide that the page names, in English and Spanish. A text has them as {heading_undo}. */
 const HEADINGS = [
     'apache' => ['Apache', 'Apache'],
     'apache_fastcgi' => ['Apache with FastCGI', 'Apache con FastCGI'],
@@ -34,6 +34,8 @@ const HEADINGS = [
     'lighttpd' => ['lighttpd', 'lighttpd'],
     'containers' => ['Containers', 'Contenedores'],
     'hosting' => ['Shared hosting', 'Alojamiento compartido'],
+    'undo' => ['Undo', 'Deshacer'],
+    'error_pages' => ['Site-wide error pages', 'Páginas de error'],
 ];
 
 if (time() - filectime(__FILE__) > MAX_AGE) {
@@ -255,7 +257,8 @@ function web_server(array $process): array
     $headings = ['nginx' => 'nginx', 'caddy' => 'caddy', 'frankenphp' => 'caddy', 'lighttpd' => 'lighttpd',
         'litespeed' => 'hosting'];
     // CGI programs run as Apache's own user.
-    $headings['apache'] = $is_module || $process['uid'] === 33 ? 'apache' : 'apache_fastcgi';
+    $is_own_user = $is_module || in_array($process['user'], ['www-data', 'apache'], true);
+    $headings['apache'] = $is_own_user ? 'apache' : 'apache_fastcgi';
     return [
         'software' => $software,
         'way' => ['apache2handler' => 'mod_php', 'fpm-fcgi' => 'PHP-FPM', 'cgi-fcgi' => 'CGI, FastCGI'][PHP_SAPI] ?? PHP_SAPI,
@@ -514,14 +517,23 @@ function language(): string
     return preg_match('/\b(es|ca|gl|eu|ast|en)\b/i', $accepted, $match) && strtolower($match[1]) !== 'en' ? 'es' : 'en';
 }
 
+/** The place of that language in the tables. */
+function column(): int
+{
+    return language() === 'es' ? 1 : 0;
+}
+
 /** A text in that language, with these values, not yet escaped. */
 function text(string $key, array $values = []): string
 {
     $places = [];
+    foreach (HEADINGS as $name => $heading) {
+        $places['{heading_' . $name . '}'] = $heading[column()];
+    }
     foreach ($values as $name => $value) {
         $places['{' . $name . '}'] = (string) $value;
     }
-    return strtr(texts()[$key][language() === 'es' ? 1 : 0], $places);
+    return strtr(texts()[$key][column()], $places);
 }
 
 /** Every text, in English and Spanish. Those of the script of the page are in `try_texts`. */
@@ -635,8 +647,8 @@ function texts(): array
         'heading' => ['Heading of the guide', 'Apartado de la guía'],
         'no_heading' => ['none for this web server', 'ninguno para este servidor web'],
         'in_container' => [
-            'PHP runs in a container; if comedor is to be in another one: {heading}',
-            'PHP está en un contenedor; si comedor va a estar en otro: {heading}',
+            'PHP runs in a container; if comedor is to be in another one: {heading_containers}',
+            'PHP está en un contenedor; si comedor va a estar en otro: {heading_containers}',
         ],
         'php_says' => ['What PHP says', 'Lo que dice PHP'],
         'script' => ['Script', 'Script'],
@@ -704,8 +716,8 @@ function try_texts(): array
             'Todo funciona. Ahora borra esta página.',
         ],
         'disable' => [
-            'If users are at work, first disable comedor again, so that the script answers: heading “Undo” of the guide.',
-            'Si hay usuarios trabajando, primero desactiva comedor, para que conteste el script: apartado «Deshacer» de la guía.',
+            'If users are at work, first disable comedor again, so that the script answers: heading “{heading_undo}” of the guide.',
+            'Si hay usuarios trabajando, primero desactiva comedor, para que conteste el script: apartado «{heading_undo}» de la guía.',
         ],
         'comedor_says' => ['comedor', 'comedor'],
         'script_says' => ['the script', 'el script'],
@@ -755,13 +767,13 @@ function try_texts(): array
         ],
         'error_pages' => [
             'comedor answers, but the web server replaces its error answers with pages of its own (ProxyErrorOverride of Apache, '
-                . 'fastcgi_intercept_errors of nginx). Switch that off for this path: heading “Site-wide error pages” of the guide.',
+                . 'fastcgi_intercept_errors of nginx). Switch that off for this path: heading “{heading_error_pages}” of the guide.',
             'comedor contesta, pero el servidor web sustituye sus respuestas de error por páginas propias (ProxyErrorOverride de '
-                . 'Apache, fastcgi_intercept_errors de nginx). Desactívalo para esta ruta: apartado «Páginas de error» de la guía.',
+                . 'Apache, fastcgi_intercept_errors de nginx). Desactívalo para esta ruta: apartado «{heading_error_pages}» de la guía.',
         ],
         'or_error_pages' => [
-            'Or it replaces comedor’s error answers with pages of its own: heading “Site-wide error pages” of the guide.',
-            'O sustituye las respuestas de error de comedor por páginas propias: apartado «Páginas de error» de la guía.',
+            'Or it replaces comedor’s error answers with pages of its own: heading “{heading_error_pages}” of the guide.',
+            'O sustituye las respuestas de error de comedor por páginas propias: apartado «{heading_error_pages}» de la guía.',
         ],
         'anyone_reads' => [
             'A request without a login was not refused. A cache or a proxy before the web server may answer it.',
@@ -903,13 +915,10 @@ function rows(array $rows): string
     return "<table>$html</table>";
 }
 
-/** The heading of the guide, in the language of the page. */
 function heading(array $server): string
 {
-    $column = language() === 'es' ? 1 : 0;
-    $heading = $server['heading'] === null ? text('no_heading') : HEADINGS[$server['heading']][$column];
-    $containers = text('in_container', ['heading' => HEADINGS['containers'][$column]]);
-    return $server['is_in_container'] ? "$heading ($containers)" : $heading;
+    $heading = $server['heading'] === null ? text('no_heading') : HEADINGS[$server['heading']][column()];
+    return $server['is_in_container'] ? $heading . ' (' . text('in_container') . ')' : $heading;
 }
 
 /** What the guide asks for beside the lines. */
@@ -1213,7 +1222,7 @@ function whoAnswers(answer) {
 function cause(answer, aulario) {
   const { code, error = "", reason = "" } = answer.json ?? {};
   const { service } = candidate, said = `${reason} ${error}`;
-  if (!answer.isComedor) return whoAnswers(answer);
+  if (!answer.json) return whoAnswers(answer);
   if (code === "INTERNAL_ERROR") return text("internal_error");
   if (code === "BUSY") return text("busy");
   if (code === "NOT_FOUND") return text("no_such_aulario", { aulario });

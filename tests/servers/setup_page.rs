@@ -239,6 +239,8 @@ deployments! {
     apache_with_php_fpm_of_another_user: ApacheWithFastcgi, "Apache with FastCGI",
         |setup| setup.site.user = NOBODY;
     nginx: Nginx, "nginx";
+    nginx_that_hides_the_header_of_comedor: Nginx, "nginx",
+        |setup| setup.lines = "fastcgi_hide_header X-Powered-By;".to_owned();
     caddy: Caddy, "Caddy";
     lighttpd: Lighttpd, "lighttpd";
     subfolder: Apache, "Apache", |setup| setup.move_into("entreaulas/");
