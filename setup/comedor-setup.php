@@ -1119,6 +1119,7 @@ function copy(value) {
   const area = document.createElement("textarea");
   area.value = value;
   document.body.append(area);
+  area.focus();
   area.select();
   const isCopied = document.execCommand("copy");
   area.remove();

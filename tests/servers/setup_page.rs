@@ -189,8 +189,14 @@ impl Setup {
     /// Presses "Try". Returns its results, a line each: the colour, and the sentence.
     #[track_caller]
     fn press_try(&mut self) -> String {
-        let items = "[...document.querySelectorAll('#out li')].map(item => item.className + ': ' + item.innerText)";
-        self.browser.text(&format!("tryComedor().then(() => {items}.join('\\n'))"))
+        self.browser.text(
+            "(async () => {
+                element('try').click();
+                while (element('try').disabled) await new Promise(resolve => setTimeout(resolve, 10));
+                const items = [...document.querySelectorAll('#out li')];
+                return items.map(item => `${item.className}: ${item.innerText}`).join('\\n');
+            })()",
+        )
     }
 
     /// From the script that answers to comedor, with the values of the page. Returns those.
