@@ -1204,7 +1204,8 @@ function addItem(colour, sentence) {
 /** The script answers, so that users can work, or something else does. */
 function sayWhoAnswers(answer, script) {
   const sides = { comedor_says: answer.brief, script_says: script.brief };
-  if (answer.json || (answer.body !== "" && answer.body === script.body)) say("red", text("script_answers"), sides);
+  const isScript = answer.status !== 0 && answer.status === script.status && answer.body === script.body;
+  if (answer.json || isScript) say("red", text("script_answers"), sides);
   else fail(whoAnswers(answer), sides);
 }
 

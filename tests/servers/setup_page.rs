@@ -269,6 +269,11 @@ deployments! {
             set_exception_handler(function () { http_response_code(500); });
             ob_start(function ($text) { return $text; });");
     };
+    script_with_an_error_of_its_own: Nginx, "nginx", |setup| {
+        let script = setup.site.path().join("docroot/api/comedor.php");
+        let text = fs::read_to_string(&script).unwrap();
+        fs::write(&script, text.replace("switch (", "undefined(); switch (")).unwrap();
+    };
 }
 
 #[test]
