@@ -946,7 +946,7 @@ function what_php_says(array $found): string
         'format' => $session['format'],
         'zone' => $found['zone'] ?? '–',
         'centre' => implode(', ', $centres),
-        'data' => implode('; ', array_map(__NAMESPACE__ . '\described', $found['candidates'])),
+        'data' => implode('; ', array_unique(array_map(__NAMESPACE__ . '\described', $found['candidates']))),
     ]);
 }
 

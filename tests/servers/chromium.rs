@@ -64,6 +64,7 @@ impl Browser {
         let session = browser.call("Target.attachToTarget", attach)["sessionId"].clone();
         browser.page = Some(session.as_str().unwrap().to_owned());
         browser.call("Page.enable", json!({}));
+        browser.call("Page.setLifecycleEventsEnabled", json!({"enabled": true}));
         browser
     }
 
@@ -71,7 +72,8 @@ impl Browser {
     #[track_caller]
     pub fn call(&mut self, method: &str, params: Value) -> Value {
         self.send(method, params);
-        let answer = self.receive(json!(self.count), "id");
+        let id = self.count;
+        let answer = self.receive(|message| message["id"] == id);
         assert_eq!(answer["error"], Value::Null, "{method}");
         answer["result"].clone()
     }
@@ -94,15 +96,15 @@ impl Browser {
         self.call("Fetch.enable", json!({"handleAuthRequests": true}));
     }
 
-    /// The next message whose `field` has this value. Others are skipped.
+    /// The next message that is wanted. Others are skipped.
     #[track_caller]
-    fn receive(&mut self, value: Value, field: &str) -> Value {
+    fn receive(&mut self, is_wanted: impl Fn(&Value) -> bool) -> Value {
         loop {
             let mut message = Vec::new();
             self.output.read_until(0, &mut message).unwrap();
             assert!(message.pop().is_some(), "Chromium has ended; this test needs chromium");
             let message: Value = serde_json::from_slice(&message).expect("JSON of Chromium");
-            if message[field] == value {
+            if is_wanted(&message) {
                 return message;
             }
             // Those of `answer_passwords`. Their results are skipped.
@@ -121,7 +123,11 @@ impl Browser {
     pub fn open(&mut self, url: &str) {
         let opened = self.call("Page.navigate", json!({"url": url}));
         assert_eq!(opened["errorText"], Value::Null, "{url}");
-        self.receive(json!("Page.loadEventFired"), "method");
+        // Events of an earlier page may still arrive.
+        self.receive(|message| {
+            let event = &message["params"];
+            event["name"] == "load" && event["loaderId"] == opened["loaderId"]
+        });
     }
 
     /// The value of an expression in the page, as if a user had caused it; a promise is awaited.
