@@ -910,7 +910,7 @@ function rows(array $rows): string
 {
     $html = '';
     foreach ($rows as $name => $value) {
-        $html .= '<tr><th scope="row">' . escape(text($name)) . '<td><bdi>' . escape($value) . '</bdi>';
+        $html .= '<tr><th scope="row">' . t($name) . '<td><bdi>' . escape($value) . '</bdi>';
     }
     return "<table>$html</table>";
 }
@@ -954,31 +954,70 @@ function what_php_says(array $found): string
 function line(string $name, string $value, bool $is_secret): string
 {
     $value = '<bdi class="value">' . escape($value) . '</bdi>';
-    $value = $is_secret ? '<details><summary>' . escape(text('show')) . "</summary>$value</details>" : $value;
+    $value = $is_secret ? '<details><summary>' . t('show') . "</summary>$value</details>" : $value;
     return "<div data-name=\"$name\">$name=$value</div>";
+}
+
+/** Every line. A value that cannot be copied safely is in a note instead. */
+function all_lines(array $found, array &$notes): string
+{
+    $html = '';
+    foreach (lines($found) as $name => $value) {
+        $is_secret = $name === 'COMEDOR_SESSION_DIR' && $found['session']['handler'] === 'redis';
+        if ($value === '' || is_plain($value)) {
+            $html .= line($name, $value, $is_secret);
+        } else {
+            $shown = $is_secret ? shown_path($found['session']) : $value;
+            $notes[] = text('not_plain', ['name' => $name, 'value' => $shown]);
+        }
+    }
+    return $html;
 }
 
 function show(array $found): void
 {
-    $lines = '';
-    foreach ($found['refusals'] ? [] : lines($found) as $name => $value) {
-        if ($value === '' || is_plain($value)) {
-            $lines .= line($name, $value, $name === 'COMEDOR_SESSION_DIR' && $found['session']['handler'] === 'redis');
-        } else {
-            $found['notes'][] = text('not_plain', ['name' => $name, 'value' => $name === 'COMEDOR_SESSION_DIR'
-                ? shown_path($found['session']) : $value]);
-        }
-    }
-    $t = function (string $key): string {
-        return escape(text($key));
-    };
+    $is_refused = $found['refusals'] !== [];
+    $notes = $found['notes'];
+    $lines = $is_refused ? '' : all_lines($found, $notes);
     $nonce = send_headers(200, 'text/html'); ?>
 <!doctype html>
 <html lang="<?= language() ?>">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title><?= $t('title') ?></title>
+<title><?= t('title') ?></title>
 <style nonce="<?= $nonce ?>">
+<?php show_style() ?>
+</style>
+<h1><?= t('title') ?></h1>
+<p><?= t('intro') ?></p>
+<?php if ($is_refused) { ?>
+<div class="note stop"><p><?= t('refused') ?><p><?= implode('<p>', array_map(__NAMESPACE__ . '\escape', $found['refusals'])) ?></div>
+<?php }
+    foreach ($notes as $note) { ?>
+<p class="note"><?= escape($note) ?></p>
+<?php }
+    if (!$is_refused) {
+        show_values($found['candidates'], $lines);
+    } ?>
+<?= facts($found) ?>
+<details><summary><?= t('php_says') ?></summary><?= what_php_says($found) ?></details>
+<?php if (!$is_refused) {
+        show_try(); ?>
+<script nonce="<?= $nonce ?>">
+const page = <?= for_script($found) ?>;
+<?php show_script() ?>
+</script>
+<?php }
+}
+
+/** A text for HTML. */
+function t(string $key): string
+{
+    return escape(text($key));
+}
+
+function show_style(): void
+{ ?>
 :root { color-scheme: light dark; --text: #1b1f24; --page: #fff; --box: #f3f5f7; --line: #d5dae0; --weak: #57606a;
   --blue: #0b5cad; --green: #1a7f37; --red: #c62828; --amber: #9a6700 }
 @media (prefers-color-scheme: dark) { :root { --text: #e6e9ed; --page: #14171b; --box: #20252b; --line: #3a414a; --weak: #a2abb5;
@@ -1006,49 +1045,43 @@ label { display: block; margin: .4em 0 } .row { display: flex; flex-wrap: wrap; 
 #out .amber::before { content: "–"; color: var(--amber) } #out .done { font-weight: 600 }
 .sides { display: flex; flex-wrap: wrap; gap: .8em } .sides div { flex: 1 1 16em; min-width: 0 } .sides pre { margin: .2em 0; font-size: .8em }
 .sides span { color: var(--weak); font-size: .85em }
-</style>
-<h1><?= $t('title') ?></h1>
-<p><?= $t('intro') ?></p>
-<?php if ($found['refusals']) { ?>
-<div class="note stop"><p><?= $t('refused') ?><?php foreach ($found['refusals'] as $why) { ?><p><?= escape($why) ?><?php } ?></div>
-<?php }
-    foreach ($found['notes'] as $note) { ?>
-<p class="note"><?= escape($note) ?></p>
-<?php }
-    if (!$found['refusals']) { ?>
-<p class="note stop" id="no-javascript"><?= $t('no_javascript') ?></p>
-<h2>1. <?= $t('values') ?></h2>
-<p><?= $t('values_intro') ?></p>
-<label<?= count($found['candidates']) > 1 ? '' : ' hidden' ?>><?= $t('service') ?> <select id="candidate">
-<?php foreach ($found['candidates'] as $number => $candidate) { ?>
+<?php
+}
+
+/** The choices and the lines. */
+function show_values(array $candidates, string $lines): void
+{ ?>
+<p class="note stop" id="no-javascript"><?= t('no_javascript') ?></p>
+<h2>1. <?= t('values') ?></h2>
+<p><?= t('values_intro') ?></p>
+<label<?= count($candidates) > 1 ? '' : ' hidden' ?>><?= t('service') ?> <select id="candidate">
+<?php foreach ($candidates as $number => $candidate) { ?>
 <option value="<?= $number ?>"><?= escape($candidate['service'] . ' – ' . described($candidate)) ?>
 <?php } ?>
 </select></label>
-<label id="no-folder"<?= $found['candidates'][0]['folder'] === null ? '' : ' hidden' ?>><?= $t('folder') ?>
+<label id="no-folder"<?= $candidates[0]['folder'] === null ? '' : ' hidden' ?>><?= t('folder') ?>
 <input id="folder" placeholder="/DATA/…" size="30" autocomplete="off"></label>
 <fieldset id="access" hidden><legend></legend>
-<label><input type="radio" name="access" value="centre"> <?= $t('access_centre') ?></label>
-<label><input type="radio" name="access" value="listed"> <?= $t('access_listed') ?></label>
+<label><input type="radio" name="access" value="centre"> <?= t('access_centre') ?></label>
+<label><input type="radio" name="access" value="listed"> <?= t('access_listed') ?></label>
 </fieldset>
 <div class="lines" id="lines"><?= $lines ?></div>
-<p><button type="button" id="copy" disabled><?= $t('copy') ?></button></p>
-<?php } ?>
-<?= facts($found) ?>
-<details><summary><?= $t('php_says') ?></summary><?= what_php_says($found) ?></details>
-<?php if (!$found['refusals']) { ?>
-<h2>2. <?= $t('try') ?></h2>
-<p><?= $t('try_intro') ?></p>
-<div class="row"><label><?= $t('aulario') ?> <input id="aulario" list="aularios" autocomplete="off"></label>
-<datalist id="aularios"></datalist><button type="button" id="try" disabled><?= $t('try_button') ?></button></div>
+<p><button type="button" id="copy" disabled><?= t('copy') ?></button></p>
+<?php
+}
+
+/** "Try", and what comes after it. */
+function show_try(): void
+{ ?>
+<h2>2. <?= t('try') ?></h2>
+<p><?= t('try_intro') ?></p>
+<div class="row"><label><?= t('aulario') ?> <input id="aulario" list="aularios" autocomplete="off"></label>
+<datalist id="aularios"></datalist><button type="button" id="try" disabled><?= t('try_button') ?></button></div>
 <ul id="out" aria-live="polite"></ul>
-<h2>3. <?= $t('delete') ?></h2>
-<p><?= $t('delete_text') ?></p>
+<h2>3. <?= t('delete') ?></h2>
+<p><?= t('delete_text') ?></p>
 <div class="lines"><bdi><?= escape(__FILE__) ?></bdi></div>
-<script nonce="<?= $nonce ?>">
-const page = <?= for_script($found) ?>;
-<?php show_script() ?>
-</script>
-<?php }
+<?php
 }
 
 /** The script of the page: choices, copying, and "Try". */
