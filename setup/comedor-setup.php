@@ -687,7 +687,7 @@ function try_texts(): array
 {
     return [
         'trying' => ['Trying …', 'Probando …'],
-        'answers_nobody' => [
+        'answers_without_login' => [
             'comedor answers, and refuses a request without a login.',
             'comedor contesta, y rechaza una petición sin sesión.',
         ],
@@ -1235,15 +1235,15 @@ function addItem(colour, sentence) {
 }
 
 /** The script answers, so that users can work, or something else does. */
-function sayWhoAnswers(answer, script) {
+function sayWhatAnswers(answer, script) {
   const sides = { comedor_says: answer.brief, script_says: script.brief };
   const isScript = answer.status !== 0 && answer.status === script.status && answer.body === script.body;
   if (answer.json || isScript) say("red", text("script_answers"), sides);
-  else fail(whoAnswers(answer), sides);
+  else fail(whatAnswers(answer), sides);
 }
 
 /** What answers if neither comedor nor the script does. */
-function whoAnswers(answer) {
+function whatAnswers(answer) {
   const status = answer.status;
   if (answer.isRedirect) return text("redirects");
   if (status === 0) return text("no_answer");
@@ -1257,7 +1257,7 @@ function whoAnswers(answer) {
 function cause(answer, aulario) {
   const { code, error = "", reason = "" } = answer.json ?? {};
   const { service } = candidate, said = `${reason} ${error}`;
-  if (!answer.json) return whoAnswers(answer);
+  if (!answer.json) return whatAnswers(answer);
   if (code === "INTERNAL_ERROR") return text("internal_error");
   if (code === "BUSY") return text("busy");
   if (code === "NOT_FOUND") return text("no_such_aulario", { aulario });
@@ -1291,8 +1291,8 @@ async function comedorAnswers(aulario, script) {
   const sides = { comedor_says: anonymous.brief };
   own.isComedor ||= anonymous.isComedor && own.json !== null;
   const code = anonymous.json?.code;
-  if (!own.isComedor) sayWhoAnswers(own, script);
-  else if (code === "INVALID_SESSION") say("green", text("answers_nobody"));
+  if (!own.isComedor) sayWhatAnswers(own, script);
+  else if (code === "INVALID_SESSION") say("green", text("answers_without_login"));
   else if (anonymous.status === 401) say("green", text("password_first"));
   else if (!anonymous.json) fail(text("error_pages"), sides);
   // The cause of these two is said with the next answer.

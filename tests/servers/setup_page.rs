@@ -679,6 +679,26 @@ fn try_tells_that_comedor_cannot_save() {
 }
 
 #[test]
+fn try_saves_no_menu_if_none_is_saved_already() {
+    let (mut setup, _) = enabled(Server::Apache);
+    setup.serve(true);
+    let day = setup.site.path().join(DAY);
+    for content in [None, Some(MENU.replace("basal", "deleted"))] {
+        match &content {
+            None => fs::remove_file(&day).unwrap(),
+            Some(menu) => fs::write(&day, menu).unwrap(),
+        }
+        setup.open();
+        setup.values();
+        let results = setup.press_try();
+        assert!(results.contains("green: You can read"), "{results}");
+        assert!(results.contains("amber: No save was tried, since aula1"), "{results}");
+        assert!(!results.contains("green done"), "{results}");
+        assert_eq!(fs::read_to_string(&day).ok(), content);
+    }
+}
+
+#[test]
 fn try_names_what_answers_instead_of_comedor() {
     let (mut setup, _) = enabled(Server::Apache);
     setup.browser.answer_passwords(None);
