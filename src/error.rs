@@ -115,11 +115,6 @@ impl Error {
         Error { cause: Some(cause.into()), ..Error::busy() }
     }
 
-    /// The process has as many requests as it takes at once.
-    pub(crate) fn overloaded() -> Error {
-        Error::new("BUSY", BUSY, "Too many requests at once; try again in a moment.")
-    }
-
     /// `cause` is written to the log only.
     pub(crate) fn internal(cause: impl Into<String>) -> Error {
         let sentence = "Internal error; the server's error log has the cause. Nothing was changed.";

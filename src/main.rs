@@ -6,22 +6,22 @@ use std::panic;
 use std::process::exit;
 
 use comedor::cgi::Variables;
-use comedor::cgi::input::{Body, MAX_BODY, StandardInput};
+use comedor::cgi::input::{Body, StandardInput};
 use comedor::command_line::{self, Next};
 use comedor::config::Config;
 use comedor::error::Error;
 use comedor::fastcgi::{self, Limits, Socket};
 use comedor::responder::Responder;
-use comedor::sys::allocator::Allocator;
 use comedor::sys::environment::Strings;
 use comedor::sys::kept_output;
 use comedor::sys::log::{self, Output};
-use comedor::sys::process::{is_set_user_id, raise_open_files};
-use comedor::sys::signals::block_stop_signals;
+use comedor::sys::process::is_set_user_id;
+use comedor::sys::scoreboard::Scoreboard;
 use comedor::sys::streams;
+use dlmalloc::GlobalDlmalloc;
 
 #[global_allocator]
-static ALLOCATOR: Allocator = Allocator;
+static ALLOCATOR: GlobalDlmalloc = GlobalDlmalloc;
 
 comedor::main!(run);
 
@@ -54,11 +54,12 @@ fn run(arguments: Strings) -> u8 {
 /// Serves FastCGI until SIGTERM or SIGUSR1.
 #[cold]
 fn serve_fastcgi(socket: Socket) -> u8 {
-    let limits = Limits { body: MAX_BODY as usize, ..Limits::default() };
-    let open_files = raise_open_files(limits.file_descriptors());
-    let limits = limits.within(open_files, log::log);
-    let served = block_stop_signals()
-        .and_then(|stop| fastcgi::serve(socket, &Responder::load(), &limits, stop));
+    let served = Scoreboard::of_process().and_then(|board| {
+        let mut responder = Responder::load();
+        let default = Limits::default();
+        let workers = responder.workers().unwrap_or(default.workers);
+        fastcgi::serve(socket, responder, &Limits { workers, ..default }, board)
+    });
     match served {
         Ok(()) => 0,
         Err(error) => fail(&format!("FastCGI: {error}")),

@@ -1,6 +1,6 @@
 //! The body: how much of the input belongs to it, its fields, and what is left of it at the end.
 
-use std::io::{self, Read, Take};
+use std::io::{self, ErrorKind, Read, Take};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
@@ -54,6 +54,9 @@ impl<R: Read> Body<R> {
                 Err(Error::invalid_format("The body is shorter than its Content-Length."))
             }
             Ok(_) => Ok(bytes),
+            Err(error) if error.kind() == ErrorKind::TimedOut => {
+                Err(Error::invalid_format("The body did not arrive in time."))
+            }
             Err(error) => Err(Error::internal(format!("standard input: {error}"))),
         }
     }

@@ -1,71 +1,77 @@
 //! The settings of a process that answers many requests.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 
 use super::{Config, Error, Settings};
-use crate::sys::log;
 use crate::sys::shared_file::Fault;
+use crate::sys::{log, scoreboard};
 
 /// The time for which settings that were read are in force.
 const AGE: Duration = Duration::from_secs(1);
 
-/// Settings, and the errors of those that cannot be used. One thread at a time reads them again, while the
-/// others use those that are in force.
+/// The settings in force, or the error of those that cannot be used.
 #[derive(Debug)]
 pub struct InForce {
-    settings: Mutex<Arc<Result<Config, Error>>>,
-    last: Mutex<Last>,
-}
-
-/// The last time that the settings were read.
-#[derive(Debug)]
-struct Last {
-    at: Instant,
-    /// Whether the file could not be used then: the settings of before are in force.
-    has_kept: bool,
+    settings: Result<Config, Error>,
+    /// The hash of the settings
+    hash: u64,
+    read_at: Instant,
 }
 
 impl InForce {
     /// Reads the settings, as a CGI process does.
     pub fn load() -> InForce {
-        let settings = Mutex::new(Arc::new(Config::load()));
-        InForce { settings, last: Mutex::new(Last { at: Instant::now(), has_kept: false }) }
+        let settings = Config::load();
+        let hash = settings.as_ref().map_or(0, publish);
+        InForce { settings, hash, read_at: Instant::now() }
     }
 
     /// The settings in force. Reads them again if they are old, or an error.
-    pub fn get(&self) -> Arc<Result<Config, Error>> {
-        let settings = self.settings().clone();
-        let mut last = match self.last.try_lock() {
-            Ok(last) => last,
-            Err(TryLockError::Poisoned(last)) => last.into_inner(),
-            Err(TryLockError::WouldBlock) => return settings,
-        };
-        if settings.is_ok() && last.at.elapsed() < AGE {
-            return settings;
+    pub fn get(&mut self) -> &Result<Config, Error> {
+        if self.settings.is_err() || self.read_at.elapsed() >= AGE {
+            self.read();
         }
-        let read = Settings::within(Duration::ZERO).and_then(|read| Config::from_settings(&read));
-        last.at = Instant::now();
-        let kept = read.as_ref().err().filter(|error| settings.is_ok() && error.is_passing());
-        if let Some(error) = kept
-            && !last.has_kept
-        {
-            log::log(&format!("{error} (until then, the settings of before are in force)"));
-        }
-        last.has_kept = kept.is_some();
-        if last.has_kept {
-            return settings;
-        }
-        let settings = Arc::new(read);
-        *self.settings() = settings.clone();
-        settings
+        &self.settings
     }
 
-    fn settings(&self) -> MutexGuard<'_, Arc<Result<Config, Error>>> {
-        self.settings.lock().unwrap_or_else(PoisonError::into_inner)
+    fn read(&mut self) {
+        let read = Settings::within(Duration::ZERO).and_then(|read| Config::from_settings(&read));
+        self.read_at = Instant::now();
+        let known = scoreboard::knowledge();
+        match read {
+            Ok(config) => {
+                self.hash = publish(&config);
+                known.has_kept_settings.store(false, SeqCst);
+                self.settings = Ok(config);
+            }
+            // Those of another worker are newer: with the old ones, a save could go to another folder.
+            Err(error)
+                if error.is_passing()
+                    && self.settings.is_ok()
+                    && self.hash == known.settings.load(SeqCst) =>
+            {
+                if !known.has_kept_settings.swap(true, SeqCst) {
+                    log::offer(&format!(
+                        "{error} (until then, the settings of before are in force)"
+                    ));
+                }
+            }
+            Err(error) => self.settings = Err(error),
+        }
     }
+}
+
+/// Tells the other workers which settings were read last. Returns their hash.
+fn publish(config: &Config) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    format!("{config:?}").hash(&mut hasher);
+    let hash = hasher.finish();
+    scoreboard::knowledge().settings.store(hash, SeqCst);
+    hash
 }
 
 impl Error {

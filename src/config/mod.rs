@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use crate::cgi::origin;
 use crate::model::Id;
 use crate::session::{self, Format, SavePath, SessionConfig};
+use crate::sys::scoreboard::MAX_WORKERS;
 use crate::sys::shared_file::Fault;
 pub use in_force::InForce;
 pub(crate) use sources::{Settings, Source, settings_file};
@@ -80,6 +81,8 @@ settings! {
         "listed: sessions need <service>:access and a list of aularios (aulas); centre: they do not";
     TRUSTED_ORIGINS: "COMEDOR_TRUSTED_ORIGINS", default "",
         "comma-separated origins (https://menus.example) whose pages may use the API from another site";
+    WORKERS: "COMEDOR_WORKERS", default "64",
+        "processes of a FastCGI responder, 1 to 512; read when it starts";
     TZ: "TZ", default "",
         "time zone of \"today\", such as Europe/Madrid; none: the system's";
 }
@@ -95,6 +98,8 @@ pub struct Config {
     pub(crate) access: Access,
     /// Origins whose pages may use the API from another site, as browsers spell them.
     pub(crate) trusted_origins: Vec<String>,
+    /// The number of worker processes of a FastCGI responder.
+    pub(crate) workers: usize,
     /// The time zone of "today", as `TZ` names it; `None` is the system's. Its file is read by requests without
     /// a date only: by CGI that takes 30 µs of 400, and six system calls.
     pub(crate) zone: Option<String>,
@@ -165,9 +170,13 @@ impl Config {
             let origins: Option<_> = origins.map(origin::of_setting).collect();
             origins.ok_or("a comma-separated list of origins like https://menus.example")
         })?;
+        let workers = settings.parse(&WORKERS, |text| match text.parse() {
+            Ok(workers @ 1..=MAX_WORKERS) => Ok(workers),
+            _ => Err("a number from 1 to 512"),
+        })?;
         let zone = settings.parse(&TZ, |text| Ok(text.to_owned()))?;
         let zone = Some(zone).filter(|zone| !zone.is_empty());
-        Ok(Config { service, data_dir, session, access, trusted_origins, zone })
+        Ok(Config { service, data_dir, session, access, trusted_origins, workers, zone })
     }
 }
 

@@ -15,6 +15,7 @@ use std::time::Duration;
 use super::{Error, Setting, invalid};
 use crate::sys::environment::environment;
 use crate::sys::lock::{FileId, Pause, Retries};
+use crate::sys::scoreboard;
 use crate::sys::shared_file::{self, Fault};
 
 /// Editors and cp truncate a file before they fill it, and some rename it away before they create it. If no
@@ -26,22 +27,21 @@ const PAUSE: Duration = Duration::from_millis(10);
 const CARRIAGE_RETURN: &str =
     "a line ends with a carriage return alone; save the file with Unix line ends";
 
-/// The paths of the settings file, and whether this process has seen it there. Found once per process:
-/// reading the path of the executable takes longer than opening a file.
-fn files() -> &'static [(PathBuf, AtomicBool)] {
-    static FILES: OnceLock<Vec<(PathBuf, AtomicBool)>> = OnceLock::new();
+/// The paths of the settings file. Found once per process: reading the path of the executable takes longer than
+/// opening a file.
+fn files() -> &'static [PathBuf] {
+    static FILES: OnceLock<Vec<PathBuf>> = OnceLock::new();
     FILES.get_or_init(|| {
         let beside = std::env::current_exe().ok().map(|exe| exe.with_file_name("comedor.conf"));
-        let paths = beside.into_iter().chain([PathBuf::from("/etc/comedor/comedor.conf")]);
-        paths.map(|path| (path, AtomicBool::new(false))).collect()
+        beside.into_iter().chain([PathBuf::from("/etc/comedor/comedor.conf")]).collect()
     })
 }
 
 /// The settings file: the first of the two that exists, else the one that would be created.
 pub fn settings_file() -> &'static Path {
     let files = files();
-    let existing = files.iter().find(|(path, _)| path.exists());
-    &existing.unwrap_or(&files[files.len() - 1]).0
+    let existing = files.iter().find(|path| path.exists());
+    existing.unwrap_or(&files[files.len() - 1])
 }
 
 /// The settings that are set. The environment takes precedence over the file. Without `Debug`: a value can
@@ -88,7 +88,8 @@ impl Settings {
             Some(Set { setting, value: value.to_vec(), source: Source::Environment })
         });
         let settings = Settings(set.collect());
-        for (path, was_seen) in files() {
+        // Whether this process, or another worker of it, has seen the file there
+        for (path, was_seen) in files().iter().zip(&scoreboard::knowledge().has_seen) {
             if let Some(bytes) = read(path, was_seen, timeout)? {
                 return settings.with_file(path, &bytes);
             }

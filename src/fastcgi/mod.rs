@@ -1,21 +1,25 @@
-//! A FastCGI 1.0 responder. Section numbers are those of the specification.
+//! A FastCGI 1.0 responder, as processes: a CGI program in a loop. Section numbers are those of the
+//! specification.
 //!
 //! Independent of the API: a [`Handler`] turns parameters and a body into CGI output.
 //!
-//! Threads: all wait in `epoll_wait` on the same set of file descriptors. Each connection is armed
-//! for one event (EPOLLONESHOT). The thread that gets the event owns the connection until it arms
-//! it again. It reads once without blocking and, if a request is complete, runs the handler itself,
-//! without a queue. So only a handler occupies a thread. The maximum number of threads is one more than
-//! the maximum number of handlers, so that one thread can always accept, receive and refuse.
+//! - [`parent`]: binds or inherits the [`socket`], keeps [`Limits::workers`] processes, and stops them. It never reads
+//!   a request.
+//! - [`worker`]: accepts a connection, answers its requests, then accepts the next one. A request has its process to
+//!   itself: a panic or a signal ends only that request. The kernel queues the connections that find no free worker.
+//! - [`requests`]: the requests on a connection, one after the other; a body is read when the handler asks for it.
+//! - [`stream`]: the connection's socket, on which each read and write has a timeout.
+//! - [`record`]: records and name-value pairs.
 //!
-//! Handlers: a handler that waits for a lock ([`wait`]) does not count as running, so that
-//! requests that wait for the lock of one user do not make others busy.
+//! The workers share the [scoreboard](crate::sys::scoreboard), which limits how many of them may wait for locks, and
+//! tells how many are free.
 //!
-//! Connections: if all are taken, one of them gives way to a new one, so that slow clients and idle
-//! connections keep no others out: the one that has been idle longest, else the one whose request has
-//! been arriving longest (a useful one arrives at once), else the one that has been reading its answer
-//! longest. A request with complete parameters is answered as [`Refusal::Overloaded`]. Only if all
-//! connections have running handlers does a new one wait.
+//! Everything that a client or a web server can hold up has a bound ([`Limits`]):
+//!
+//! - Parameters must arrive at once, as web servers send them.
+//! - A body is read only when the handler has admitted its request.
+//! - A connection is kept after its answer only while half of the workers are free.
+//! - At most half of the workers wait for other programs.
 //!
 //! Web servers differ from the specification, and from each other:
 //!
@@ -23,56 +27,87 @@
 //!   FCGI_CANT_MPX_CONN into an empty 200. So every request that can be answered gets a complete
 //!   answer; otherwise the connection is closed without END_REQUEST.
 //! - If a connection is closed with unread input, Apache answers 503, mod_fcgid 500, Caddy 502, and
-//!   nginx hangs. So the rest of the input is read before a connection is closed, unless it gives way.
+//!   nginx hangs. So the rest of the input is read before a connection is closed.
 //! - nginx waits for the end of the stream, not for END_REQUEST, and stops sending the body after
 //!   an early answer. So sending is shut down first.
+//! - Apache begins the next request on a kept connection after an early answer, without the rest of the body.
 //! - Caddy sends bodies of unknown length with `CONTENT_LENGTH=-1`; the handler must accept this.
 
-mod connection;
-mod events;
-mod limits;
-pub(crate) mod protocol;
-pub(crate) mod record;
-mod server;
+mod parent;
+pub mod record;
+pub(crate) mod requests;
 mod socket;
+mod stream;
+mod worker;
 
-use std::os::unix::net::UnixStream;
+use std::io::Read;
+use std::time::Duration;
 
 pub use crate::sys::log::Output;
-pub use crate::sys::places::wait;
-pub use limits::Limits;
+pub use parent::serve;
 pub use record::Pairs;
-pub use server::serve;
 pub use socket::Socket;
 
-/// Answers requests.
-pub trait Handler: Sync {
-    /// Answers one request. `body` is complete, or longer than [`Limits::body`] and then possibly
-    /// truncated. Before it waits, it calls [`wait`]. A panic becomes [`Refusal::Panicked`].
-    fn handle(&self, params: Pairs, body: &[u8]) -> Output;
+/// Answers requests. Each worker has a copy of it, as it was when the worker was started.
+pub trait Handler {
+    /// Answers one request. A panic ends the worker after an answer to [`Refusal::Panicked`].
+    fn handle(&mut self, params: Pairs, body: &mut dyn Read) -> Output;
 
     /// The answer to a request that [`handle`](Self::handle) did not answer. `params` is empty if the
     /// parameters cannot be used.
-    fn refuse(&self, params: Pairs, why: Refusal) -> Output;
-
-    /// The answer in a role other than that of web servers, if `peer` may have it.
-    fn answer_role(&self, _role: u16, _peer: &UnixStream) -> Option<Vec<u8>> {
-        None
-    }
-
-    /// Logs a line about the process, not about a request.
-    fn log(&self, line: &str);
+    fn refuse(&mut self, params: Pairs, why: Refusal) -> Output;
 }
 
 /// Why a request is not handled.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Refusal {
-    /// [`Limits::requests`] handlers are running, or its connection gave way to a new one
-    Overloaded,
     /// The parameters are longer in total than this limit ([`Limits::params`])
     ParamsTooLarge(usize),
     /// The length of a name or value exceeds the data
     ParamsMalformed,
     /// The handler panicked: the message with the source location
     Panicked(String),
+}
+
+/// The bounds of the responder.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Processes that answer requests
+    pub workers: usize,
+    /// Size of all parameters of a request, in bytes. Web servers have a lower limit for the header
+    /// fields, from which most parameters come
+    pub params: usize,
+    /// Timeout of the parameters, since the connection was accepted or their first byte, and of what is left of the
+    /// input after an answer
+    pub arrival: Duration,
+    /// Timeout of the next part of a body, and of a peer that does not read its answer
+    pub pause: Duration,
+    /// Timeout of a whole body, and of a whole answer
+    pub transfer: Duration,
+    /// Timeout of a kept connection without a request. Longer than the keep-alive timeout of the shipped
+    /// configurations is useless
+    pub idle: Duration,
+    /// A kept connection is closed for a stop when it has been idle for this time: one that was used just now may be
+    /// used again, and a request that the web server sends while it is closed fails
+    pub linger: Duration,
+    /// A worker ends after a request with a larger input, in bytes: its memory would stay as large
+    pub large: u64,
+    /// A worker ends after this number of requests, which large sessions and files may have made large
+    pub requests: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            workers: 64,
+            params: 256 * 1024,
+            arrival: Duration::from_secs(2),
+            pause: Duration::from_secs(5),
+            transfer: Duration::from_secs(30),
+            idle: Duration::from_secs(60),
+            linger: Duration::from_millis(250),
+            large: 128 * 1024,
+            requests: 5000,
+        }
+    }
 }

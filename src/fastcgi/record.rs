@@ -4,7 +4,7 @@
 //! length, reserved. Content and padding follow.
 
 /// FCGI_VERSION_1
-const VERSION: u8 = 1;
+pub const VERSION: u8 = 1;
 
 /// The maximum content length of a sent record: the largest multiple of eight in 16 bits, so that the
 /// next header is aligned without padding.
@@ -24,31 +24,28 @@ pub mod kind {
     pub const UNKNOWN_TYPE: u8 = 11;
 }
 
-/// A record without its padding.
-#[derive(Debug, PartialEq)]
-pub struct Record<'b> {
+/// The size of a header
+pub const HEADER: usize = 8;
+
+/// The header of a record.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Header {
     /// One of [`kind`], or any other byte
     pub kind: u8,
     /// The request that it belongs to; 0 for a management record (§3.3)
     pub id: u16,
-    pub content: &'b [u8],
+    /// The lengths of what follows
+    pub content: u16,
+    pub padding: u8,
 }
 
-/// The bytes are not a record of version 1 of the protocol.
-#[derive(Debug, PartialEq)]
-pub struct NotFastCgi;
-
-/// Splits the first record off `bytes`. `None` if it is not complete yet.
-pub fn split_first(bytes: &[u8]) -> Result<Option<(Record<'_>, &[u8])>, NotFastCgi> {
-    if bytes.first().is_some_and(|&version| version != VERSION) {
-        return Err(NotFastCgi);
+impl Header {
+    /// `None` for another protocol, or another version of it.
+    pub fn parse(bytes: [u8; HEADER]) -> Option<Header> {
+        let [version, kind, id1, id0, length1, length0, padding, _] = bytes;
+        let [id, content] = [[id1, id0], [length1, length0]].map(u16::from_be_bytes);
+        (version == VERSION).then_some(Header { kind, id, content, padding })
     }
-    let Some((header, rest)) = bytes.split_first_chunk() else { return Ok(None) };
-    let [_, kind, id1, id0, length1, length0, padding, _] = *header;
-    let length = u16::from_be_bytes([length1, length0]);
-    let Some((content, rest)) = rest.split_at_checked(length.into()) else { return Ok(None) };
-    let Some((_, rest)) = rest.split_at_checked(padding.into()) else { return Ok(None) };
-    Ok(Some((Record { kind, id: u16::from_be_bytes([id1, id0]), content }, rest)))
 }
 
 /// Appends `content` to `out`, as several records if it is too long for one. Empty content is one

@@ -83,6 +83,11 @@ impl Socket {
         Ok(Socket { listener: socket.into(), file: Some((path.to_owned(), id)) })
     }
 
+    /// Whether no new process can connect after the stop.
+    pub(super) fn is_own(&self) -> bool {
+        self.file.is_some()
+    }
+
     /// Removes the socket's file, if [`bind`](Self::bind) created it. Then no new process can
     /// connect.
     pub(super) fn withdraw(&self) {

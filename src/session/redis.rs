@@ -1,8 +1,7 @@
 //! PHP's sessions in Redis or Valkey, as phpredis stores them (redis_session.c): a key per session,
 //! with the bytes of a session file. It is read and kept alive, but never created, written or deleted.
 
-use std::io::{self, BufRead, BufReader, Read};
-use std::iter::from_fn;
+use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -18,6 +17,7 @@ use rustix::net::{
 
 use super::{Address, Effect, RedisServer, Session, SessionConfig, SessionId};
 use crate::error::Error;
+use crate::sys::scoreboard::{self, NO_FILE};
 use crate::sys::shared_file::{self, MAX_SIZE};
 
 /// The timeout for all commands of a request together
@@ -33,10 +33,19 @@ const BLOCK: usize = 4096;
 /// The value of a key; `None` if it does not exist, and in the reply to any other command.
 pub type Reply = Option<Vec<u8>>;
 
-/// The idle connections of this process, each logged in to its server, and since when they are idle. One
-/// request at a time uses a connection, and returns it only after the last reply: a late reply would be
-/// taken for the session of another user.
-static IDLE: Mutex<Vec<(RedisServer, OwnedFd, Instant)>> = Mutex::new(Vec::new());
+/// A server that answers does so in this time. After it, the request counts as one that waits.
+const PROMPT: Duration = Duration::from_millis(50);
+
+/// A connection that is logged in to its server.
+struct Idle {
+    server: RedisServer,
+    socket: OwnedFd,
+    since: Instant,
+}
+
+/// The connection of this process between two requests. It is kept only after the last reply: a late reply
+/// would be taken for the session of another user.
+static IDLE: Mutex<Option<Idle>> = Mutex::new(None);
 
 /// Why a session could not be read from the server.
 #[derive(Debug, thiserror::Error)]
@@ -45,6 +54,8 @@ pub enum RedisFault {
     Io(io::Error),
     #[error("no answer within 5 seconds")]
     Timeout,
+    #[error("too many requests wait for an answer")]
+    Busy,
     #[error("{0}")]
     Refused(String),
     #[error("the answer is not that of a Redis server")]
@@ -71,6 +82,7 @@ pub fn read(
     let bytes = match get(server, id.as_str(), seconds) {
         Ok(Some(bytes)) => bytes,
         Ok(None) => return Err(Error::not_logged_in()),
+        Err(RedisFault::Busy) => return Err(Error::busy()),
         Err(fault @ RedisFault::TooLarge) => return Err(unusable(&fault)),
         Err(fault) => return Err(Error::internal(format!("Redis at {server}: {fault}"))),
     };
@@ -94,8 +106,8 @@ fn get(server: &RedisServer, id: &str, lifetime: Option<u32>) -> Result<Reply, R
         }
         let (reply, socket) = exchange(socket, &commands, deadline)?;
         if let Some(socket) = socket {
-            let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
-            idle.push((server.clone(), socket, Instant::now()));
+            let idle = Idle { server: server.clone(), socket, since: Instant::now() };
+            *IDLE.lock().unwrap_or_else(PoisonError::into_inner) = Some(idle);
         }
         Ok(reply)
     };
@@ -122,11 +134,12 @@ fn login(server: &RedisServer) -> Commands {
     commands
 }
 
-/// Takes an idle connection to `server`. Closes the connections that have expired, or are to another server.
+/// Takes the idle connection, if it is usable and to `server`; else closes it.
 fn idle(server: &RedisServer) -> Option<OwnedFd> {
-    let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
-    idle.retain(|(known, _, since)| known == server && since.elapsed() < MAX_IDLE);
-    from_fn(|| idle.pop()).map(|(_, socket, _)| socket).find(is_idle)
+    let idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+    let is_usable =
+        idle.server == *server && idle.since.elapsed() < MAX_IDLE && is_idle(&idle.socket);
+    is_usable.then_some(idle.socket)
 }
 
 impl RedisFault {
@@ -160,25 +173,24 @@ impl Commands {
 /// Connects to the first address of the server that accepts.
 fn open(address: &Address, deadline: Instant) -> Result<OwnedFd, RedisFault> {
     let (host, port) = match address {
-        Address::Unix(path) => return Ok(open_one(&SocketAddrUnix::new(path)?, deadline)?),
+        Address::Unix(path) => return open_one(&SocketAddrUnix::new(path)?, deadline),
         Address::Tcp { host, port } => (host, *port),
     };
     let mut failed = RedisFault::UnknownHost(host.clone());
     for ip in addresses(host) {
         match open_one(&SocketAddr::new(ip, port), deadline) {
             Ok(socket) => return Ok(socket),
-            Err(error) => failed = error.into(),
+            Err(fault) => failed = fault,
         }
     }
     Err(failed)
 }
 
-fn open_one(address: &impl SocketAddrArg, deadline: Instant) -> Result<OwnedFd, Errno> {
+fn open_one(address: &impl SocketAddrArg, deadline: Instant) -> Result<OwnedFd, RedisFault> {
     let family = address.as_any().address_family();
     let socket = socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
     // The send timeout applies to connect(2) too (socket(7)).
-    limit(&socket, Timeout::Send, deadline)?;
-    connect(&socket, address)?;
+    within(&socket, Timeout::Send, deadline, || connect(&socket, address))?;
     Ok(socket)
 }
 
@@ -199,12 +211,14 @@ fn exchange(
 ) -> Result<(Reply, Option<OwnedFd>), RedisFault> {
     let mut rest = commands.bytes.as_slice();
     while !rest.is_empty() {
-        limit(&socket, Timeout::Send, deadline)?;
-        match retry_on_intr(|| send(&socket, rest, SendFlags::NOSIGNAL)) {
-            // The server has closed the connection; before that it may have said why.
-            Err(Errno::PIPE) => break,
-            sent => rest = &rest[sent?..],
-        }
+        let sent = within(&socket, Timeout::Send, deadline, || {
+            match retry_on_intr(|| send(&socket, rest, SendFlags::NOSIGNAL)) {
+                // The server has closed the connection; before that it may have said why.
+                Err(Errno::PIPE) => Ok(rest.len()),
+                sent => sent,
+            }
+        })?;
+        rest = &rest[sent..];
     }
     let mut input = BufReader::with_capacity(BLOCK, Input { socket: &socket, deadline });
     let mut value = None;
@@ -223,23 +237,45 @@ struct Input<'s> {
 
 impl Read for Input<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        limit(self.socket, Timeout::Recv, self.deadline)?;
-        Ok(retry_on_intr(|| rustix::io::read(self.socket, &mut *buffer))?)
+        let read = || retry_on_intr(|| rustix::io::read(self.socket, &mut *buffer));
+        within(self.socket, Timeout::Recv, self.deadline, read)
     }
 }
 
-/// Limits the next calls on `socket` to the time until `deadline`. Fails as they do after it.
-fn limit(socket: &OwnedFd, calls: Timeout, deadline: Instant) -> Result<(), Errno> {
-    let left = deadline.saturating_duration_since(Instant::now());
-    if left.is_zero() { Err(Errno::AGAIN) } else { set_socket_timeout(socket, calls, Some(left)) }
+/// Calls `call`, which uses `socket`, until it is done or the deadline has passed. If it is not done at once, the
+/// scoreboard says whether this request may wait.
+fn within<T>(
+    socket: &OwnedFd,
+    timeout: Timeout,
+    deadline: Instant,
+    mut call: impl FnMut() -> Result<T, Errno>,
+) -> io::Result<T> {
+    let rest = || deadline.saturating_duration_since(Instant::now());
+    let mut limited = |time: Duration| {
+        if time.is_zero() {
+            return Err(Errno::AGAIN);
+        }
+        set_socket_timeout(socket, timeout, Some(time))?;
+        call()
+    };
+    // connect(2) over TCP fails with EINPROGRESS, and goes on if it is called again.
+    match limited(rest().min(PROMPT)) {
+        Err(Errno::AGAIN | Errno::INPROGRESS) => {}
+        done => return Ok(done?),
+    }
+    let _waiting = scoreboard::wait(NO_FILE).ok_or(ErrorKind::ResourceBusy)?;
+    match limited(rest()) {
+        Err(Errno::AGAIN | Errno::INPROGRESS) => Err(ErrorKind::TimedOut.into()),
+        done => Ok(done?),
+    }
 }
 
 impl<E: Into<io::Error>> From<E> for RedisFault {
     fn from(error: E) -> RedisFault {
         let error = error.into();
-        match Errno::from_io_error(&error) {
-            // connect(2) over TCP fails with EINPROGRESS.
-            Some(Errno::AGAIN | Errno::INPROGRESS) => RedisFault::Timeout,
+        match error.kind() {
+            ErrorKind::TimedOut => RedisFault::Timeout,
+            ErrorKind::ResourceBusy => RedisFault::Busy,
             _ => RedisFault::Io(error),
         }
     }
@@ -352,7 +388,8 @@ mod tests {
             let now = Instant::now();
             let (socket, _other_end) = UnixStream::pair().unwrap();
             let since = now.checked_sub(Duration::from_secs(seconds)).unwrap();
-            IDLE.lock().unwrap().push((server.clone(), socket.into(), since));
+            let kept = Idle { server: server.clone(), socket: socket.into(), since };
+            *IDLE.lock().unwrap() = Some(kept);
             assert_eq!(idle(&server).is_some(), is_usable, "{seconds}");
         }
     }

@@ -1,10 +1,9 @@
 //! Waiting for other programs: for a lock (flock(2)) on a file, with a timeout, and between attempts to
-//! read a file that they write. Under FastCGI such a request does not count as running.
+//! read a file that they write. Under FastCGI, the scoreboard says whether a request may wait.
 //!
-//! The first attempt does not block. Only if it fails does the thread wait, in the kernel's queue, as
+//! The first attempt does not block. Only if it fails does the process wait, in the kernel's queue, as
 //! PHP's pages do: a program that polls gets its turn after all of them. `flock` has no timeout, so a
-//! timer interrupts it. If the user of the process has too many timers and signals
-//! (RLIMIT_SIGPENDING), the thread polls.
+//! timer interrupts it.
 
 use std::fs::{File, Metadata};
 use std::io::{self, ErrorKind};
@@ -12,16 +11,16 @@ use std::os::unix::fs::MetadataExt;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use crate::sys::places;
+use crate::sys::scoreboard::{self, Key, NO_FILE};
 use crate::sys::timers::Interruptions;
 
 /// Device and inode, which identify a file whatever its name. Waits are counted by it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct FileId((u64, u64));
+pub struct FileId(Key);
 
 impl FileId {
     /// A file that does not exist
-    pub const NONE: FileId = FileId((0, 0));
+    pub const NONE: FileId = FileId(NO_FILE);
 
     pub fn of(metadata: &Metadata) -> FileId {
         FileId((metadata.dev(), metadata.ino()))
@@ -35,7 +34,7 @@ pub enum Pause {
     Ended,
     /// There was no pause: the attempts took longer than their timeout
     TimedOut,
-    /// There was no pause: this thread may not wait
+    /// There was no pause: this process may not wait
     Refused,
 }
 
@@ -54,8 +53,8 @@ impl Retries {
 
     /// Pauses before the next attempt to use the file `id`.
     pub fn pause(&mut self, id: FileId) -> Pause {
-        // The thread does not wait during the attempt, which may wait for something else.
-        let Some(_waiting) = places::wait(id.0) else { return Pause::Refused };
+        // The process does not wait during the attempt, which may wait for something else.
+        let Some(_waiting) = scoreboard::wait(id.0) else { return Pause::Refused };
         let now = Instant::now();
         if now >= *self.deadline.get_or_insert(now + self.timeout) {
             return Pause::TimedOut;
@@ -71,9 +70,6 @@ pub type Kind = [fn(&File) -> io::Result<()>; 2];
 pub const SHARED: Kind = [fs2::FileExt::try_lock_shared, fs2::FileExt::lock_shared];
 pub const EXCLUSIVE: Kind = [fs2::FileExt::try_lock_exclusive, fs2::FileExt::lock_exclusive];
 
-/// The time between two attempts without a timer.
-const PAUSE: Duration = Duration::from_millis(5);
-
 /// Waits up to `timeout` for a lock on `file`, which holds until the file is closed. Returns whether it
 /// was taken; `false` at once if it may not wait.
 pub fn take(file: &File, [attempt, wait]: Kind, timeout: Duration) -> io::Result<bool> {
@@ -82,13 +78,11 @@ pub fn take(file: &File, [attempt, wait]: Kind, timeout: Duration) -> io::Result
         done => return done.map(|()| true),
     }
     let FileId(id) = FileId::of(&file.metadata()?);
-    let Some(_waiting) = places::wait(id) else { return Ok(false) };
+    let Some(_waiting) = scoreboard::wait(id) else { return Ok(false) };
     let deadline = Instant::now() + timeout;
-    let interruptions = Interruptions::after(timeout);
-    let lock = if interruptions.is_ok() { wait } else { attempt };
+    let _interruptions = Interruptions::after(timeout)?;
     loop {
-        match lock(file) {
-            Err(error) if error.kind() == ErrorKind::WouldBlock => sleep(PAUSE),
+        match wait(file) {
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             done => return done.map(|()| true),
         }

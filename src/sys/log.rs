@@ -1,6 +1,13 @@
 //! Standard error, which a web server writes to its error log, with what goes to standard output.
 
 use std::io::{self, Write};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::Timespec;
+use rustix::stdio::stderr;
+
+use super::timers::Interruptions;
 
 /// The maximum number of characters in a line. Only input from outside can make a line longer.
 const MAX_LINE: usize = 2000;
@@ -23,6 +30,25 @@ pub fn log(cause: &str) {
 pub fn write(lines: &[u8]) {
     if !lines.is_empty() {
         _ = io::stderr().write_all(lines);
+    }
+}
+
+/// Writes one line, as [`offer_lines`] does.
+pub fn offer(cause: &str) {
+    offer_lines(line(cause).as_bytes());
+}
+
+/// Writes complete lines, unless standard error cannot take them now: a log that is not read must not hold a process
+/// that others wait for.
+pub fn offer_lines(lines: &[u8]) {
+    let stderr = stderr();
+    let mut is_ready = [PollFd::from_borrowed_fd(stderr, PollFlags::OUT)];
+    if !lines.is_empty()
+        && matches!(poll(&mut is_ready, Some(&Timespec::default())), Ok(1..))
+        // Another process may fill the pipe first, and a pipe that can be written may have room for less.
+        && let Ok(_interruptions) = Interruptions::after(Duration::ZERO)
+    {
+        _ = rustix::io::write(stderr, lines);
     }
 }
 

@@ -1,19 +1,15 @@
-//! What needs Linux or `unsafe`: the start of the process, its allocator, system calls that neither the
-//! standard library nor rustix has, locks and pauses, the places of handlers that may wait, files that other
-//! programs write, standard streams, users and groups, the log, and output kept open for Apache. No other folder has
-//! `unsafe` code.
+//! What needs Linux or `unsafe`: the start of the process, system calls that neither the standard library nor
+//! rustix has, locks and pauses, the scoreboard of the processes of a responder, files that other programs write,
+//! standard streams, users and groups, the log, and output kept open for Apache. No other folder has `unsafe` code.
 
 pub(crate) mod accounts;
-pub mod allocator;
-#[cfg(all(target_arch = "x86_64", any(target_env = "musl", test)))]
-mod copy;
 pub mod environment;
 pub mod kept_output;
 pub mod lease;
 pub mod lock;
 pub mod log;
-pub mod places;
 pub mod process;
+pub mod scoreboard;
 pub mod shared_file;
 pub mod signals;
 pub mod start;

@@ -1,4 +1,4 @@
-//! Child processes, limits and users of processes.
+//! Child processes and users of processes.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -46,22 +46,6 @@ pub fn run_in_child(run: impl FnOnce() -> i32) -> io::Result<Pid> {
         Some(child) => Ok(child),
         None => exit(run()),
     }
-}
-
-/// Raises the limit of open files to `needed`, as far as this process may (getrlimit(2)). Returns the limit.
-pub fn raise_open_files(needed: usize) -> io::Result<usize> {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the calls read or write the structure, and keep no pointer to it.
-    unsafe {
-        check(libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit))?;
-        if limit.rlim_cur < needed as u64 {
-            let raised = libc::rlimit { rlim_cur: limit.rlim_max.min(needed as u64), ..limit };
-            if libc::setrlimit(libc::RLIMIT_NOFILE, &raised) == 0 {
-                limit = raised;
-            }
-        }
-    }
-    Ok(usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX))
 }
 
 /// Whether the file of the program gives this process another user or group than that of its caller

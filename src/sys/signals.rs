@@ -1,34 +1,69 @@
-//! Signals: ignored, blocked, or read from a file descriptor.
+//! Signals: ignored, blocked, or waited for.
 #![allow(unsafe_code)]
 
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{FromRawFd, OwnedFd};
 use std::ptr::null_mut;
-
-use super::check;
+use std::time::Duration;
 
 pub(super) fn ignore(signals: &[libc::c_int]) {
     for &signal in signals {
-        // SAFETY: SIG_IGN runs no code in a signal handler.
-        unsafe { libc::signal(signal, libc::SIG_IGN) };
+        set_action(signal, libc::SIG_IGN);
     }
 }
 
-/// Blocks SIGTERM, which stops a service, and SIGUSR1, which web servers send to restart one. Returns
-/// a file descriptor that is readable after one of them has arrived (signalfd(2)). Threads inherit
-/// the mask, so this must be called before the first thread is started.
-pub fn block_stop_signals() -> io::Result<OwnedFd> {
-    let signals = mask(libc::SIG_BLOCK, &[libc::SIGTERM, libc::SIGUSR1])?;
-    // SAFETY: signalfd keeps no pointer, and returns a new descriptor, which nothing else owns.
+/// Keeps the exit statuses of children until they are read: the parent of this process may have ignored
+/// SIGCHLD, which is inherited (wait(2)).
+pub fn keep_exit_statuses() {
+    set_action(libc::SIGCHLD, libc::SIG_DFL);
+}
+
+/// Lets `signal` interrupt blocking system calls (EINTR), with no other effect.
+pub(super) fn interrupt_calls(signal: libc::c_int) -> io::Result<()> {
+    extern "C" fn nothing(_: libc::c_int) {}
+    set_action(signal, nothing as *const () as usize);
+    // The parent of this process may have blocked it.
+    mask(libc::SIG_UNBLOCK, &[signal]).map(drop)
+}
+
+/// Without SA_RESTART, so that an interrupted call is not started again.
+fn set_action(signal: libc::c_int, action: libc::sighandler_t) {
+    // SAFETY: zeros are a valid structure, of which the call keeps no pointer. The action is one that runs no code, or
+    // the function above, which does nothing. The call fails only for signals that no caller names.
     unsafe {
-        let flags = libc::SFD_CLOEXEC | libc::SFD_NONBLOCK;
-        Ok(OwnedFd::from_raw_fd(check(libc::signalfd(-1, &signals, flags))?))
+        let mut new: libc::sigaction = MaybeUninit::zeroed().assume_init();
+        new.sa_sigaction = action;
+        libc::sigaction(signal, &new, null_mut());
+    }
+}
+
+/// Signals that are blocked in this process and its children, and that it waits for.
+pub struct Blocked(libc::sigset_t);
+
+/// SIGTERM, which stops a service, and SIGUSR1, which web servers send to restart one.
+const STOP: [libc::c_int; 2] = [libc::SIGTERM, libc::SIGUSR1];
+
+impl Blocked {
+    /// Blocks the signals that stop a responder, and the one that tells the end of a child.
+    pub fn of_parent() -> io::Result<Blocked> {
+        keep_exit_statuses();
+        mask(libc::SIG_BLOCK, &[STOP[0], STOP[1], libc::SIGCHLD]).map(Blocked)
+    }
+
+    /// Waits for one of them, or until `timeout`. Returns whether it was one that stops the responder.
+    pub fn wait(&self, timeout: Duration) -> bool {
+        let timeout = libc::timespec {
+            tv_sec: timeout.as_secs() as _,
+            tv_nsec: timeout.subsec_nanos().into(),
+        };
+        // SAFETY: the set is initialised, and the call keeps no pointer.
+        let signal = unsafe { libc::sigtimedwait(&self.0, null_mut(), &timeout) };
+        STOP.contains(&signal)
     }
 }
 
 /// Blocks or unblocks `signals` in this thread (pthread_sigmask(3)). Returns their set.
-pub(super) fn mask(how: libc::c_int, signals: &[libc::c_int]) -> io::Result<libc::sigset_t> {
+fn mask(how: libc::c_int, signals: &[libc::c_int]) -> io::Result<libc::sigset_t> {
     let mut set = MaybeUninit::uninit();
     // SAFETY: sigemptyset initialises the set before it is used, and no call keeps a pointer to it.
     unsafe {

@@ -178,21 +178,41 @@ impl Process {
         log
     }
 
-    /// Under strace the program is a child of the process that was started.
-    fn pid(&self) -> Pid {
-        children(self.0.id()).pop().unwrap_or(Pid::from_child(&self.0))
+    /// The parent of the workers. Under strace the program is a child of the process that was started.
+    pub fn pid(&self) -> Pid {
+        let started = Pid::from_child(&self.0);
+        match fs::read_to_string(format!("/proc/{started}/comm")).as_deref() {
+            Ok("strace\n") => children(self.0.id()).pop().unwrap_or(started),
+            _ => started,
+        }
     }
 
-    /// A value in KiB of /proc/PID/status, such as the peak memory `VmHWM`.
+    pub fn workers(&self) -> Vec<Pid> {
+        children(self.pid().as_raw_nonzero().get() as u32)
+    }
+
+    /// The sum of a value in KiB of /proc/PID/status, such as the memory of its own `RssAnon`, of all workers.
+    pub fn of_workers(&self, name: &str) -> u64 {
+        self.workers().into_iter().filter_map(|worker| value(worker, name)).sum()
+    }
+
+    /// A value in KiB of /proc/PID/status of the parent.
     pub fn status(&self, name: &str) -> u64 {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
-        line.trim_start_matches(':').trim().trim_end_matches(" kB").parse().unwrap()
+        value(self.pid(), name).unwrap()
     }
 
+    /// The open file descriptors of the workers.
     pub fn descriptors(&self) -> usize {
-        fs::read_dir(format!("/proc/{}/fd", self.pid())).unwrap().count()
+        let count = |worker: Pid| Some(fs::read_dir(format!("/proc/{worker}/fd")).ok()?.count());
+        self.workers().into_iter().filter_map(count).sum()
     }
+}
+
+/// A value in KiB of /proc/PID/status; `None` if the process has ended.
+fn value(process: Pid, name: &str) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+    line.trim_start_matches(':').trim().trim_end_matches(" kB").parse().ok()
 }
 
 impl Drop for Process {

@@ -1,0 +1,156 @@
+//! The parent of the workers: starts them, replaces those that end, and stops them.
+//!
+//! A pipe tells the workers to stop. Only the parent has its writing end, so it also ends with the parent.
+
+use std::io::{self, PipeReader, PipeWriter, pipe};
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+use std::time::{Duration, Instant};
+
+use rustix::io::ioctl_fionbio;
+use rustix::process::{Pid, WaitOptions, waitpid};
+
+use super::worker::Service;
+use super::{Handler, Limits, Socket};
+use crate::sys::log;
+use crate::sys::process::run_in_child;
+use crate::sys::scoreboard::{MAX_WORKERS, Scoreboard};
+use crate::sys::signals::Blocked;
+
+/// The pause before another worker is started, after one that could not be started or ended before it was ready.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// The time between two looks without a signal. No longer one is needed: a signal ends it.
+const FOREVER: Duration = Duration::from_secs(3600);
+
+/// Answers requests on `socket` by worker processes until SIGTERM or SIGUSR1, then lets them finish. Returns when all
+/// have ended. The caller must be the only thread of the process.
+pub fn serve(
+    socket: Socket,
+    handler: impl Handler,
+    limits: &Limits,
+    board: Scoreboard,
+) -> io::Result<()> {
+    // Before the first fork: a worker never gets these signals.
+    let signals = Blocked::of_parent()?;
+    ioctl_fionbio(&socket.listener, true)?;
+    let limits = Limits { workers: limits.workers.clamp(1, MAX_WORKERS), ..limits.clone() };
+    board.set_workers(limits.workers);
+    let (stopped, stop) = pipe()?;
+    let mut parent = Parent {
+        socket,
+        handler,
+        board,
+        stopped,
+        stop: Some(stop),
+        workers: vec![None; limits.workers],
+        limits,
+        may_start_at: Instant::now(),
+        has_failed: false,
+    };
+    loop {
+        parent.start_workers();
+        if signals.wait(parent.time_to_start()) {
+            parent.stop();
+        }
+        parent.bury();
+        if parent.is_stopping() && parent.workers.iter().all(Option::is_none) {
+            return Ok(());
+        }
+    }
+}
+
+struct Parent<H> {
+    socket: Socket,
+    handler: H,
+    limits: Limits,
+    board: Scoreboard,
+    stopped: PipeReader,
+    /// `None` after the stop
+    stop: Option<PipeWriter>,
+    /// The process of each worker
+    workers: Vec<Option<Pid>>,
+    may_start_at: Instant,
+    /// Whether one has failed since the last one was started
+    has_failed: bool,
+}
+
+impl<H: Handler> Parent<H> {
+    /// Starts the missing workers. After a failure only one, and the others after a pause, so that workers that
+    /// fail at once do not take the processor.
+    fn start_workers(&mut self) {
+        for number in 0..self.workers.len() {
+            if self.workers[number].is_some() || self.is_stopping() {
+                continue;
+            }
+            if Instant::now() < self.may_start_at {
+                return;
+            }
+            if std::mem::take(&mut self.has_failed) {
+                self.may_start_at = Instant::now() + PAUSE;
+            }
+            match self.start(number) {
+                Ok(worker) => self.workers[number] = Some(worker),
+                Err(error) => {
+                    log::offer(&format!("cannot start a worker process: {error}"));
+                    self.pause();
+                }
+            }
+        }
+    }
+
+    fn start(&mut self, number: usize) -> io::Result<Pid> {
+        let Parent { socket, handler, limits, board, stopped, stop, .. } = self;
+        run_in_child(|| {
+            // The pipe ends with the parent, not with its last child.
+            *stop = None;
+            let worker = board.enter(number);
+            Service { socket, limits, worker, stopped, is_stopping: false, rest: limits.requests }
+                .run(handler)
+        })
+    }
+
+    /// The time until a missing worker may be started.
+    fn time_to_start(&self) -> Duration {
+        match self.is_stopping() || self.workers.iter().all(Option::is_some) {
+            true => FOREVER,
+            false => self.may_start_at.saturating_duration_since(Instant::now()),
+        }
+    }
+
+    /// Looks which workers have ended, and logs those that have failed.
+    fn bury(&mut self) {
+        while let Ok(Some((ended, status))) = waitpid(None, WaitOptions::NOHANG) {
+            // Process 1 of a container has children of others too.
+            let Some(number) = self.workers.iter().position(|&worker| worker == Some(ended)) else {
+                continue;
+            };
+            self.workers[number] = None;
+            let has_started = self.board.clear(number);
+            let status = ExitStatus::from_raw(status.as_raw());
+            if !status.success() {
+                log::offer(&format!(
+                    "worker process {ended} ended ({status}); its request failed, the others are not affected"
+                ));
+            }
+            if !has_started {
+                self.pause();
+            }
+        }
+    }
+
+    fn pause(&mut self) {
+        self.has_failed = true;
+        self.may_start_at = Instant::now() + PAUSE;
+    }
+
+    fn is_stopping(&self) -> bool {
+        self.stop.is_none()
+    }
+
+    /// First, so that no connection comes after a worker has found the queue empty, the socket is withdrawn.
+    fn stop(&mut self) {
+        self.socket.withdraw();
+        self.stop = None;
+    }
+}

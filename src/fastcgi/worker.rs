@@ -1,0 +1,214 @@
+//! A worker process: accepts a connection, answers its requests, closes it, and accepts the next one.
+
+use std::io::{self, ErrorKind, PipeReader};
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
+use std::panic::{AssertUnwindSafe, catch_unwind, set_hook};
+use std::sync::OnceLock;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::event::{PollFd, PollFlags};
+use rustix::io::{Errno, ioctl_fionread, retry_on_intr};
+use rustix::net::{SocketFlags, accept_with};
+
+use super::requests::{Body, FcgiRequest, Requests};
+use super::stream::{Stream, wait};
+use super::{Handler, Limits, Output, Pairs, Refusal, Socket};
+use crate::sys::log;
+use crate::sys::scoreboard::{State, Worker};
+
+/// The pause after an accept that failed because file descriptors or memory ran out.
+const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
+
+/// The message of the panic of a handler. Only the hook gets the source location.
+static PANIC: OnceLock<String> = OnceLock::new();
+
+/// What a worker serves with.
+pub struct Service<'p> {
+    pub socket: &'p Socket,
+    pub limits: &'p Limits,
+    pub worker: Worker,
+    /// Readable after the parent has stopped the workers, or has ended
+    pub stopped: &'p PipeReader,
+    pub is_stopping: bool,
+    /// The number of requests that the worker may still answer
+    pub rest: u32,
+}
+
+/// What happens to a connection after a request.
+#[derive(PartialEq)]
+enum Next {
+    /// It is kept for another request.
+    Request,
+    /// It ends.
+    End,
+}
+
+impl Service<'_> {
+    /// Runs until the stop, or until the worker is to be replaced. Returns the exit status.
+    pub fn run(mut self, handler: &mut impl Handler) -> i32 {
+        set_hook(Box::new(|panic| _ = PANIC.set(panic.to_string())));
+        match self.accept_all(handler) {
+            Ok(()) => 0,
+            Err(error) => {
+                log::offer(&format!("FastCGI: {error}"));
+                1
+            }
+        }
+    }
+
+    fn accept_all(&mut self, handler: &mut impl Handler) -> io::Result<()> {
+        let events = epoll::create(CreateFlags::CLOEXEC)?;
+        // A connection wakes one of the workers that wait, the one that has begun to wait last.
+        let only_one = EventFlags::IN | EventFlags::EXCLUSIVE;
+        epoll::add(&events, &self.socket.listener, EventData::new_u64(0), only_one)?;
+        epoll::add(&events, self.stopped, EventData::new_u64(1), EventFlags::IN)?;
+        while self.rest > 0 {
+            self.worker.set(State::Free);
+            if !self.is_stopping {
+                let mut ready = [Event { flags: EventFlags::empty(), data: EventData::new_u64(0) }];
+                retry_on_intr(|| epoll::wait(&events, &mut ready, None))?;
+                self.is_stopping = ready[0].data.u64() == 1;
+            }
+            // An inherited socket stays open, so its queue is left to the next process.
+            if self.is_stopping && !self.socket.is_own() {
+                return Ok(());
+            }
+            match accept_with(&self.socket.listener, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
+                Ok(socket) => {
+                    self.worker.set(State::Busy);
+                    // An error ends the connection, not the worker.
+                    _ = self.serve(socket.into(), handler);
+                }
+                Err(Errno::AGAIN) if self.is_stopping => return Ok(()),
+                // The peer has closed the connection, or another worker has accepted it.
+                Err(Errno::AGAIN | Errno::CONNABORTED | Errno::INTR) => {}
+                Err(error) => {
+                    log::offer(&format!("cannot accept a connection: {error}"));
+                    sleep(ACCEPT_PAUSE);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Answers the requests of a connection.
+    fn serve(&mut self, socket: UnixStream, handler: &mut impl Handler) -> io::Result<()> {
+        let limits = self.limits;
+        let stream = Stream::new(socket, limits.arrival);
+        let mut requests = Requests::new(stream, limits.params, limits.workers);
+        loop {
+            let request = match requests.receive() {
+                Ok(Some(request)) => request,
+                Ok(None) => return Ok(()),
+                Err(error) if error.kind() == ErrorKind::InvalidData => {
+                    return requests.stream.drain();
+                }
+                Err(error) => return Err(error),
+            };
+            self.answer(&request, &mut requests, handler)?;
+            if self.next(&request, &mut requests)? == Next::End {
+                return Ok(());
+            }
+            requests.stream.allow(limits.arrival, limits.arrival);
+        }
+    }
+
+    /// Handles a request and sends its answer, unless no one waits for one.
+    fn answer(
+        &mut self,
+        request: &FcgiRequest,
+        requests: &mut Requests<Stream>,
+        handler: &mut impl Handler,
+    ) -> io::Result<()> {
+        let limits = self.limits;
+        requests.stream.allow(limits.pause, limits.transfer);
+        let output = match requests.body {
+            Body::Open | Body::Ended => self.output(request, requests, handler),
+            Body::Aborted | Body::Replaced | Body::Broken => Output::default(),
+        };
+        requests.stream.allow(limits.pause, limits.transfer);
+        self.rest = match requests.received > limits.large {
+            true => 0,
+            false => self.rest.saturating_sub(1),
+        };
+        match requests.body {
+            Body::Broken => Err(ErrorKind::UnexpectedEof.into()),
+            Body::Replaced => Ok(()),
+            Body::Aborted => requests.answer_abort(request),
+            Body::Open | Body::Ended => {
+                // Here too: Caddy 2.6 drops the lines that it is sent.
+                log::offer_lines(&output.stderr);
+                requests.answer(request, &output.stdout, &output.stderr)
+            }
+        }
+    }
+
+    fn output(
+        &mut self,
+        request: &FcgiRequest,
+        requests: &mut Requests<Stream>,
+        handler: &mut impl Handler,
+    ) -> Output {
+        let limit = self.limits.params;
+        if request.params.len() > limit {
+            return handler.refuse(Pairs(&[]), Refusal::ParamsTooLarge(limit));
+        }
+        let Some(params) = Pairs::parse(&request.params) else {
+            return handler.refuse(Pairs(&[]), Refusal::ParamsMalformed);
+        };
+        let run = AssertUnwindSafe(|| handler.handle(params.clone(), requests));
+        catch_unwind(run).unwrap_or_else(|_| {
+            // What the panic has left is not known, so the worker ends after this connection.
+            self.rest = 0;
+            let message = PANIC.get().cloned().unwrap_or_default();
+            handler.refuse(params, Refusal::Panicked(message))
+        })
+    }
+
+    /// Prepares the connection for another request, or for its end.
+    fn next(&mut self, request: &FcgiRequest, requests: &mut Requests<Stream>) -> io::Result<Next> {
+        requests.stream.allow(self.limits.arrival, self.limits.arrival);
+        if !request.keep && requests.body == Body::Open {
+            requests.stream.socket.shutdown(Shutdown::Write)?;
+        }
+        requests.discard_body()?;
+        if !request.keep {
+            return Ok(Next::End);
+        }
+        if requests.has_more() {
+            return Ok(Next::Request);
+        }
+        if self.rest > 0 && !self.is_stopping && self.worker.is_half_free() {
+            return self.await_request(requests);
+        }
+        // A request that the web server has sent meanwhile would be lost.
+        match ioctl_fionread(&requests.stream.socket)? {
+            0 => Ok(Next::End),
+            _ => Ok(Next::Request),
+        }
+    }
+
+    /// Waits for the first byte of another request.
+    fn await_request(&mut self, requests: &Requests<Stream>) -> io::Result<Next> {
+        let since = Instant::now();
+        loop {
+            let timeout = if self.is_stopping { self.limits.linger } else { self.limits.idle };
+            let mut sources = [
+                PollFd::new(&requests.stream.socket, PollFlags::IN),
+                PollFd::new(self.stopped, PollFlags::IN),
+            ];
+            // The other one stays readable.
+            let count = if self.is_stopping { 1 } else { 2 };
+            if wait(&mut sources[..count], timeout.saturating_sub(since.elapsed()))? == 0 {
+                return Ok(Next::End);
+            }
+            self.is_stopping |= !sources[1].revents().is_empty();
+            if !sources[0].revents().is_empty() {
+                return Ok(Next::Request);
+            }
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! What each worker of a FastCGI responder is doing, and what they know in common, in memory that all of them share:
+//! as Apache's scoreboard. A CGI process has no workers; it always may wait.
+#![allow(unsafe_code)]
+
+use std::io;
+use std::ptr::null_mut;
+use std::sync::OnceLock;
+use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
+
+use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
+
+/// The maximum number of workers
+pub const MAX_WORKERS: usize = 512;
+
+/// What a worker is doing.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[repr(u32)]
+pub enum State {
+    /// It has not started yet, or has ended.
+    Absent,
+    /// It waits for a connection.
+    Free,
+    /// It has a connection.
+    Busy,
+    /// Its request waits for another program.
+    Waiting,
+}
+
+/// What a request waits for: the device and inode of a file, or zeros.
+pub type Key = (u64, u64);
+
+/// What is not a file: a server, or a file that does not exist
+pub const NO_FILE: Key = (0, 0);
+
+/// One worker. Only the worker itself changes its slot; the parent clears it when the worker has ended.
+#[derive(Debug)]
+struct Slot {
+    state: AtomicU32,
+    file: [AtomicU64; 2],
+}
+
+impl Slot {
+    fn set(&self, state: State) {
+        self.state.store(state as u32, SeqCst);
+    }
+
+    fn is(&self, state: State) -> bool {
+        self.state.load(SeqCst) == state as u32
+    }
+
+    fn waits_for(&self, key: Key) -> bool {
+        let [device, inode] = &self.file;
+        self.is(State::Waiting) && (device.load(SeqCst), inode.load(SeqCst)) == key
+    }
+}
+
+/// What the workers know in common.
+#[derive(Debug)]
+pub struct Knowledge {
+    /// Which settings files, by their number, one of them has seen
+    pub has_seen: [AtomicBool; 2],
+    /// The hash of the settings that one of them has read last; 0 for none
+    pub settings: AtomicU64,
+    /// Whether one of them has logged that the file cannot be used at the moment
+    pub has_kept_settings: AtomicBool,
+    /// Whether one of them has logged a parameter with the name of a setting
+    pub has_reported_parameter: AtomicBool,
+}
+
+/// That of a process without workers
+static OF_PROCESS: Knowledge = Knowledge {
+    has_seen: [const { AtomicBool::new(false) }; 2],
+    settings: AtomicU64::new(0),
+    has_kept_settings: AtomicBool::new(false),
+    has_reported_parameter: AtomicBool::new(false),
+};
+
+#[derive(Debug)]
+struct Shared {
+    knowledge: Knowledge,
+    workers: AtomicUsize,
+    slots: [Slot; MAX_WORKERS],
+}
+
+/// The scoreboard of a responder.
+#[derive(Clone, Copy, Debug)]
+pub struct Scoreboard(&'static Shared);
+
+/// A worker and its scoreboard.
+#[derive(Clone, Copy, Debug)]
+pub struct Worker {
+    board: Scoreboard,
+    slot: &'static Slot,
+}
+
+/// The scoreboard of this process, if it is the parent or a worker
+static BOARD: OnceLock<Scoreboard> = OnceLock::new();
+
+/// This process, if it is a worker
+static WORKER: OnceLock<Worker> = OnceLock::new();
+
+/// What the workers know in common, or this process alone.
+pub fn knowledge() -> &'static Knowledge {
+    BOARD.get().map_or(&OF_PROCESS, |board| &board.0.knowledge)
+}
+
+impl Scoreboard {
+    /// The scoreboard of this process and of its children. Called before settings are read.
+    pub fn of_process() -> io::Result<Scoreboard> {
+        let access = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: the mapping is new and never unmapped, and zeros are a valid value: all states are `Absent`.
+        let shared: &Shared = unsafe {
+            &*mmap_anonymous(null_mut(), size_of::<Shared>(), access, MapFlags::SHARED)?.cast()
+        };
+        Ok(*BOARD.get_or_init(|| Scoreboard(shared)))
+    }
+
+    pub fn set_workers(&self, workers: usize) {
+        self.0.workers.store(workers, SeqCst);
+    }
+
+    fn workers(&self) -> usize {
+        self.0.workers.load(SeqCst)
+    }
+
+    /// Makes this process the worker with this number.
+    pub fn enter(self, number: usize) -> Worker {
+        *WORKER.get_or_init(|| Worker { board: self, slot: &self.0.slots[number] })
+    }
+
+    /// Clears the slot of a worker that has ended. Returns whether it had started.
+    pub fn clear(&self, number: usize) -> bool {
+        let slot = &self.0.slots[number];
+        let has_started = !slot.is(State::Absent);
+        slot.set(State::Absent);
+        has_started
+    }
+
+    fn slots(&self) -> &[Slot] {
+        &self.0.slots[..self.workers()]
+    }
+
+    fn count(&self, is: impl Fn(&Slot) -> bool) -> usize {
+        self.slots().iter().filter(|slot| is(slot)).count()
+    }
+}
+
+impl Worker {
+    pub fn set(&self, state: State) {
+        self.slot.set(state);
+    }
+
+    /// Whether at least half of the workers are free.
+    pub fn is_half_free(&self) -> bool {
+        2 * self.board.count(|slot| slot.is(State::Free)) >= self.board.workers()
+    }
+}
+
+/// A request that waits, until this is dropped.
+#[derive(Debug)]
+pub struct Waiting(Option<Worker>);
+
+/// Called before this process waits for another program, which holds the file `key`. `None` if it may not: half of the
+/// workers wait already, or a quarter for the same file, so that waiting requests never take all workers.
+pub fn wait(key: Key) -> Option<Waiting> {
+    let Some(worker) = WORKER.get() else { return Some(Waiting(None)) };
+    let (Worker { board, slot }, [device, inode]) = (worker, &worker.slot.file);
+    device.store(key.0, SeqCst);
+    inode.store(key.1, SeqCst);
+    slot.set(State::Waiting);
+    let waiting = Waiting(Some(*worker));
+    // This one is counted too. Of two that begin at the same time, both may be refused.
+    let all = board.count(|slot| slot.is(State::Waiting));
+    let for_key = board.count(|slot| slot.waits_for(key));
+    let may_wait = all <= (board.workers() / 2).max(1)
+        && (key == NO_FILE || for_key <= (board.workers() / 4).max(1));
+    may_wait.then_some(waiting)
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        if let Some(worker) = &self.0 {
+            worker.set(State::Busy);
+        }
+    }
+}
