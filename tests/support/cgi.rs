@@ -171,8 +171,9 @@ impl Cgi {
     /// Sends it to the responder on this socket.
     #[track_caller]
     pub fn ask(&self, socket: &Path) -> Answer {
+        let records = self.records();
         let mut client = Client::connect(socket);
-        let reply = client.send(self.records()).reply();
+        let reply = client.send(records).reply();
         client.is_at_end();
         let log = reply.stderr.iter().map(|line| format!("{line}\n")).collect();
         Answer::parse(reply.stdout.as_bytes(), log)

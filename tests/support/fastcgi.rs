@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, recv};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
@@ -121,6 +123,16 @@ impl Client {
         self.send(request(keep, pairs, body)).reply()
     }
 
+    /// Connects again if the server has closed the connection, as web servers do.
+    pub fn connect_again(&mut self, path: &Path) {
+        if !matches!(
+            recv(&self.0, &mut [0; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT),
+            Err(Errno::AGAIN)
+        ) {
+            *self = Client::connect(path);
+        }
+    }
+
     /// All that the server sends before the connection ends, even by a reset.
     pub fn received(&mut self) -> Vec<u8> {
         let mut bytes = Vec::new();
@@ -188,7 +200,17 @@ impl Process {
     }
 
     pub fn workers(&self) -> Vec<Pid> {
-        children(self.pid().as_raw_nonzero().get() as u32)
+        children(self.pid())
+    }
+
+    /// Whether this number of workers have started, each with its epoll instance.
+    pub fn has_started(&self, workers: usize) -> bool {
+        let has_epoll = |worker: &Pid| {
+            let files = fs::read_dir(format!("/proc/{worker}/fd")).into_iter().flatten().flatten();
+            let mut targets = files.filter_map(|file| fs::read_link(file.path()).ok());
+            targets.any(|target| target.ends_with("anon_inode:[eventpoll]"))
+        };
+        self.workers().iter().filter(|worker| has_epoll(worker)).count() == workers
     }
 
     /// The sum of a value in KiB of /proc/PID/status, such as the memory of its own `RssAnon`, of all workers.

@@ -290,8 +290,9 @@ pub fn waiting(path: &Path) -> Vec<u32> {
 
 /// The processes that the process `parent` has started, such as the program under strace.
 pub fn children(parent: impl Display) -> Vec<Pid> {
-    let children = fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"));
-    let children = children.unwrap_or_default();
+    let tasks = fs::read_dir(format!("/proc/{parent}/task")).into_iter().flatten().flatten();
+    let children = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
+    let children: String = children.collect();
     children
         .split_whitespace()
         .map(|child| Pid::from_raw(child.parse().unwrap()).unwrap())

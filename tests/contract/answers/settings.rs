@@ -5,6 +5,8 @@ use std::io::{Read, Write};
 use std::os::unix::fs::{OpenOptionsExt, symlink};
 use std::time::{Duration, Instant};
 
+use rustix::process::{Signal, kill_process};
+
 use super::*;
 use crate::support::fastcgi::{Client, Held};
 use crate::support::site::wait_until;
@@ -135,25 +137,25 @@ fn settings_stay_in_force_while_their_file_is_empty_unreadable_or_gone_and_other
 }
 
 #[test]
-fn a_log_that_is_not_read_delays_no_request_but_the_one_that_reads_the_settings() {
+fn a_log_that_is_not_read_holds_no_worker() {
     let (school, socket) = (School::new(), Held::new());
-    let folder = tempfile::tempdir().unwrap();
-    let settings = format!("COMEDOR_DATA_DIR={}\n", school.data().display());
-    let program = program_in(folder.path(), &settings);
-    let get = school.get("get_menu").program(&program).unset("COMEDOR_DATA_DIR");
-    let process = socket.spawn(get.responder());
+    let process = socket.spawn(school.get("").set("COMEDOR_WORKERS", "2").responder());
+    let get = school.get("get_menu_types");
     get.ask(&socket.path).ok();
     let log = format!("/proc/{}/fd/2", process.0.id());
     let mut log = OpenOptions::new().write(true).custom_flags(libc::O_NONBLOCK).open(log).unwrap();
+    while log.write(&[b'x'; 4096]).is_ok() {}
     while log.write(b"x").is_ok() {}
-    fs::write(folder.path().join("comedor.conf"), "").unwrap();
-    let waiting = (0..10_000).find_map(|_| {
+    school.log_in("broken", "auth_ok|b:2;");
+    for _ in 0..20 {
         let mut client = Client::connect(&socket.path);
-        client.0.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
-        client.send(get.records()).0.read(&mut [0]).is_err().then_some(client)
-    });
-    assert!(waiting.is_some(), "no request has written to the log");
-    get.ask(&socket.path).ok();
+        let reply = client.send(get.clone().session("broken").records()).reply();
+        assert_eq!(reply.stderr.len(), 1, "{reply:?}");
+        let worker = process.workers()[0];
+        kill_process(worker, Signal::KILL).unwrap();
+        get.ask(&socket.path).ok();
+    }
+    wait_until("the workers", || process.workers().len() == 2);
 }
 
 #[test]

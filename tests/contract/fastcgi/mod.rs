@@ -1,109 +1,148 @@
-//! The FastCGI responder over real sockets, with a handler of its own.
+//! The FastCGI responder over real sockets, with a handler of its own, in a process of its own: it forks.
 
-mod full;
+mod bounds;
 mod process;
 mod requests;
 
-use std::io::{self, PipeWriter, pipe};
-use std::path::PathBuf;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
-use std::thread::{self, JoinHandle};
+use std::env;
+use std::fs::{self, File};
+use std::hint::black_box;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio, abort};
+use std::time::Duration;
 
-use comedor::fastcgi::{Handler, Limits, Output, Pairs, Refusal, Socket, serve, wait};
+use comedor::fastcgi::{Handler, Limits, Output, Pairs, Refusal, Socket, serve};
+use comedor::sys::lock;
+use comedor::sys::scoreboard::Scoreboard;
+use rustix::process::{Pid, Signal, getpid, kill_process};
 use tempfile::TempDir;
 
 use crate::support::fastcgi::*;
+use crate::support::site::wait_until;
+use crate::support::waiting;
 
 /// Executes the command in the parameter DO, else repeats the body.
-#[derive(Default)]
-struct Dummy {
-    /// The number of received requests and lines of the log, and whether the waiting requests may continue
-    gate: Mutex<(usize, bool)>,
-    changed: Condvar,
-    log: Mutex<Vec<String>>,
-}
-
-impl Dummy {
-    fn receive(&self) -> MutexGuard<'_, (usize, bool)> {
-        let mut gate = self.gate.lock().unwrap();
-        gate.0 += 1;
-        self.changed.notify_all();
-        gate
-    }
-
-    /// Waits until `count` requests and lines were received.
-    fn wait_for(&self, count: usize) {
-        let gate = self.gate.lock().unwrap();
-        drop(self.changed.wait_while(gate, |(came, _)| *came < count).unwrap());
-    }
-
-    fn open_gate(&self) {
-        self.gate.lock().unwrap().1 = true;
-        self.changed.notify_all();
-    }
-
-    fn handled(&self) -> usize {
-        self.gate.lock().unwrap().0
-    }
-}
+struct Dummy;
 
 impl Handler for Dummy {
-    fn handle(&self, mut params: Pairs, body: &[u8]) -> Output {
-        let gate = self.receive();
-        let (mut stdout, mut stderr) = (body.to_vec(), Vec::new());
-        let command = params.find(|(name, _)| *name == b"DO");
-        match command.map(|(_, command)| command) {
-            Some(b"wait") => drop(self.changed.wait_while(gate, |(_, open)| !*open).unwrap()),
-            // Waits for the key that is the body.
-            Some(b"lock") => match wait((0, body.first().copied().unwrap_or(0).into())) {
-                Some(_waiting) => drop(self.changed.wait_while(gate, |(_, open)| !*open).unwrap()),
-                None => stdout = b"too many wait".to_vec(),
-            },
-            Some(how @ (b"panic" | b"lock and panic")) => {
-                drop(gate);
-                let _waiting = how.starts_with(b"lock").then(|| wait((0, 0)));
-                panic!("as asked")
+    fn handle(&mut self, mut params: Pairs, body: &mut dyn Read) -> Output {
+        let mut param = |name: &str| {
+            let found = params.find(|(known, _)| *known == name.as_bytes());
+            found.map(|(_, value)| String::from_utf8(value.to_vec()).unwrap())
+        };
+        let mut stderr = Vec::new();
+        let stdout = match param("DO").as_deref() {
+            Some("early") => b"early".to_vec(),
+            Some("large") => vec![b'x'; LARGE],
+            Some("process") => std::process::id().to_string().into_bytes(),
+            Some("log") => {
+                stderr = b"one\ntwo\n".to_vec();
+                Vec::new()
             }
-            Some(b"large") => stdout = vec![b'x'; LARGE],
-            Some(b"log") => stderr = b"one\ntwo\n".to_vec(),
-            Some(b"early") => stdout = b"early".to_vec(),
-            _ => {}
-        }
+            Some("lock") => {
+                let file = File::open(param("FILE").unwrap()).unwrap();
+                match lock::take(&file, lock::EXCLUSIVE, Duration::from_secs(60)).unwrap() {
+                    true => b"locked".to_vec(),
+                    false => b"busy".to_vec(),
+                }
+            }
+            Some("panic") => panic!("as asked"),
+            Some("abort") => abort(),
+            Some("overflow") => vec![overflow(0)],
+            // The test harness handles the first one.
+            Some("fault") => loop {
+                kill_process(getpid(), Signal::SEGV).unwrap();
+            },
+            _ => {
+                let mut bytes = Vec::new();
+                match body.read_to_end(&mut bytes) {
+                    Ok(_) => bytes,
+                    Err(error) => format!("{} bytes, {}", bytes.len(), error.kind()).into_bytes(),
+                }
+            }
+        };
         Output { stdout, stderr }
     }
 
-    fn refuse(&self, _: Pairs, why: Refusal) -> Output {
+    fn refuse(&mut self, _: Pairs, why: Refusal) -> Output {
         Output { stdout: format!("{why:?}").into(), stderr: Vec::new() }
     }
+}
 
-    fn log(&self, line: &str) {
-        drop(self.receive());
-        self.log.lock().unwrap().push(line.to_owned());
-    }
+/// Calls itself until the stack is full.
+#[allow(unconditional_recursion)]
+fn overflow(depth: u64) -> u8 {
+    let block = black_box([depth; 512]);
+    overflow(depth + 1).wrapping_add(block[0] as u8)
 }
 
 /// More than the buffers of a socket hold.
 const LARGE: usize = 4 * 1024 * 1024;
 
+/// The values of a test's limits, as milliseconds and numbers in an environment variable.
+fn to_text(limits: &Limits) -> String {
+    let times = [limits.arrival, limits.pause, limits.transfer, limits.idle, limits.linger];
+    let [arrival, pause, transfer, idle, linger] = times.map(|time| time.as_millis());
+    let Limits { workers, params, large, requests, .. } = limits;
+    format!("{workers} {params} {large} {requests} {arrival} {pause} {transfer} {idle} {linger}")
+}
+
+fn from_text(text: &str) -> Limits {
+    let values: Vec<u64> = text.split(' ').map(|value| value.parse().unwrap()).collect();
+    let time = |number: usize| Duration::from_millis(values[number]);
+    Limits {
+        workers: values[0] as usize,
+        params: values[1] as usize,
+        large: values[2],
+        requests: values[3] as u32,
+        arrival: time(4),
+        pause: time(5),
+        transfer: time(6),
+        idle: time(7),
+        linger: time(8),
+    }
+}
+
+const LIMITS: &str = "COMEDOR_TEST_LIMITS";
+const SOCKET: &str = "COMEDOR_TEST_SOCKET";
+
+/// The server of the other tests, which start this one in a process of its own.
+#[test]
+fn server() {
+    let (Ok(limits), Ok(socket)) = (env::var(LIMITS), env::var(SOCKET)) else { return };
+    let socket = Socket::bind(Path::new(&socket)).expect("a socket");
+    let board = Scoreboard::of_process().unwrap();
+    serve(socket, Dummy, &from_text(&limits), board).expect("an end without error");
+}
+
 /// A running server. Dropping it stops it.
 struct Service {
-    _folder: TempDir,
+    folder: TempDir,
     path: PathBuf,
-    handler: Arc<Dummy>,
-    /// `None` begins the stop
-    stop: Option<PipeWriter>,
-    thread: Option<JoinHandle<io::Result<()>>>,
+    /// `None` after it was stopped
+    process: Option<Process>,
 }
 
 impl Service {
     fn start(limits: Limits) -> Service {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("socket");
-        let (socket, handler) = (Socket::bind(&path).expect("a socket"), Arc::<Dummy>::default());
-        let (stopped, stop) = pipe().unwrap();
-        let shared = handler.clone();
-        let thread = thread::spawn(move || serve(socket, &*shared, &limits, stopped));
-        Service { _folder: folder, path, handler, stop: Some(stop), thread: Some(thread) }
+        // In no thread of the test harness may these signals have their default action.
+        let mut command = Command::new("env");
+        command.args(["--block-signal=TERM", "--block-signal=CHLD"]);
+        command.arg(env::current_exe().unwrap());
+        command.args(["--exact", "fastcgi::server", "--nocapture", "--test-threads=1"]);
+        command.env(LIMITS, to_text(&limits)).env(SOCKET, &path).stdin(Stdio::null());
+        command.stdout(Stdio::null()).stderr(Stdio::piped());
+        let process = Process(command.spawn().unwrap());
+        wait_until("the socket", || std::os::unix::net::UnixStream::connect(&path).is_ok());
+        wait_until("the workers", || process.has_started(limits.workers));
+        Service { folder, path, process: Some(process) }
+    }
+
+    fn with_workers(workers: usize) -> Service {
+        Service::start(Limits { workers, ..Limits::default() })
     }
 
     fn client(&self) -> Client {
@@ -114,17 +153,32 @@ impl Service {
         std::array::from_fn(|_| self.client())
     }
 
-    /// Stops the server and waits until it has ended.
-    fn finish(&mut self) {
-        self.stop = None;
-        self.thread.take().unwrap().join().unwrap().expect("an end without error");
+    fn process(&self) -> &Process {
+        self.process.as_ref().unwrap()
+    }
+
+    /// A file whose lock the caller holds.
+    fn locked(&self, name: &str) -> (PathBuf, File) {
+        let path = self.folder.path().join(name);
+        let file = File::create(&path).unwrap();
+        file.lock().unwrap();
+        (path, file)
+    }
+
+    /// Begins the stop.
+    fn stop(&self) {
+        kill_process(self.process().pid(), Signal::TERM).unwrap();
+    }
+
+    /// Stops the server, waits until it has ended, and returns its log.
+    fn finish(&mut self) -> String {
+        self.process.take().unwrap().stop()
     }
 }
 
 impl Drop for Service {
     fn drop(&mut self) {
-        self.handler.open_gate();
-        if self.thread.is_some() && !thread::panicking() {
+        if self.process.is_some() && !std::thread::panicking() {
             self.finish();
         }
     }
@@ -134,6 +188,14 @@ fn answered(stdout: &str) -> Reply {
     Reply { stdout: stdout.to_owned(), ..Reply::default() }
 }
 
-const WAIT: &[(&str, &str)] = &[("DO", "wait")];
-const LOCK: &[(&str, &str)] = &[("DO", "lock")];
+/// A request that waits for the lock of a file.
+fn lock_of(keep: bool, file: &Path) -> Vec<u8> {
+    request(keep, &[("DO", "lock"), ("FILE", file.to_str().unwrap())], b"")
+}
+
+/// A request without its end, which holds its worker.
+fn half(keep: bool) -> Vec<u8> {
+    [begin(keep), params(&[]), record(STDIN, b"bo")].concat()
+}
+
 const EARLY: &[(&str, &str)] = &[("DO", "early")];

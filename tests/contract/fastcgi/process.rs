@@ -1,63 +1,72 @@
-//! Starting, stopping, and running out of descriptors.
+//! Starting, stopping, and processes that end.
 
-use std::env;
-use std::fs::{self, File};
 use std::os::unix::net::UnixListener;
-use std::process::Command;
-use std::time::Duration;
-
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use rustix::time::{ClockId, clock_gettime};
+use std::thread;
 
 use super::*;
-use crate::support::output;
 
 #[test]
 fn stopping_serves_what_has_arrived_and_closes_idle_connections() {
-    let mut service = Service::start(Limits::default());
-    let mut kept = service.clients::<300>();
+    let mut service = Service::with_workers(16);
+    let (path, file) = service.locked("file");
+    let mut kept = service.clients::<8>();
     for client in &mut kept {
         client.ask(true, &[], b"");
     }
-    for client in &mut kept[..2] {
-        client.send(request(true, WAIT, b"waited"));
+    let [waits, busy, idle @ ..] = &mut kept;
+    waits.send(lock_of(true, &path));
+    wait_until("the request waits", || waiting(&path).len() == 1);
+    busy.send([half(true), PING.to_vec()].concat()).record();
+    // Seven are free. One more is in the queue.
+    let mut arriving = service.clients::<8>();
+    for client in &mut arriving {
+        client.send([half(false), PING.to_vec()].concat()).record();
     }
-    service.handler.wait_for(302);
-    let (mut unread, mut half) = (service.client(), service.client());
-    half.send(begin(true));
-    service.stop = None;
-    for client in &mut kept[2..] {
+    let mut queued = service.client();
+    queued.send(request(true, &[], b"queued"));
+    service.stop();
+    for client in idle {
         client.is_at_end();
     }
-    assert_eq!(unread.ask(true, &[], b"unread"), answered("unread"));
-    unread.is_at_end();
-    half.send([params(&[]), record(STDIN, b"")].concat());
-    assert_eq!(half.reply(), answered(""));
+    for client in &mut arriving {
+        client.send(record(STDIN, b""));
+        assert_eq!(client.reply(), answered("bo"));
+    }
+    assert_eq!(queued.reply(), answered("queued"));
+    queued.is_at_end();
     // A web server may send its next request before it notices the end of the connection.
-    kept[0].send(request(true, &[], b"next"));
-    service.handler.open_gate();
-    assert_eq!(kept[0].reply(), answered("waited"));
-    assert_eq!(kept[0].reply(), answered("next"));
-    assert_eq!(kept[1].reply(), answered("waited"));
-    for client in &mut kept[..2] {
-        client.is_at_end();
-    }
-    service.finish();
+    busy.send([record(STDIN, b""), request(true, &[], b"next")].concat());
+    assert_eq!(busy.reply(), answered("bo"));
+    assert_eq!(busy.reply(), answered("next"));
+    busy.is_at_end();
+    drop(file);
+    assert_eq!(waits.reply(), answered("locked"));
+    waits.is_at_end();
+    assert_eq!(service.finish(), "");
 }
 
 #[test]
 fn stopping_closes_a_connection_that_never_ends() {
-    let mut service =
-        Service::start(Limits { stop: Duration::from_millis(50), ..Limits::default() });
-    let (_unread, mut half) = (service.client(), service.client());
-    half.send(begin(true));
+    let mut service = Service::with_workers(4);
+    let [_unread, mut half] = service.clients();
+    half.send([&begin(true)[..], &PING].concat()).record();
     service.finish();
     half.is_at_end();
 }
 
 #[test]
+fn a_stop_right_after_the_start_ends_all_workers() {
+    for _ in 0..20 {
+        let mut service = Service::with_workers(2);
+        // Its replacement may not have started yet.
+        kill_process(service.process().workers()[0], Signal::KILL).unwrap();
+        service.finish();
+    }
+}
+
+#[test]
 fn stopping_keeps_a_socket_that_has_replaced_its_own() {
-    let mut service = Service::start(Limits::default());
+    let mut service = Service::with_workers(2);
     fs::remove_file(&service.path).unwrap();
     let _other = UnixListener::bind(&service.path).unwrap();
     service.finish();
@@ -80,43 +89,63 @@ fn only_one_of_several_processes_binds_a_stale_socket() {
 }
 
 #[test]
-fn running_out_of_file_descriptors_causes_no_busy_loop_and_a_blocked_log_no_delay() {
-    // In a process of its own.
-    if env::var_os("COMEDOR_TEST_ALONE").is_none() {
-        let mut process = Command::new(env::current_exe().unwrap());
-        process.args(["--exact", thread::current().name().unwrap()]).env("COMEDOR_TEST_ALONE", "1");
-        let said = String::from_utf8(output(&mut process, "this program")).unwrap();
-        return assert!(said.contains("ok. 1 passed"), "{said}");
+fn a_panic_fails_only_its_own_request_and_ends_its_worker() {
+    let mut service = Service::with_workers(2);
+    let mut panicked = Vec::new();
+    for _ in 0..5 {
+        let mut client = service.client();
+        panicked.push(client.ask(true, &[("DO", "panic")], b"").stdout);
+        client.is_at_end();
+        assert_eq!(service.client().ask(true, &[], b"next"), answered("next"));
     }
-    let service = Service::start(Limits::default());
-    let mut held = service.client();
-    held.send(begin(true));
-    let mut waiting = service.clients::<4>();
-    for client in &mut waiting {
-        client.ask(true, &[], b"");
+    for reply in panicked {
+        assert!(reply.starts_with("Panicked(\"panicked at "), "{reply}");
+        assert!(reply.contains("mod.rs:") && reply.contains("as asked"), "{reply}");
     }
-    for client in &mut waiting {
-        client.send(request(true, WAIT, b"x"));
+    assert_eq!(service.finish(), "");
+}
+
+#[test]
+fn a_worker_that_crashes_fails_only_its_own_request_and_is_replaced() {
+    let mut service = Service::with_workers(2);
+    for (command, signal) in
+        [("abort", "signal: 6"), ("overflow", "signal: "), ("fault", "signal: 11")]
+    {
+        for _ in 0..5 {
+            service.client().send(request(false, &[("DO", command)], b"")).is_at_end();
+            assert_eq!(service.client().ask(true, &[], b"next"), answered("next"), "{signal}");
+        }
     }
-    service.handler.wait_for(8);
-    // One file descriptor is left, for the client's end of a connection.
-    let limits = getrlimit(Resource::Nofile);
-    setrlimit(Resource::Nofile, Rlimit { current: Some(64), ..limits }).unwrap();
-    let mut files: Vec<File> = (0..64).map_while(|_| File::open("/dev/null").ok()).collect();
-    files.pop();
-    let log = service.handler.log.lock().unwrap();
-    let mut next = service.client();
-    next.send(request(false, &[], b"y"));
-    // Now the line about it waits, as in a write to a full pipe.
-    service.handler.wait_for(9);
-    let cpu_time = || Duration::try_from(clock_gettime(ClockId::ProcessCPUTime)).unwrap();
-    let before = cpu_time();
-    thread::sleep(Duration::from_millis(500));
-    assert!(cpu_time() - before < Duration::from_millis(100), "it waits without work");
-    held.send([params(&[]), record(STDIN, b"")].concat());
-    assert_eq!(held.reply(), answered(""), "open connections are served");
-    drop((log, files));
-    assert_eq!(next.reply(), answered("y"), "and the others once there are descriptors");
-    assert_eq!(service.handler.log.lock().unwrap().len(), 1);
-    service.handler.open_gate();
+    wait_until("the workers", || service.process().workers().len() == 2);
+    let log = service.finish();
+    let lines: Vec<&str> = log.lines().filter(|line| line.contains("worker process")).collect();
+    assert_eq!(lines.len(), 15, "{log}");
+    for (line, signal) in
+        lines.iter().zip(["signal: 6", "signal: ", "signal: 11"].map(|s| [s; 5]).concat())
+    {
+        assert!(line.contains(signal), "{line}");
+    }
+}
+
+#[test]
+fn workers_end_with_their_parent_after_their_request() {
+    let service = Service::with_workers(4);
+    let (path, file) = service.locked("file");
+    let [mut waits, mut kept] = service.clients();
+    kept.ask(true, &[], b"");
+    waits.send(lock_of(true, &path));
+    wait_until("the request waits", || waiting(&path).len() == 1);
+    let workers = service.process().workers();
+    kill_process(service.process().pid(), Signal::KILL).unwrap();
+    kept.is_at_end();
+    let is_running = |worker: &Pid| {
+        let status = fs::read_to_string(format!("/proc/{worker}/status")).unwrap_or_default();
+        !status.is_empty() && !status.contains("State:\tZ")
+    };
+    wait_until("the others", || workers.iter().filter(|worker| is_running(worker)).count() == 1);
+    drop(file);
+    assert_eq!(waits.reply(), answered("locked"));
+    waits.is_at_end();
+    wait_until("the last one", || !workers.iter().any(is_running));
+    std::mem::forget(service);
 }

@@ -1,0 +1,183 @@
+//! What clients and web servers can hold up, and for how long.
+
+use std::io::Write;
+use std::time::Instant;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::ioctl_fionread;
+
+use super::*;
+
+/// Waits until this number of requests wait for the lock of a file.
+#[track_caller]
+fn until_waiting(file: &Path, count: usize) {
+    wait_until("as many as are sent wait", || waiting(file).len() == count);
+}
+
+#[test]
+fn a_quarter_of_the_workers_wait_for_one_file_and_half_in_all() {
+    let service = Service::with_workers(8);
+    let [one, other, third] = ["one", "other", "third"].map(|name| service.locked(name));
+    let mut clients = Vec::new();
+    for (path, _) in [&one, &other] {
+        for count in 1..=2 {
+            clients.push(service.client());
+            clients.last_mut().unwrap().send(lock_of(false, path));
+            until_waiting(path, count);
+        }
+        let more = service.client().send(lock_of(false, path)).reply();
+        assert_eq!(more, answered("busy"), "a quarter for one file");
+    }
+    for _ in 0..20 {
+        let more = service.client().send(lock_of(false, &third.0)).reply();
+        assert_eq!(more, answered("busy"), "half in all");
+        assert_eq!(service.client().ask(false, &[], b"x"), answered("x"));
+    }
+    drop((one, other));
+    for client in &mut clients {
+        assert_eq!(client.reply(), answered("locked"));
+    }
+    let (path, file) = third;
+    let mut client = service.client();
+    client.send(lock_of(false, &path));
+    until_waiting(&path, 1);
+    drop(file);
+    assert_eq!(client.reply(), answered("locked"), "the places are free again");
+}
+
+/// The slot of a worker that is killed while it waits is cleared.
+#[test]
+fn killed_workers_leave_no_one_waiting() {
+    let service = Service::with_workers(4);
+    let (path, _file) = service.locked("file");
+    for _ in 0..5 {
+        let mut client = service.client();
+        wait_until("the slot is cleared", || {
+            client = service.client();
+            client.send(lock_of(false, &path));
+            wait_until("an answer, or a place", || {
+                ioctl_fionread(&client.0).unwrap() > 0 || !waiting(&path).is_empty()
+            });
+            !waiting(&path).is_empty()
+        });
+        kill_process(Pid::from_raw(waiting(&path)[0] as i32).unwrap(), Signal::KILL).unwrap();
+        client.is_at_end();
+    }
+}
+
+#[test]
+fn connections_are_kept_only_while_half_of_the_workers_are_free() {
+    let service = Service::with_workers(6);
+    let mut kept = Vec::new();
+    for _ in 0..3 {
+        let mut client = service.client();
+        assert_eq!(client.ask(true, &[], b"x"), answered("x"));
+        kept.push(client);
+    }
+    for _ in 0..5 {
+        let mut more = service.client();
+        assert_eq!(more.ask(true, &[], b"x"), answered("x"));
+        more.is_at_end();
+    }
+    for client in &mut kept {
+        assert_eq!(client.ask(true, &[], b"next"), answered("next"));
+    }
+    // Then another one is kept.
+    kept.pop();
+    wait_until("a kept connection", || {
+        let mut client = service.client();
+        client.ask(true, &[], b"x");
+        _ = client.0.write_all(&request(true, &[], b"y"));
+        client.record().is_some()
+    });
+}
+
+#[test]
+fn a_connection_waits_in_the_queue_until_a_worker_is_free() {
+    let service = Service::with_workers(2);
+    for keep in [true, false] {
+        let mut busy = service.clients::<2>();
+        for client in &mut busy {
+            client.send([half(keep), PING.to_vec()].concat()).record();
+        }
+        let mut next = service.client();
+        next.send(request(false, &[], b"x"));
+        busy[0].send(record(STDIN, b""));
+        assert_eq!(busy[0].reply(), answered("bo"));
+        assert_eq!(next.reply(), answered("x"));
+        busy[1].send(record(STDIN, b""));
+        assert_eq!(busy[1].reply(), answered("bo"));
+    }
+}
+
+#[test]
+fn idle_connections_partial_requests_and_unread_answers_time_out() {
+    let soon = Duration::from_millis(100);
+    let service = Service::start(Limits {
+        workers: 8,
+        arrival: soon,
+        pause: soon,
+        idle: soon,
+        ..Limits::default()
+    });
+    let mut kept = service.client();
+    kept.ask(true, &[], b"");
+    kept.is_at_end();
+    let whole = request(true, &[], b"body");
+    for length in [0, 1, 20, whole.len() - 21] {
+        let mut half = service.client();
+        half.send(&whole[..length]);
+        half.is_at_end();
+    }
+    // The handler decides what a body that does not arrive means.
+    let mut client = service.client();
+    assert_eq!(client.send(half(false)).reply(), answered("2 bytes, timed out"));
+    client.is_at_end();
+    // A client that does not read its answer.
+    let mut unread = service.client();
+    unread.send(request(true, &[("DO", "large")], b""));
+    let mut hang_up = [PollFd::new(&unread.0, PollFlags::empty())];
+    let patience = Timespec { tv_sec: 30, tv_nsec: 0 };
+    assert_eq!(poll(&mut hang_up, Some(&patience)), Ok(1), "it is closed");
+}
+
+#[test]
+fn parameters_have_two_seconds_and_the_parts_of_a_body_five_in_thirty() {
+    let service = Service::with_workers(4);
+    let ended = |input: &[u8]| {
+        let (since, mut client) = (Instant::now(), service.client());
+        client.send(input).received();
+        since.elapsed().as_secs()
+    };
+    assert_eq!(ended(&[]), 2);
+    assert_eq!(ended(&[begin(true), record(PARAMS, b"\x01")].concat()), 2);
+    // Then two more for the rest of the input.
+    assert_eq!(ended(&half(true)), 5 + 2);
+    let (since, mut client) = (Instant::now(), service.client());
+    client.send(half(false));
+    while ioctl_fionread(&client.0).unwrap() == 0 {
+        assert!(since.elapsed().as_secs() < 40);
+        client.send(record(STDIN, b"a part"));
+        std::thread::sleep(Duration::from_millis(500));
+    }
+    assert!(client.reply().stdout.ends_with("timed out"));
+    assert_eq!(since.elapsed().as_secs(), 30);
+}
+
+#[test]
+fn a_worker_ends_after_a_large_request_and_after_many() {
+    let service = Service::start(Limits { workers: 2, requests: 100, ..Limits::default() });
+    let process = |body: &[u8]| {
+        let reply = service.client().ask(false, &[("DO", "process")], body);
+        reply.stdout
+    };
+    let first = process(b"");
+    assert_eq!(process(b""), first, "the last one that was used");
+    service.client().ask(false, &[], &vec![b'x'; 130 * 1024]);
+    assert_ne!(process(b""), first);
+    let mut others = std::collections::BTreeSet::new();
+    for _ in 0..1000 {
+        others.insert(process(b""));
+    }
+    assert!((9..=12).contains(&others.len()), "{others:?}");
+}
