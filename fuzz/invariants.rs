@@ -1,12 +1,14 @@
 //! Invariants of the parsers of untrusted input, none of which may panic. A unit test checks them with
 //! input made of random pieces of each format, and the coverage-guided fuzzer in `fuzz/` with its own.
 
-use std::io::{BufRead, BufReader};
+use std::collections::VecDeque;
+use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::path::Path;
 
 use crate::cgi::{Variables, multipart, origin};
 use crate::config::{Config, Settings};
-use crate::fastcgi::{Limits, protocol};
+use crate::fastcgi::Pairs;
+use crate::fastcgi::requests::{self, FcgiRequest, Requests};
 use crate::model::{Color, Date, Day, Label, MenuTypes, PlateKey, PlateName, TypeId};
 use crate::php::form::Form;
 use crate::php::json::Value;
@@ -97,16 +99,71 @@ pub fn fastcgi(input: &[u8]) {
     let cut = |&length: &u8| rest.split_off(..rest.len().min(length.into())).unwrap_or_default();
     let mut pieces: Vec<&[u8]> = lengths.iter().map(cut).collect();
     pieces.push(rest);
-    let limits = Limits { params: 300, body: 50, ..Limits::default() };
-    let outcome = protocol::outcome(&limits, [bytes]);
-    assert_eq!(protocol::outcome(&limits, pieces), outcome, "split into pieces");
-    assert_eq!(protocol::outcome(&limits, bytes.chunks(1)), outcome, "byte by byte");
-    for request in outcome.0 {
-        assert!(request.body.bytes.len() <= limits.body + 1);
-        if let Ok(params) = request.params(&limits) {
+    let outcome = outcome([bytes]);
+    assert_eq!(self::outcome(pieces), outcome, "split into pieces");
+    assert_eq!(self::outcome(bytes.chunks(1)), outcome, "byte by byte");
+    for (request, _, _) in outcome.0 {
+        assert!(request.params.len() <= MAX_PARAMS + 1);
+        if let Some(params) = Pairs::parse(&request.params) {
             let length = |(name, value): (&[u8], &[u8])| name.len() + value.len();
-            assert!(params.map(length).sum::<usize>() <= limits.params);
+            assert!(params.map(length).sum::<usize>() <= request.params.len());
         }
+    }
+}
+
+const MAX_PARAMS: usize = 300;
+
+/// The requests on a connection with this input, each with its body or a part of it, and what is left of the body;
+/// the replies; and how the connection ends.
+type Outcome = (Vec<(FcgiRequest, Vec<u8>, requests::Body)>, Vec<u8>, Result<(), ErrorKind>);
+
+fn outcome<'b>(pieces: impl IntoIterator<Item = &'b [u8]>) -> Outcome {
+    let pieces = pieces.into_iter().filter(|piece| !piece.is_empty());
+    let stream = Pieces { input: pieces.collect(), replies: Vec::new() };
+    let (mut connection, mut received) = (Requests::new(stream, MAX_PARAMS, 1), Vec::new());
+    let ended = loop {
+        let request = match connection.receive() {
+            Ok(Some(request)) => request,
+            Ok(None) => break Ok(()),
+            Err(error) => break Err(error.kind()),
+        };
+        let (limit, mut body) = (if request.keep { u64::MAX } else { 10 }, Vec::new());
+        _ = connection.by_ref().take(limit).read_to_end(&mut body);
+        received.push((request, body, connection.body));
+        if connection.body == requests::Body::Broken {
+            break Err(ErrorKind::UnexpectedEof);
+        }
+        if let Err(error) = connection.discard_body() {
+            break Err(error.kind());
+        }
+    };
+    (received, connection.stream.replies, ended)
+}
+
+/// A connection whose input arrives in pieces.
+struct Pieces<'b> {
+    input: VecDeque<&'b [u8]>,
+    replies: Vec<u8>,
+}
+
+impl Read for Pieces<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let Some(piece) = self.input.front_mut() else { return Ok(0) };
+        let length = piece.read(buffer)?;
+        if piece.is_empty() {
+            self.input.pop_front();
+        }
+        Ok(length)
+    }
+}
+
+impl Write for Pieces<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.replies.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
