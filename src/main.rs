@@ -12,16 +12,16 @@ use comedor::config::Config;
 use comedor::error::Error;
 use comedor::fastcgi::{self, Limits, Socket};
 use comedor::responder::Responder;
+use comedor::sys::allocator::Allocator;
 use comedor::sys::environment::Strings;
 use comedor::sys::kept_output;
 use comedor::sys::log::{self, Output};
 use comedor::sys::process::is_set_user_id;
 use comedor::sys::scoreboard::Scoreboard;
 use comedor::sys::streams;
-use dlmalloc::GlobalDlmalloc;
 
 #[global_allocator]
-static ALLOCATOR: GlobalDlmalloc = GlobalDlmalloc;
+static ALLOCATOR: Allocator = Allocator;
 
 comedor::main!(run);
 

@@ -1,13 +1,16 @@
-//! Restarts of the program beside clients that never pause, with the shipped configurations that keep
-//! connections to it.
+//! Restarts of the program, and workers that are killed, beside clients that never pause.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
+use rustix::process::{Signal, kill_process};
 use ureq::Agent;
 
-use crate::support::site::{Php, Site, apache_with_fastcgi, nginx_with_fastcgi};
+use crate::support::site::{
+    CADDIES, Connections, Php, Site, apache_with, lighttpd_with_a_socket, nginx_with, wait_until,
+};
 use crate::support::{ADMIN, json, session};
+use crate::{PAGES_OF_CADDY, caddy};
 
 const RESTARTS: usize = 100;
 
@@ -82,15 +85,74 @@ fn exercise(site: &Site) {
 
 #[test]
 fn nginx_fails_no_request_in_restarts() {
-    exercise(&nginx_with_fastcgi());
+    for connections in [Connections::AsShipped, Connections::New] {
+        exercise(&nginx_with(connections));
+    }
 }
 
 #[test]
 fn apache_event_fails_no_request_in_restarts() {
-    exercise(&apache_with_fastcgi("event", Php::Fpm));
+    for connections in [Connections::AsShipped, Connections::New] {
+        exercise(&apache_with("event", Php::Fpm, connections));
+    }
 }
 
 #[test]
 fn apache_prefork_fails_no_request_in_restarts() {
-    exercise(&apache_with_fastcgi("prefork", Php::Module));
+    for connections in [Connections::AsShipped, Connections::New] {
+        exercise(&apache_with("prefork", Php::Module, connections));
+    }
+}
+
+#[test]
+fn caddy_fails_no_request_in_restarts() {
+    let site = caddy(CADDIES[0], PAGES_OF_CADDY);
+    site.stop_responder();
+    site.start_responder();
+    exercise(&site);
+}
+
+#[test]
+fn lighttpd_fails_no_request_in_restarts() {
+    exercise(&lighttpd_with_a_socket());
+}
+
+/// A worker that crashes costs the request that it has, at most.
+#[test]
+fn killed_workers_fail_few_requests_under_load() {
+    let site = nginx_with(Connections::New);
+    for client in 1..=6 {
+        site.log_in(&client.to_string(), &session(ADMIN));
+    }
+    let agent: Agent = Agent::config_builder().http_status_as_error(false).build().into();
+    let read = |number: usize| {
+        let url = site.api("action=get_menu_types&aulario=aula1");
+        let cookie = format!("PHPSESSID={number}");
+        agent.get(url).header("Cookie", cookie).call().expect("an answer").status()
+    };
+    let (failed, answered, is_done) =
+        (&AtomicUsize::new(0), &AtomicUsize::new(0), &AtomicBool::new(false));
+    thread::scope(|scope| {
+        let read = &read;
+        for number in 1..=6 {
+            scope.spawn(move || {
+                while !is_done.load(Ordering::SeqCst) {
+                    let status = read(number);
+                    failed.fetch_add(usize::from(status != 200), Ordering::SeqCst);
+                    assert!([200, 502].contains(&status.as_u16()), "{status}");
+                    answered.fetch_add(1, Ordering::SeqCst);
+                }
+            });
+        }
+        for round in 1..=40 {
+            wait_until("some requests", || answered.load(Ordering::SeqCst) > 50 * round);
+            let workers = site.workers();
+            kill_process(workers[round % workers.len()], Signal::SEGV).unwrap();
+        }
+        is_done.store(true, Ordering::SeqCst);
+    });
+    let (failed, answered) = (failed.load(Ordering::SeqCst), answered.load(Ordering::SeqCst));
+    println!("40 kills: {failed} of {answered} requests failed");
+    assert!(failed <= 40);
+    wait_until("the workers", || site.workers().len() == 64);
 }

@@ -5,14 +5,38 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixListener;
 use std::process::Command;
 
+use rustix::process::Pid;
+
 use super::{Php, Settings, Site, wait_until};
 use crate::support::fastcgi::Process;
 use crate::support::{chmod, output, text_of};
 
+/// Whether a web server keeps its connections to the program, as the shipped configuration says.
+#[derive(Clone, Copy)]
+pub enum Connections {
+    AsShipped,
+    New,
+}
+
+impl Connections {
+    /// The example, without the line that keeps connections if they are to be new.
+    fn of(self, example: String, line: &str) -> String {
+        match self {
+            Connections::AsShipped => example,
+            Connections::New => example.replace(line, ""),
+        }
+    }
+}
+
 /// Apache with mod_proxy_fcgi.
 pub fn apache_with_fastcgi(mpm: &str, php: Php) -> Site {
+    apache_with(mpm, php, Connections::AsShipped)
+}
+
+pub fn apache_with(mpm: &str, php: Php, connections: Connections) -> Site {
     let mut site = Site::new();
     let example = site.fill("examples/apache-fastcgi.conf.example", Settings::File);
+    let example = connections.of(example, "enablereuse=on");
     // The program reads its settings when it starts, and a change after a second.
     site.start_responder();
     site.start_apache(mpm, php, "cgid", &example);
@@ -21,10 +45,31 @@ pub fn apache_with_fastcgi(mpm: &str, php: Php) -> Site {
 
 /// nginx and the program as a responder.
 pub fn nginx_with_fastcgi() -> Site {
+    nginx_with(Connections::AsShipped)
+}
+
+pub fn nginx_with(connections: Connections) -> Site {
     let mut site = Site::new();
     let example = site.fill("examples/nginx.conf.example", Settings::File);
+    let example = connections.of(example, "fastcgi_keep_conn on;");
     site.start_responder();
     site.start_nginx("", &example);
+    site
+}
+
+/// lighttpd, to which another program starts the responder, as systemd does.
+pub fn lighttpd_with_a_socket() -> Site {
+    let mut site = Site::new();
+    let folder = site.path().display().to_string();
+    let lines = format!(
+        "$HTTP[\"url\"] =~ \"^/api/comedor\\.php\" {{
+            fastcgi.server = ( \"/api/comedor.php\" => ((
+                \"socket\" => \"{folder}/comedor.sock\", \"check-local\" => \"disable\"
+            )) )
+        }}"
+    );
+    site.start_responder();
+    site.start_lighttpd("enable", &lines);
     site
 }
 
@@ -117,7 +162,17 @@ impl Site {
         self.command(self.user, path.to_str().unwrap(), arguments)
     }
 
-    /// The open file descriptors of the program.
+    /// The workers of the program.
+    pub fn workers(&self) -> Vec<Pid> {
+        self.responder.lock().unwrap().as_ref().expect("a responder").workers()
+    }
+
+    /// Whether all of them have started.
+    pub fn has_started(&self) -> bool {
+        self.responder.lock().unwrap().as_ref().expect("a responder").has_started(64)
+    }
+
+    /// The open file descriptors of its workers.
     pub fn descriptors(&self) -> usize {
         self.responder.lock().unwrap().as_ref().expect("a responder").descriptors()
     }
