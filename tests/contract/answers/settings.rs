@@ -1,7 +1,7 @@
 //! Settings and the command line.
 
 use std::fs::{self, OpenOptions};
-use std::io::{Read, Write};
+use std::io::Write;
 use std::os::unix::fs::{OpenOptionsExt, symlink};
 use std::time::{Duration, Instant};
 
