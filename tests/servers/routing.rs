@@ -23,7 +23,7 @@ fn balancer(server_a: &str, server_b: &str) -> Site {
         assert!(example.contains(shipped), "{shipped}");
         example = example.replace(shipped, &here);
     }
-    site.start_nginx_only(&example);
+    site.start_nginx_only(&format!("proxy_intercept_errors on; error_page 403 413 /x;\n{example}"));
     wait_until("the balancer", || TcpStream::connect(("127.0.0.1", site.port)).is_ok());
     site
 }

@@ -76,10 +76,7 @@ pub fn lighttpd_with_a_socket() -> Site {
 /// nginx and fcgiwrap.
 pub fn nginx_with_fcgiwrap(settings: Settings) -> Site {
     let mut site = Site::new();
-    let example = site.fill("examples/nginx-fcgiwrap.conf.example", settings);
-    let socket = format!("{}/fcgiwrap.socket", site.path().display());
-    site.start("/usr/sbin/fcgiwrap", &["-f", "-c", "4", "-s", &format!("unix:{socket}")]);
-    site.start_nginx("", &example.replace("/run/fcgiwrap.socket", &socket));
+    site.start_nginx_with_fcgiwrap(settings, "");
     site
 }
 
@@ -206,6 +203,14 @@ impl Site {
         );
         self.start_nginx_only(&server);
         self.wait();
+    }
+
+    /// nginx and fcgiwrap, with these lines in `http`.
+    pub fn start_nginx_with_fcgiwrap(&mut self, settings: Settings, http: &str) {
+        let example = self.fill("examples/nginx-fcgiwrap.conf.example", settings);
+        let socket = format!("{}/fcgiwrap.socket", self.path().display());
+        self.start("/usr/sbin/fcgiwrap", &["-f", "-c", "4", "-s", &format!("unix:{socket}")]);
+        self.start_nginx(http, &example.replace("/run/fcgiwrap.socket", &socket));
     }
 
     /// nginx with these lines in `http`.
