@@ -56,7 +56,7 @@ session_start([
 ]);
 $service = $_SESSION['auth_data']['service'] ?? [];
 $centro = $service['centro'] ?? '';
-$id = '/^[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$/D';
+$id = '/^[A-Za-z0-9_-][A-Za-z0-9._-]{0,249}$/D';
 if (($_SESSION['auth_ok'] ?? null) !== true || !preg_match($id, $centro)) {
     refuse(400, 'INVALID_SESSION', 'You are not logged in; please log in.');
 }
