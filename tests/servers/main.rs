@@ -14,6 +14,7 @@ mod chromium;
 mod error_pages;
 mod kept;
 mod openapi;
+mod pages;
 mod paths;
 mod restarts;
 mod routing;
