@@ -8,13 +8,16 @@ use super::settings::shown;
 use crate::api::caller::{Caller, is_logged_in, name_of_centre};
 use crate::config::{self, Config, SESSION_DIR, SESSION_FORMAT};
 use crate::model::Id;
-use crate::session::{self, Effect, PhpArray, PhpValue, Session, SessionId, session_id};
+use crate::session::{self, Effect, PhpArray, PhpValue, SavePath, Session, SessionId, session_id};
 use crate::store::layout;
 
 /// Checks the session whose cookie is `line`. The error says why every request with it fails.
 pub fn check(survey: &Survey, line: &str) -> Result<(), String> {
     let Survey { config, settings, .. } = survey;
     let name = &config.session.name;
+    if let SavePath::Files(sessions) = &config.session.save_path {
+        survey.report.looks_at(&sessions.folder);
+    }
     let line = line.trim();
     // The value alone, or as the browser's tools and curl show it.
     let id = session_id(line.as_bytes(), name).or_else(|| SessionId::new(line.to_owned()));

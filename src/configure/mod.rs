@@ -66,7 +66,11 @@ fn configure(options: &Options) -> Result<(), String> {
         &config.session.save_path,
         SavePath::Redis(server) if server.login.is_some()
     );
-    file.replace(&content, has_password.then_some(options.group.as_deref()))?;
+    let readers = match has_password {
+        true => file.open_to_group(options.group.as_deref())?,
+        false => file.open_to_all(),
+    };
+    file.replace(&content, &readers)?;
     print(&format!("Wrote {}\n", file.path.display()));
     Ok(())
 }

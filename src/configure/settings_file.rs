@@ -41,8 +41,9 @@ impl SettingsFile {
         }
         let content =
             if metadata.is_some() { fs::read(&path).map_err(failed)? } else { Vec::new() };
-        create_folder(parent(&path)).map_err(failed)?;
-        access(parent(&path), Access::WRITE_OK).map_err(|error| failed(error.into()))?;
+        let folder = path.ancestors().skip(1).find(|folder| folder.exists());
+        let folder = folder.unwrap_or(Path::new("/"));
+        access(folder, Access::WRITE_OK).map_err(|error| failed(error.into()))?;
         Ok(SettingsFile { path, content, metadata })
     }
 
@@ -67,32 +68,39 @@ impl SettingsFile {
         content
     }
 
-    /// Replaces the file. With a password only its owner and a group can read it: that of the option, or of the
-    /// old file, or PHP's in Debian.
-    pub fn replace(&self, content: &[u8], password: Option<Option<&str>>) -> Result<(), String> {
-        let access = match password {
-            Some(group) => AccessMode { gid: Some(self.group(group)?), mode: 0o640 },
-            None => AccessMode { gid: self.metadata.as_ref().map(Metadata::gid), mode: 0o644 },
-        };
-        write(&self.path, content, &access)
-            .map_err(|error| format!("{}: {error}", self.path.display()))
+    /// For a file that every user can read.
+    pub fn open_to_all(&self) -> Readers {
+        Readers { gid: self.metadata.as_ref().map(Metadata::gid), mode: 0o644 }
     }
 
-    fn group(&self, name: Option<&str>) -> Result<u32, String> {
+    /// For a file with a password, which only its owner and a group can read: the group `name`, or that of the
+    /// old file, or PHP's in Debian.
+    pub fn open_to_group(&self, name: Option<&str>) -> Result<Readers, String> {
         let is_closed = |file: &&Metadata| file.mode() & 0o004 == 0 && file.gid() != 0;
-        match (name, self.metadata.as_ref().filter(is_closed)) {
-            (None, Some(file)) => Ok(file.gid()),
+        let gid = match (name, self.metadata.as_ref().filter(is_closed)) {
+            (None, Some(file)) => file.gid(),
             (name, _) => {
                 let name = name.unwrap_or(GROUP);
                 let unknown = || format!("unknown group `{name}`; name PHP's group by --group");
-                group_id(name).ok_or_else(unknown)
+                group_id(name).ok_or_else(unknown)?
             }
-        }
+        };
+        Ok(Readers { gid: Some(gid), mode: 0o640 })
+    }
+
+    /// Replaces the file atomically, as the store replaces data files.
+    pub fn replace(&self, content: &[u8], readers: &Readers) -> Result<(), String> {
+        let folder = parent(&self.path);
+        create_folder(folder)
+            .and_then(|()| write(&self.path, content, readers))
+            .and_then(|()| File::open(folder)?.sync_all())
+            .map_err(|error| format!("{}: {error}", self.path.display()))
     }
 }
 
 /// Who can read the new file
-struct AccessMode {
+#[derive(Debug)]
+pub struct Readers {
     gid: Option<u32>,
     mode: u32,
 }
@@ -111,20 +119,20 @@ fn create_folder(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// Replaces the file atomically, as the store replaces data files.
-fn write(path: &Path, content: &[u8], access: &AccessMode) -> io::Result<()> {
+/// Writes the temporary file and renames it.
+fn write(path: &Path, content: &[u8], readers: &Readers) -> io::Result<()> {
     let temporary = temporary(path);
     match fs::remove_file(&temporary) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
         _ => {}
     }
     let mut file = File::options().write(true).create_new(true).mode(0o600).open(&temporary)?;
-    if access.gid.is_some_and(|gid| file.metadata().is_ok_and(|file| file.gid() != gid)) {
-        fchown(&file, None, access.gid)?;
+    let gid = file.metadata()?.gid();
+    if readers.gid.is_some_and(|wanted| wanted != gid) {
+        fchown(&file, None, readers.gid)?;
     }
-    file.set_permissions(Permissions::from_mode(access.mode))?;
+    file.set_permissions(Permissions::from_mode(readers.mode))?;
     file.write_all(content)?;
     file.sync_all()?;
-    fs::rename(&temporary, path)?;
-    File::open(parent(path))?.sync_all()
+    fs::rename(&temporary, path)
 }
