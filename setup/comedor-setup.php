@@ -1125,20 +1125,23 @@ function setAccess(access) {
 
 /** Shows the values of a service and a data folder. */
 async function choose(number) {
-  candidate = page.candidates[number];
-  setLine("COMEDOR_SERVICE", candidate.service);
-  element("no-folder").hidden = candidate.folder !== null;
-  element("aulario").value = candidate.mine.length ? candidate.mine[0].id : "";
-  element("aularios").replaceChildren(...candidate.mine.map(({ id }) => new Option(id, id)));
+  const chosen = candidate = page.candidates[number];
+  const { service, folder, mine, lacks } = chosen;
+  setLine("COMEDOR_SERVICE", service);
+  element("no-folder").hidden = folder !== null;
+  element("aulario").value = mine.length ? mine[0].id : "";
+  element("aularios").replaceChildren(...mine.map(({ id }) => new Option(id, id)));
   element("copy").disabled = true;
-  await askForAccess(candidate);
-  setFolder(candidate.folder ?? element("folder").value.trim());
+  const script = lacks.length && mine.length ? await askScript(mine[0].id) : null;
+  // Another one may have been chosen meanwhile.
+  if (candidate !== chosen) return;
+  offerAccess(lacks, script);
+  setFolder(folder ?? element("folder").value.trim());
   element("try").disabled = false;
 }
 
 /** If the login lacks what `listed` requires, and the script does not refuse it, the administrator decides. */
-async function askForAccess({ lacks, mine }) {
-  const script = lacks.length && mine.length ? await askScript(mine[0].id) : null;
+function offerAccess(lacks, script) {
   const isRefused = script?.json?.success === false && script.status === 403;
   const access = script?.json?.success === true ? "centre" : "listed";
   element("access").hidden = !lacks.length || isRefused;
