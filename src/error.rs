@@ -17,10 +17,58 @@ pub struct Error {
     pub(crate) status: &'static str,
     /// What was wrong and what is expected, for the client. Never contains input of the client.
     pub(crate) sentence: Cow<'static, str>,
+    /// Why a request is FORBIDDEN
+    pub(crate) reason: Option<Reason>,
     /// The accepted methods, if the method was wrong
     pub(crate) allow: Option<&'static str>,
     /// A line for the log: what happened and where
     pub cause: Option<String>,
+}
+
+/// Why a request is FORBIDDEN.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Reason {
+    /// The permission `<service>:docente` is missing.
+    Docente,
+    /// The permission `<service>:access` is missing.
+    Access,
+    /// The permission `sysadmin:access` is missing.
+    Sysadmin,
+    /// The session lacks the list of the user's aularios.
+    Aulas,
+    /// The aulario is not in the list of the user's aularios.
+    Aulario,
+    /// A write to an aulario that shows the menus of another one.
+    Shared,
+    /// A write that a page of another site has sent.
+    Origin,
+}
+
+impl Reason {
+    /// The field `reason` of the body. Clients depend on it.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Reason::Docente => "docente",
+            Reason::Access => "access",
+            Reason::Sysadmin => "sysadmin",
+            Reason::Aulas => "aulas",
+            Reason::Aulario => "aulario",
+            Reason::Shared => "shared",
+            Reason::Origin => "origin",
+        }
+    }
+
+    fn sentence(self) -> &'static str {
+        match self {
+            Reason::Docente => "Your user lacks the permission to read dining-hall menus.",
+            Reason::Access => "Your user lacks the permission to enter this service.",
+            Reason::Sysadmin => "Your user lacks the permission to change dining-hall menus.",
+            Reason::Aulas => "Your session lacks the list of your aularios (aulas).",
+            Reason::Aulario => "Your user has no access to this aulario.",
+            Reason::Shared => "This aulario shows the menus of another aulario; change them there.",
+            Reason::Origin => "Writes from pages of another site are refused.",
+        }
+    }
 }
 
 const BAD_REQUEST: &str = "400 Bad Request";
@@ -34,7 +82,7 @@ impl Error {
         status: &'static str,
         sentence: impl Into<Cow<'static, str>>,
     ) -> Error {
-        Error { code, status, sentence: sentence.into(), allow: None, cause: None }
+        Error { code, status, sentence: sentence.into(), reason: None, allow: None, cause: None }
     }
 
     /// The same error with `context` in front of its cause.
@@ -44,18 +92,14 @@ impl Error {
     }
 
     /// A missing permission, no access to the aulario, or a write from another site
-    pub(crate) fn forbidden(sentence: &'static str) -> Error {
-        Error::new("FORBIDDEN", "403 Forbidden", sentence)
+    pub(crate) fn forbidden(reason: Reason) -> Error {
+        let error = Error::new("FORBIDDEN", "403 Forbidden", reason.sentence());
+        Error { reason: Some(reason), ..error }
     }
 
     /// The request lacks the session of a logged-in user.
     pub(crate) fn not_logged_in() -> Error {
         Error::invalid_session("Not logged in: the request has no valid session.", None)
-    }
-
-    /// A write that a page of another site has sent.
-    pub(crate) fn another_site() -> Error {
-        Error::forbidden("Writes from pages of another site are refused.")
     }
 
     /// The session cannot be used, or lacks a centre. `cause` is for an existing session file.

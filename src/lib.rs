@@ -30,7 +30,7 @@ use api::{Call, Fields};
 use cgi::input::{self, Body};
 use cgi::{Cors, Response, Variables, origin};
 use config::Config;
-use error::Error;
+use error::{Error, Reason};
 use php::form::Form;
 use store::Aulario;
 use sys::log::Output;
@@ -86,12 +86,10 @@ fn perform<R: Read>(
         caller.may_write()?;
         aulario.may_change()?;
         if aulario.is_shared {
-            return Err(Error::forbidden(
-                "This aulario shows the menus of another aulario; change them there.",
-            ));
+            return Err(Error::forbidden(Reason::Shared));
         }
         if origin::is_another_site(variables, &config.trusted_origins) {
-            return Err(Error::another_site());
+            return Err(Error::forbidden(Reason::Origin));
         }
         fields = Fields::new(input::parse(variables, &body.read()?)?);
     }

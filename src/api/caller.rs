@@ -1,7 +1,7 @@
 //! The caller and their permissions, from the session. Does no I/O.
 
 use crate::config::{Access, Config};
-use crate::error::Error;
+use crate::error::{Error, Reason};
 use crate::model::Id;
 use crate::session::{PhpArray, PhpValue, Session};
 
@@ -46,20 +46,20 @@ impl<'s> Caller<'s> {
     /// `<service>:docente`, which every action needs. FORBIDDEN without it.
     pub fn may_read(&self) -> Result<(), Error> {
         let is_docente = self.has(&[self.config.service.as_str(), ":docente"].concat());
-        require(is_docente, "Your user lacks the permission to read dining-hall menus.")
+        require(is_docente, Reason::Docente)
     }
 
     /// `<service>:access`, which every action needs if COMEDOR_ACCESS is `listed`. FORBIDDEN without it.
     pub fn may_enter(&self) -> Result<(), Error> {
         let may_enter = self.config.access == Access::Centre
             || self.has(&[self.config.service.as_str(), ":access"].concat());
-        require(may_enter, "Your user lacks the permission to enter this service.")
+        require(may_enter, Reason::Access)
     }
 
     /// `sysadmin:access`, which writes need in addition. FORBIDDEN without it.
     pub fn may_write(&self) -> Result<(), Error> {
         let is_sysadmin = self.has("sysadmin:access");
-        require(is_sysadmin, "Your user lacks the permission to change dining-hall menus.")
+        require(is_sysadmin, Reason::Sysadmin)
     }
 
     /// Whether the session has this permission.
@@ -71,19 +71,14 @@ impl<'s> Caller<'s> {
     pub fn may_use(&self, aulario: &Id) -> Result<(), Error> {
         let has = |ids: PhpArray| ids.values().any(|id| id.is(aulario.as_str()));
         match self.aulas {
-            Some(ids) => {
-                require(ids.as_array().is_some_and(has), "Your user has no access to this aulario.")
-            }
-            None => require(
-                self.config.access == Access::Centre,
-                "Your session lacks the list of your aularios (aulas).",
-            ),
+            Some(ids) => require(ids.as_array().is_some_and(has), Reason::Aulario),
+            None => require(self.config.access == Access::Centre, Reason::Aulas),
         }
     }
 }
 
-fn require(is_allowed: bool, sentence: &'static str) -> Result<(), Error> {
-    if is_allowed { Ok(()) } else { Err(Error::forbidden(sentence)) }
+fn require(is_allowed: bool, reason: Reason) -> Result<(), Error> {
+    if is_allowed { Ok(()) } else { Err(Error::forbidden(reason)) }
 }
 
 /// Whether the application has logged a user in.

@@ -80,11 +80,15 @@ impl Response {
 
 impl From<Error> for Response {
     fn from(error: Error) -> Response {
-        let body = Value::Map(Map::from([
+        let mut fields = Map::from([
             ("success", Value::Bool(false)),
             ("error", Value::from(&*error.sentence)),
             ("code", Value::from(error.code)),
-        ]));
-        Response { status: error.status, allow: error.allow, body: Some(body.to_compact()) }
+        ]);
+        if let Some(reason) = error.reason {
+            *fields.entry("reason") = Value::from(reason.word());
+        }
+        let body = Some(Value::Map(fields).to_compact());
+        Response { status: error.status, allow: error.allow, body }
     }
 }

@@ -315,6 +315,12 @@ impl Answer {
         value
     }
 
+    /// Checks that this is FORBIDDEN for this reason.
+    #[track_caller]
+    pub fn forbidden(&self, reason: &str) {
+        assert_eq!(self.fails("FORBIDDEN").value()["reason"], reason);
+    }
+
     /// Checks that this is a well-formed error `code` with its status. Only errors that an
     /// administrator can fix, or whose cause is another program, may be logged, in one line.
     #[track_caller]
@@ -333,7 +339,8 @@ impl Answer {
         assert_eq!(value["success"], false);
         let sentence = value["error"].as_str().expect("a sentence");
         assert!(sentence.ends_with('.'), "{sentence}");
-        assert_eq!(value.as_object().unwrap().len(), 3);
+        let fields = if code == "FORBIDDEN" { 4 } else { 3 };
+        assert_eq!(value.as_object().unwrap().len(), fields, "{value}");
         assert_eq!(self.header("Retry-After").is_some(), code == "BUSY");
         let logged = self.log.lines().count();
         match code {
