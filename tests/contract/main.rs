@@ -7,6 +7,8 @@ mod docs;
 mod end_of_file;
 mod fastcgi;
 mod hostile;
+mod pages;
+mod power_cuts;
 mod responder;
 mod sessions;
 mod settings;

@@ -5,11 +5,12 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 use rustix::process::{Signal, kill_process};
 
 use super::fastcgi::{self, Client, Held};
+use super::tracer::Tracer;
 use super::{Value, by_fastcgi, children};
 
 /// One request.
@@ -151,6 +152,12 @@ impl Cgi {
         self.send(&mut self.command())
     }
 
+    /// Starts the program under ptrace(2), with the body of this request on standard input.
+    #[track_caller]
+    pub fn trace_calls(&self) -> Tracer {
+        Tracer::start(&mut self.command(), &self.body)
+    }
+
     /// Sends it to the program; as a responder, the program is stopped after the answer.
     #[track_caller]
     pub fn run(&self) -> Answer {
@@ -253,7 +260,12 @@ impl Answer {
     /// status must be 0.
     #[track_caller]
     pub fn of(child: Child) -> Answer {
-        let output = child.wait_with_output().unwrap();
+        Answer::of_output(child.wait_with_output().unwrap())
+    }
+
+    /// The answer in the output of a program that has ended.
+    #[track_caller]
+    pub fn of_output(output: Output) -> Answer {
         let log = String::from_utf8(output.stderr).expect("UTF-8 on standard error");
         assert!(output.status.success(), "{:?} {log}", output.status);
         Answer::parse(&output.stdout, log)

@@ -3,9 +3,12 @@
 #![allow(dead_code, reason = "each test binary uses a part of this")]
 
 mod cgi;
+pub mod disk;
 pub mod fastcgi;
 pub mod redis;
 pub mod site;
+pub mod tracer;
+pub mod writes;
 
 use std::env;
 use std::ffi::OsString;
@@ -145,6 +148,12 @@ pub struct School {
 impl School {
     pub fn new() -> School {
         School::new_in(&env::temp_dir())
+    }
+
+    /// In memory, if the machine has such a file system: for tests that need no disk and write much.
+    pub fn in_memory() -> School {
+        let memory = Path::new("/dev/shm");
+        if memory.is_dir() { School::new_in(memory) } else { School::new() }
     }
 
     pub fn new_in(folder: &Path) -> School {

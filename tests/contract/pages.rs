@@ -1,0 +1,273 @@
+//! A PHP page that saves beside the program: it takes no lock, and truncates the file before it writes.
+//!
+//! The program is under ptrace(2). At chosen stops the page makes its steps: it reads the file, looks its path up,
+//! opens it with truncation, and writes and closes it. The lookup is a step of its own, because a page that looked the path
+//! up before an exchange of names opens the old file after it. If a lease blocks the open, the page tries
+//! again at each later stop (with `O_NONBLOCK`, which breaks the lease too), so all happens in one thread, and in the
+//! same order each time. If the program sleeps, the page makes its next step, and the sleep is skipped.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File, OpenOptions};
+use std::io::{ErrorKind, Write as _};
+use std::ops::Range;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use crate::support::tracer::Stop;
+use crate::support::writes::{Write, writes};
+use crate::support::*;
+
+/// The numbers of the stops at which the page makes its steps: it reads, looks up, opens, saves.
+type Moments = [usize; 4];
+const READ: usize = 0;
+const LOOK_UP: usize = 1;
+const OPEN: usize = 2;
+const SAVED: usize = 4;
+/// The page comes after the answer.
+const AFTER: Moments = [usize::MAX; 4];
+
+struct Page {
+    path: PathBuf,
+    /// The number of steps that it has made
+    made: usize,
+    read: Option<Value>,
+    looked_up: Option<File>,
+    opened: Option<File>,
+}
+
+impl Page {
+    fn new(path: PathBuf) -> Page {
+        Page { path, made: 0, read: None, looked_up: None, opened: None }
+    }
+
+    /// Makes the next step. Returns `false` if a lease blocks it.
+    fn step(&mut self) -> bool {
+        match self.made {
+            READ => self.read = whole(&self.path),
+            LOOK_UP => {
+                self.looked_up =
+                    OpenOptions::new().read(true).custom_flags(libc::O_PATH).open(&self.path).ok();
+            }
+            OPEN => match self.open() {
+                Ok(file) => self.opened = Some(file),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return false,
+                Err(error) => panic!("{}: {error}", self.path.display()),
+            },
+            _ => {
+                let content = self.content().to_string();
+                self.opened.take().unwrap().write_all(content.as_bytes()).unwrap();
+            }
+        }
+        self.made += 1;
+        true
+    }
+
+    fn open(&self) -> std::io::Result<File> {
+        let mut options = OpenOptions::new();
+        options.write(true).truncate(true).custom_flags(libc::O_NONBLOCK);
+        match &self.looked_up {
+            Some(file) => options.open(format!("/proc/self/fd/{}", file.as_raw_fd())),
+            None => {
+                fs::create_dir_all(self.path.parent().unwrap())?;
+                options.create(true).open(&self.path)
+            }
+        }
+    }
+
+    /// What it saves: what it has read, and a plate or a menu type of its own.
+    fn content(&self) -> Value {
+        let mut content = self.read.clone().unwrap_or(match self.path.ends_with(TYPES) {
+            true => json!([]),
+            false => json!({"date": DATE, "menus": {"basal": {"plates": {}}}}),
+        });
+        match &mut content {
+            Value::Array(types) => types.push(json!({"id": "page", "label": "P"})),
+            day => day["menus"]["basal"]["plates"]["cena"] = json!({"name": "page"}),
+        }
+        content
+    }
+}
+
+/// The content of a file, which must be whole; `None` without a file.
+#[track_caller]
+fn whole(path: &PathBuf) -> Option<Value> {
+    match fs::read(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => None,
+        bytes => Some(serde_json::from_slice(&bytes.unwrap()).expect("a whole file")),
+    }
+}
+
+/// Whether one of the names in the file is this.
+fn has(value: &Option<Value>, name: &str) -> bool {
+    value.as_ref().is_some_and(|value| value.to_string().contains(&format!("\"{name}\"")))
+}
+
+/// A write and a page, both in this school.
+struct Run<'w> {
+    write: &'w Write,
+    school: School,
+}
+
+/// What a test needs to know of a run without page, to choose moments.
+struct Stops {
+    number: usize,
+    /// The one after which the new file is in place
+    in_place: usize,
+}
+
+impl Run<'_> {
+    fn new(write: &Write) -> Run<'_> {
+        Run { write, school: School::in_memory() }
+    }
+
+    /// Runs the program, and the page at these moments, and checks that neither loses anything. The stops are those after
+    /// calls on files; the first is that after the program has opened one of the data.
+    fn check(&self, moments: Moments) -> Stops {
+        let Run { write, school } = self;
+        write.reset(school);
+        let path = school.path(write.file);
+        let before = whole(&path);
+        let mut seen = fs::read(&path).ok();
+        let mut page = Page::new(path.clone());
+        let mut stops = Stops { number: 0, in_place: 0 };
+        let mut program = write.request(school).trace_calls();
+        let mut has_begun = false;
+        while let Some(stop) = program.next() {
+            let name = stop.call.name();
+            if stop.result.is_none() {
+                if name.ends_with("nanosleep") {
+                    _ = page.made == SAVED || page.step();
+                    program.skip(0);
+                }
+                continue;
+            }
+            has_begun |= opened_in(&stop, &school.aularios());
+            if !has_begun || name == "another call" {
+                continue;
+            }
+            // Between its open and its save, the file is not whole.
+            if page.opened.is_none() {
+                let bytes = fs::read(&path).ok();
+                if bytes != seen {
+                    assert!(bytes.is_some(), "the file is missing");
+                    seen = bytes;
+                    if stops.in_place == 0 && has(&whole(&path), "new") {
+                        stops.in_place = stops.number;
+                    }
+                }
+            }
+            while page.made < SAVED && moments[page.made] <= stops.number && page.step() {}
+            stops.number += 1;
+        }
+        let answer = Answer::of_output(program.output());
+        while page.made < SAVED {
+            assert!(page.step(), "a lease of a process that has ended");
+        }
+        let after = whole(&path);
+        assert!(has(&after, "page"), "the save of the page is lost");
+        assert!(!has(&before, "other") || has(&after, "other"), "an older menu is lost");
+        if answer.status == 503 {
+            answer.fails("BUSY");
+            assert!(!has(&after, "new"), "BUSY, but stored");
+        } else {
+            answer.ok();
+            assert!(stops.in_place > 0, "a success, but never in place");
+            assert!(
+                has(&after, "new") || !has(&page.read, "new"),
+                "the save of the program is lost"
+            );
+        }
+        stops
+    }
+}
+
+/// Whether the call has opened a file or folder below `folder`.
+fn opened_in(stop: &Stop, folder: &std::path::Path) -> bool {
+    let is_open = stop.call.name().starts_with("open");
+    is_open
+        && fs::read_link(stop.descriptor(stop.result.unwrap()))
+            .is_ok_and(|path| path.starts_with(folder))
+}
+
+/// Checks a write with a page at each of these moments. Fails with the moments and the kind of write.
+fn check_each(write: &Write, all: impl IntoIterator<Item = Moments>) -> usize {
+    let (run, mut count) = (Run::new(write), 0);
+    for moments in all {
+        let checked = catch_unwind(AssertUnwindSafe(|| run.check(moments)));
+        assert!(
+            checked.is_ok(),
+            "{}: the page reads, looks up, opens, saves at {moments:?}",
+            write.kind
+        );
+        count += 1;
+    }
+    count
+}
+
+fn day_replaced() -> Write {
+    writes().into_iter().find(|write| write.kind == "a day replaced").unwrap()
+}
+
+#[test]
+fn page_that_saves_at_any_call_of_a_write_loses_nothing_and_the_program_neither() {
+    let mut count = 0;
+    for write in writes().iter().filter(|write| write.action != "delete_menu_type") {
+        let stops = Run::new(write).check(AFTER);
+        assert!(stops.number > 20 && stops.in_place > 10, "{}", stops.number);
+        count += check_each(write, (0..stops.number).map(|moment| [moment; 4]));
+    }
+    println!("pages that save at one call of a write: {count}, losses: 0");
+}
+
+#[test]
+fn page_whose_steps_are_at_any_calls_around_the_exchange_loses_nothing_and_the_program_neither() {
+    let write = day_replaced();
+    let in_place = Run::new(&write).check(AFTER).in_place;
+    let window = in_place - 7..in_place + 5;
+    let count = check_each(&write, interleavings(window, |i, j, k| [[i, j, j, k], [i, i, j, k]]));
+    println!("interleavings of a page around the exchange: {count}, losses: 0");
+}
+
+/// Some tens of thousands: only with `COMEDOR_INTERLEAVINGS=all`, as tests/run sets it.
+#[test]
+fn page_whose_steps_are_at_any_calls_of_a_replacement_loses_nothing_and_the_program_neither() {
+    if std::env::var("COMEDOR_INTERLEAVINGS").is_err() {
+        return;
+    }
+    let write = day_replaced();
+    let stops = Run::new(&write).check(AFTER).number;
+    let all = interleavings(0..stops, |i, j, k| [[i, j, j, k], [i, i, k, k]]);
+    let all: Vec<Moments> = all.into_iter().collect();
+    let threads = thread::available_parallelism().unwrap().get();
+    thread::scope(|scope| {
+        for part in all.chunks(all.len().div_ceil(threads)) {
+            let write = &write;
+            // A school is for a limited time.
+            scope.spawn(move || {
+                for part in part.chunks(1000) {
+                    check_each(write, part.to_vec());
+                }
+            });
+        }
+    });
+    println!("interleavings of a page and a replacement: {}, losses: 0", all.len());
+}
+
+/// Those of three moments in this order, in each of the ways that `moments` returns.
+fn interleavings(
+    stops: Range<usize>,
+    moments: impl Fn(usize, usize, usize) -> [Moments; 2],
+) -> BTreeSet<Moments> {
+    let mut all = BTreeSet::new();
+    for first in stops.clone() {
+        for second in first..stops.end {
+            for third in second..stops.end {
+                all.extend(moments(first, second, third));
+            }
+        }
+    }
+    all
+}
