@@ -1,7 +1,7 @@
 //! The data files: what the program accepts, what it creates and what it never changes.
 
 use std::fs;
-use std::os::unix::fs::{MetadataExt, symlink};
+use std::os::unix::fs::{MetadataExt, chown, symlink};
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, SystemTime};
@@ -287,6 +287,51 @@ fn new_files_and_folders_have_the_modes_of_php_less_the_umask() {
             assert_eq!(mode(path), folder, "{path}");
         }
     }
+}
+
+/// The value of an access control list (`linux/posix_acl_xattr.h`): owner, user 1234, group, mask and others.
+const ACL: [(u16, u16, u32); 5] =
+    [(1, 6, u32::MAX), (2, 6, 1234), (4, 4, u32::MAX), (16, 6, u32::MAX), (32, 0, u32::MAX)];
+
+fn acl() -> Vec<u8> {
+    let entries = ACL.iter().flat_map(|(tag, permissions, id)| {
+        [&tag.to_le_bytes()[..], &permissions.to_le_bytes(), &id.to_le_bytes()].concat()
+    });
+    [2, 0, 0, 0].into_iter().chain(entries).collect()
+}
+
+/// An ordinary user cannot give a file to another user, and only to the groups that they belong to.
+#[test]
+fn a_replaced_file_keeps_its_owner_group_mode_and_access_control_list() {
+    const LIST: &str = "system.posix_acl_access";
+    let school = School::with_menu("old");
+    let path = school.path(DAY);
+    let access = || {
+        let metadata = fs::metadata(&path).unwrap();
+        let list = xattr::get(&path, LIST).expect("access control lists");
+        (metadata.uid(), metadata.gid(), metadata.mode(), list)
+    };
+    let is_kept = |change: &str| {
+        let before = access();
+        school.save(save(change));
+        assert_eq!(before, access(), "{change}");
+        before
+    };
+    let is_root = rustix::process::geteuid().is_root();
+    let own = rustix::process::getegid().as_raw();
+    let groups = rustix::process::getgroups().unwrap().into_iter().map(|group| group.as_raw());
+    let other = if is_root { Some(1234) } else { groups.into_iter().find(|group| *group != own) };
+    let owner = is_root.then_some(4321);
+    chown(&path, owner, other).unwrap();
+    for mode in [0o600, 0o640, 0o664, 0o666, 0o660] {
+        chmod(&path, mode);
+        assert_eq!(is_kept(&format!("mode {mode:o}")).2 & 0o7777, mode);
+    }
+    xattr::set(&path, LIST, &acl()).unwrap();
+    assert_eq!(is_kept("list").3, Some(acl()));
+    xattr::remove(&path, LIST).unwrap();
+    xattr::set(path.parent().unwrap(), "system.posix_acl_default", &acl()).unwrap();
+    assert_eq!(is_kept("without a list").3, None);
 }
 
 #[test]
