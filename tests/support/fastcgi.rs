@@ -167,9 +167,15 @@ impl Held {
         self.spawn(school.get("").responder())
     }
 
-    pub fn spawn(&self, mut command: Command) -> Process {
+    pub fn spawn(&self, command: Command) -> Process {
+        Process(self.command(command).spawn().unwrap())
+    }
+
+    /// The command with the socket as its standard input.
+    pub fn command(&self, mut command: Command) -> Command {
         command.stdin(OwnedFd::from(self.listener.try_clone().unwrap()));
-        Process(command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap())
+        command.stdout(Stdio::null()).stderr(Stdio::piped());
+        command
     }
 }
 

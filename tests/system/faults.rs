@@ -5,138 +5,162 @@
 //! write and have no more open file descriptors than before.
 
 use std::fs;
-use std::io::{Read, Write as _};
+use std::io::Write as _;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
+use std::process::ExitStatus;
 use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
+
 use crate::support::fastcgi::{Client, Held, Process};
+use crate::support::tracer::Tracer;
+use crate::support::writes::{Write, writes};
 use crate::support::*;
 
 /// In the answer to a write that was stored
 const SUCCESS: &str = "\"success\":true";
 
-/// A write and the file that it changes.
-pub struct Write {
-    pub action: &'static str,
-    body: Value,
-    file: &'static str,
-    /// Whether the file exists before the write
-    replaces: bool,
+/// What happens in place of a system call.
+#[derive(Clone, Copy)]
+enum Fault {
+    Kill,
+    Error(i32),
 }
 
-pub fn writes() -> [Write; 5] {
-    let write = |action, body, file, replaces| Write { action, body, file, replaces };
-    [
-        write("save_menu", save("new"), DAY, false),
-        write("save_menu", save("new"), DAY, true),
-        write("add_menu_type", json!({"id": "new", "label": "N"}), TYPES, true),
-        write("rename_menu_type", json!({"id": "basal", "label": "N"}), TYPES, true),
-        write("delete_menu_type", json!({"id": "basal"}), TYPES, true),
-    ]
-}
-
-impl Write {
-    /// A school before this write.
-    pub fn school(&self) -> School {
-        let school = School::new();
-        if self.replaces {
-            let menu = json!({"plates": {"primero": {"name": "old", "pictogram": ""}}});
-            let day = json!({"date": DATE, "menus": {"basal": menu}});
-            let types = json!([{"id": "basal", "label": "B"}, {"id": "vegetariano", "label": "V"}]);
-            school.write(DAY, day.to_string());
-            school.write(TYPES, types.to_string());
-            school.write(LOCK, "");
-        }
-        school
-    }
-
-    pub fn request(&self, school: &School) -> Cgi {
-        school.post(self.action).json(&self.body)
-    }
-
-    pub fn content(&self, school: &School) -> Option<String> {
-        fs::read_to_string(school.path(self.file)).ok()
-    }
-
-    /// The content of the file before and after.
-    pub fn old_and_new(&self) -> (Option<String>, Option<String>) {
-        let school = self.school();
-        let old = self.content(&school);
-        self.request(&school).run().ok();
-        (old, self.content(&school))
-    }
-
-    /// Sends it in a new school to the program under strace with these options.
-    fn run_under(&self, strace: &[&str]) -> Run {
-        let school = self.school();
-        let request = self.request(&school).under(&["strace"]).under(strace);
-        if by_fastcgi() {
-            let socket = Held::new();
-            // Sent before the program starts, so that its first thread does everything.
-            let mut client = Client::connect(&socket.path);
-            client.send(request.records());
-            let process = socket.spawn(request.responder());
-            let output = String::from_utf8_lossy(&client.received()).into_owned();
-            Run { school, output, process, socket: Some(socket) }
-        } else {
-            let mut process = Process(request.start());
-            let mut output = String::new();
-            process.0.stdout.take().unwrap().read_to_string(&mut output).unwrap();
-            process.0.wait().unwrap();
-            Run { school, output, process, socket: None }
-        }
-    }
-
-    fn run_with(&self, fault: &str) -> Run {
-        self.run_under(&["-o", "/dev/null", "-e", &format!("inject={fault}")])
-    }
-
-    /// The system calls of this write, each with its number among those of its name in the process. Those of
-    /// a responder are between accepting the connection and waiting for the next.
-    fn calls(&self) -> Vec<(String, usize)> {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        let run = self.run_under(&["-o", file.path().to_str().unwrap()]);
-        assert!(run.output.contains(SUCCESS), "{}", run.output);
-        drop(run);
-        let trace = fs::read_to_string(file.path()).unwrap();
-        // strace cannot inject a fault into the call that starts the program.
-        let last_before = if by_fastcgi() { "accept4" } else { "execve" };
-        let calls = calls(&trace).into_iter().skip_while(|(call, ..)| *call != last_before).skip(1);
-        // Only some runs have to wait for another thread.
-        let calls = calls.filter(|(call, ..)| *call != "futex");
-        let calls = calls.take_while(|(call, ..)| *call != "epoll_pwait");
-        let calls: Vec<_> = calls.map(|(call, time, _)| (call.to_owned(), time)).collect();
-        assert!(calls.len() > 30, "{calls:?}");
-        calls
-    }
-
-    /// The next write, sent with `send`, succeeds and leaves no temporary file.
-    fn next_succeeds(&self, school: &School, fault: &str, send: impl Fn(&Cgi) -> Answer) {
-        let leftovers = || school.files().into_iter().filter(|path| path.ends_with(".tmp")).count();
-        assert!(leftovers() <= 1, "{fault}");
-        let started = Instant::now();
-        let (action, body) = match self.file {
-            DAY => ("save_menu", save("next")),
-            _ => ("rename_menu_type", json!({"id": "vegetariano", "label": "next"})),
-        };
-        send(&school.post(action).json(&body)).ok();
-        assert!(started.elapsed() < Duration::from_secs(5), "{fault}: no deadline is waited out");
-        assert_eq!(leftovers(), 0, "{fault}");
-    }
-}
-
-/// A write that was sent.
+/// A write that was sent to the program, under ptrace(2).
 struct Run {
-    school: School,
-    /// What the client received
+    answered: Answered,
+    /// How the program ended
+    status: ExitStatus,
+    /// The calls of this write, by name
+    calls: Vec<&'static str>,
+    /// The number of file descriptors of a responder that has answered the next write too
+    descriptors: Option<usize>,
+}
+
+/// What is so when the client has received all.
+struct Answered {
+    /// What it has received
     output: String,
-    /// With CGI it has exited
-    process: Process,
-    /// The socket of a responder
-    socket: Option<Held>,
+    /// The file
+    content: Option<String>,
+    /// Whether there is no temporary file
+    is_clean: bool,
+}
+
+impl Answered {
+    fn of(write: &Write, school: &School, output: Vec<u8>) -> Answered {
+        Answered {
+            output: String::from_utf8_lossy(&output).into_owned(),
+            content: write.content(school),
+            is_clean: school.files().iter().all(|path| !path.ends_with(".tmp")),
+        }
+    }
+}
+
+/// Sends the write in a new school, with a fault in place of the call of this number. The next write must
+/// succeed; a responder that survives answers it.
+fn run(write: &Write, fault: Option<(usize, Fault)>) -> Run {
+    let school = write.school();
+    let request = write.request(&school);
+    if !by_fastcgi() {
+        let mut program = request.trace_calls();
+        let calls = follow(&mut program, fault);
+        let output = program.output();
+        let answered = Answered::of(write, &school, output.stdout);
+        next_succeeds(write, &school, Cgi::run);
+        return Run { answered, status: output.status, calls, descriptors: None };
+    }
+    let socket = Held::new();
+    // Sent before the program starts, so that its first thread does everything.
+    let mut client = Client::connect(&socket.path);
+    client.send(request.records());
+    let is_killed = matches!(fault, Some((_, Fault::Kill)));
+    thread::scope(|scope| {
+        let mut program = Tracer::start(&mut socket.command(request.responder()), &[]);
+        let responder = Pid::from_raw(program.program).unwrap();
+        let (school, socket) = (&school, &socket);
+        let answers = scope.spawn(move || {
+            let _end = End(responder);
+            let answered = Answered::of(write, school, client.received());
+            if is_killed {
+                next_succeeds(write, school, Cgi::run);
+                return (answered, None);
+            }
+            next_succeeds(write, school, |next| next.ask(&socket.path));
+            let open = fs::read_dir(format!("/proc/{}/fd", responder.as_raw_pid())).unwrap();
+            (answered, Some(open.count()))
+        });
+        let calls = follow(&mut program, fault);
+        let status = program.output().status;
+        let (answered, descriptors) = answers.join().unwrap();
+        Run { answered, status, calls, descriptors }
+    })
+}
+
+/// Stops the responder when dropped, by a panic too: then the tracer does not wait for ever.
+struct End(Pid);
+
+impl Drop for End {
+    fn drop(&mut self) {
+        _ = kill_process(self.0, Signal::TERM);
+    }
+}
+
+/// Lets the program run to its end. Returns the calls of its first request: with FastCGI those between
+/// accepting the connection and waiting for the next.
+fn follow(program: &mut Tracer, fault: Option<(usize, Fault)>) -> Vec<&'static str> {
+    let (mut calls, mut serving, mut is_over) = (Vec::new(), None, false);
+    while let Some(stop) = program.next() {
+        let name = stop.call.name();
+        if stop.result.is_some() {
+            if name == "accept4" && stop.result >= Some(0) && serving.is_none() {
+                serving = Some(stop.process);
+            }
+            continue;
+        }
+        if by_fastcgi() {
+            let is_serving = serving == Some(stop.process);
+            is_over |= is_serving && name.starts_with("epoll_");
+            if is_over || !is_serving {
+                continue;
+            }
+        }
+        // Only some runs have to wait for another thread.
+        if name == "futex" {
+            continue;
+        }
+        match fault {
+            Some((number, Fault::Kill)) if number == calls.len() => program.kill(),
+            Some((number, Fault::Error(error))) if number == calls.len() => {
+                program.skip(-i64::from(error));
+            }
+            _ => {}
+        }
+        calls.push(name);
+    }
+    calls
+}
+
+/// The system calls of this write.
+fn calls_of(write: &Write) -> Vec<&'static str> {
+    let run = run(write, None);
+    assert!(run.answered.output.contains(SUCCESS), "{}", run.answered.output);
+    assert!(run.calls.len() > 30, "{:?}", run.calls);
+    run.calls
+}
+
+/// The next write, sent with `send`, succeeds and leaves no temporary file.
+fn next_succeeds(write: &Write, school: &School, send: impl Fn(&Cgi) -> Answer) {
+    let leftovers = || school.files().into_iter().filter(|path| path.ends_with(".tmp")).count();
+    assert!(leftovers() <= 1);
+    let started = Instant::now();
+    send(&write.next(school)).ok();
+    assert!(started.elapsed() < Duration::from_secs(5), "no timeout is waited out");
+    assert_eq!(leftovers(), 0);
 }
 
 #[test]
@@ -144,17 +168,16 @@ fn a_kill_at_any_system_call_leaves_the_old_or_the_new_file() {
     let (mut kills, mut stored) = (0, 0);
     for write in writes() {
         let (old, new) = write.old_and_new();
-        for (call, time) in write.calls() {
-            let fault = format!("{call}:signal=KILL:when={time}");
-            let mut run = write.run_with(&fault);
-            let status = run.process.0.wait().unwrap();
-            assert_eq!(status.signal(), Some(9), "{} {fault}", write.action);
-            let content = write.content(&run.school);
-            assert!(content == old || content == new, "{} {fault}: {content:?}", write.action);
-            assert!(content == new || !run.output.contains(SUCCESS), "{} {fault}", write.action);
+        for (number, call) in calls_of(&write).iter().enumerate() {
+            let case = format!("{}: killed at call {number}, {call}", write.kind);
+            println!("{case}");
+            let run = run(&write, Some((number, Fault::Kill)));
+            assert_eq!(run.status.signal(), Some(9), "{case}");
+            let Answered { output, content, .. } = &run.answered;
+            assert!(*content == old || *content == new, "{case}: {content:?}");
+            assert!(*content == new || !output.contains(SUCCESS), "{case}");
             kills += 1;
-            stored += usize::from(content == new);
-            write.next_succeeds(&run.school, &fault, Cgi::run);
+            stored += usize::from(*content == new);
         }
     }
     assert!(stored > 0 && stored < kills);
@@ -164,51 +187,42 @@ fn a_kill_at_any_system_call_leaves_the_old_or_the_new_file() {
 #[test]
 fn the_answer_is_correct_after_an_error_of_any_system_call() {
     // Those on files. The tests of the responder cover the calls on its connections.
+    #[rustfmt::skip]
     const CALLS: [&str; 28] = [
         "openat", "open", "read", "pread64", "write", "fsync", "fdatasync", "rename", "renameat",
         "renameat2", "unlink", "flock", "fcntl", "mkdir", "fstat", "lstat", "stat", "newfstatat",
         "statx", "ftruncate", "fchmod", "fchown", "utimensat", "readlink", "flistxattr",
         "fgetxattr", "fsetxattr", "fremovexattr",
     ];
+    const ERRORS: [i32; 5] = [libc::EIO, libc::ENOENT, libc::ENOSPC, libc::EACCES, libc::EINTR];
     const CODES: [&str; 5] =
         ["INTERNAL_ERROR", "BUSY", "INVALID_SESSION", "MISSING_PARAM", "NOT_FOUND"];
     let (mut errors, mut stored) = (0, 0);
     for write in writes() {
         let (old, new) = write.old_and_new();
-        let sound = write.run_under(&["-o", "/dev/null"]);
-        let descriptors = sound.socket.as_ref().map(|_| sound.process.descriptors());
-        let mut calls = write.calls();
-        calls.retain(|(call, _)| CALLS.contains(&call.as_str()));
-        for (call, time) in &calls {
-            for error in ["EIO", "ENOENT", "ENOSPC", "EACCES", "EINTR"] {
-                let fault = format!("{call}:error={error}:when={time}");
-                let run = write.run_with(&fault);
-                errors += 1;
-                let content = write.content(&run.school);
-                let text = &run.output;
-                let case = format!("{} {fault}: {text} {content:?}", write.action);
-                assert!(content == old || content == new, "{case}");
-                let is_clean = run.school.files().iter().all(|path| !path.ends_with(".tmp"));
-                let must_be_clean = ["write", "fsync", "renameat2"].contains(&call.as_str());
-                if run.output.contains(SUCCESS) {
-                    assert!(content == new, "{case}");
-                } else if text.contains("may have been stored") {
-                    stored += usize::from(content == new);
-                } else if let Some(code) = CODES.into_iter().find(|code| text.contains(code)) {
-                    assert!(content == old && (is_clean || !must_be_clean), "{case}");
-                    assert_eq!(code == "INTERNAL_ERROR", text.contains("Nothing was changed"));
-                } else {
-                    // Only an error of the write to standard output can lose the answer.
-                    assert!(text.is_empty() && call == "write", "{case}");
-                    assert!(!by_fastcgi(), "{case}");
-                }
-                let Some(socket) = &run.socket else {
-                    write.next_succeeds(&run.school, &fault, Cgi::run);
-                    continue;
-                };
-                write.next_succeeds(&run.school, &fault, |next| next.ask(&socket.path));
-                assert_eq!(Some(run.process.descriptors()), descriptors, "{case}");
+        let descriptors = run(&write, None).descriptors;
+        let calls = calls_of(&write);
+        let calls = calls.iter().enumerate().filter(|(_, call)| CALLS.contains(call));
+        for ((number, call), error) in calls.flat_map(|call| ERRORS.map(|error| (call, error))) {
+            println!("{}: error {error} of call {number}, {call}", write.kind);
+            let run = run(&write, Some((number, Fault::Error(error))));
+            errors += 1;
+            let Answered { output, content, is_clean } = &run.answered;
+            let case = format!("{}: error {error} of {call}: {output} {content:?}", write.kind);
+            assert!(*content == old || *content == new, "{case}");
+            let must_be_clean = ["write", "fsync", "renameat2"].contains(call);
+            if output.contains(SUCCESS) {
+                assert!(*content == new, "{case}");
+            } else if output.contains("may have been stored") {
+                stored += usize::from(*content == new);
+            } else if let Some(code) = CODES.into_iter().find(|code| output.contains(code)) {
+                assert!(*content == old && (*is_clean || !must_be_clean), "{case}");
+                assert_eq!(code == "INTERNAL_ERROR", output.contains("Nothing was changed"));
+            } else {
+                // Only an error of the write to standard output can lose the answer.
+                assert!(output.is_empty() && *call == "write" && !by_fastcgi(), "{case}");
             }
+            assert_eq!(run.descriptors, descriptors, "{case}");
         }
     }
     assert!(stored > 0, "an error of the last flush, of the folder");

@@ -4,7 +4,7 @@ use std::fs;
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
-use crate::faults::writes;
+use crate::support::writes::writes;
 use crate::support::*;
 
 /// The system calls of `request` on files of the school, by path or by descriptor, as strace's injections
@@ -37,7 +37,7 @@ fn a_single_stale_file_handle_does_not_fail_a_request() {
                     unflushed += 1;
                 } else {
                     answer.ok();
-                    assert!(is_stored, "{} {fault}", write.action);
+                    assert!(is_stored, "{} {fault}", write.kind);
                 }
                 errors += 1;
             }
