@@ -14,6 +14,7 @@ use std::env;
 use std::ffi::OsString;
 use std::fmt::Display;
 use std::fs::{self, Permissions};
+use std::io::{self, Write as _};
 use std::net::TcpListener;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -21,8 +22,11 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::RecvTimeoutError;
+use std::sync::{LazyLock, mpsc};
+use std::thread;
+use std::time::Duration;
 
 pub use cgi::*;
 use rustix::process::Pid;
@@ -143,6 +147,30 @@ pub const AS_NOBODY: &[&str] = &["setpriv", "--reuid=65534", "--regid=65534", "-
 /// `aula1`, in a folder that every user can enter. `teacher` and `admin` are logged in.
 pub struct School {
     folder: TempDir,
+    _limit: TimeLimit,
+}
+
+/// Ends all tests of this crate, and names the one that has created this, if it is not dropped in time: a test that
+/// hangs fails.
+struct TimeLimit {
+    _end: mpsc::Sender<()>,
+}
+
+impl TimeLimit {
+    fn start() -> TimeLimit {
+        let minutes = env::var("COMEDOR_TEST_MINUTES").map_or(10, |text| text.parse().unwrap());
+        let name = thread::current().name().unwrap_or("a thread of a test").to_owned();
+        let (sender, receiver) = mpsc::channel();
+        thread::spawn(move || {
+            let ended = receiver.recv_timeout(Duration::from_secs(60 * minutes));
+            if ended == Err(RecvTimeoutError::Timeout) {
+                // Not captured, in contrast to `eprintln`.
+                _ = writeln!(io::stderr(), "test {name} FAILED: not ended after {minutes} minutes");
+                std::process::exit(101);
+            }
+        });
+        TimeLimit { _end: sender }
+    }
 }
 
 impl School {
@@ -157,7 +185,8 @@ impl School {
     }
 
     pub fn new_in(folder: &Path) -> School {
-        let school = School { folder: tempfile::tempdir_in(folder).expect("a temporary folder") };
+        let folder = tempfile::tempdir_in(folder).expect("a temporary folder");
+        let school = School { folder, _limit: TimeLimit::start() };
         chmod(school.folder(), 0o755);
         fs::create_dir(school.sessions()).unwrap();
         fs::create_dir_all(school.aularios()).unwrap();
