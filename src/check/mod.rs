@@ -1,7 +1,7 @@
 //! `comedor check`: what one process of this user sees of the settings, the folders, the data and one session.
 //! A finding says what is wrong, what the effect is, and who owns the file.
 //!
-//! It changes nothing, starts nothing and asks nobody but the Redis server of the settings. It ends in limited
+//! It changes nothing, starts nothing, and sends no request but to the Redis server of the settings. It ends in limited
 //! time and memory, whatever it finds, and says what it did not look at.
 
 mod data;

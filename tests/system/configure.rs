@@ -73,3 +73,36 @@ fn a_paste_can_neither_answer_nor_go_on_after_the_empty_line() {
     }
     assert_eq!(fs::read_to_string(folder.path().join("comedor.conf")).unwrap(), "TZ=UTC\n");
 }
+
+#[test]
+fn a_new_file_is_readable_for_the_web_server_whatever_the_umask_is() {
+    let folder = open_folder();
+    let program = program_in(folder.path(), "");
+    fs::remove_file(folder.path().join("comedor.conf")).unwrap();
+    for (settings, mode) in [
+        ("TZ=UTC", "/etc/comedor root 755\n/etc/comedor/comedor.conf root 644\n"),
+        (
+            "COMEDOR_SESSION_DIR=tcp://127.0.0.1?auth=s3cret",
+            "/etc/comedor root 755\n/etc/comedor/comedor.conf www-data 640\n",
+        ),
+    ] {
+        let script = format!(
+            "cp /etc/group /etc/passwd /run; mount -t tmpfs none /etc; cp /run/group /run/passwd /etc; umask 077; \
+             echo '{settings}' | {} configure --yes > /dev/null; stat -c '%n %G %a' /etc/comedor /etc/comedor/*; \
+             grep -q '{settings}' /etc/comedor/comedor.conf",
+            program.display()
+        );
+        let mut alone = Command::new("unshare");
+        alone.args(["--mount", "sh", "-ec", &format!("mount -t tmpfs none /run; {script}")]);
+        assert_eq!(String::from_utf8(output(&mut alone, "a run as root")).unwrap(), mode);
+    }
+    // Another user is told before the paste.
+    let mut other = Command::new(AS_NOBODY[0]);
+    let other = other.args(&AS_NOBODY[1..]).arg(&program).arg("configure").env_clear();
+    let refused = other.stdin(Stdio::null()).output().unwrap();
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert!(
+        said.contains("Permission denied (os error 13); use sudo; nothing was written"),
+        "{said}"
+    );
+}
