@@ -6,6 +6,7 @@ mod configure;
 mod docs;
 mod end_of_file;
 mod fastcgi;
+mod golden;
 mod hostile;
 mod pages;
 mod power_cuts;

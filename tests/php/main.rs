@@ -369,6 +369,14 @@ fn forms_are_decoded_as_by_php() {
     }
 }
 
+/// `cargo test` compares this file with the program.
+#[test]
+fn golden_file_is_what_php_prints() {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/oracle/golden.php");
+    let printed = output(Command::new("php").arg(script), "php-cli");
+    assert!(String::from_utf8(printed).unwrap() == text_of("tests/fixtures/golden.json"));
+}
+
 #[test]
 fn the_login_that_data_md_shows_may_read_and_change() {
     let document = text_of("docs/data.md");
