@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use crate::source::modules;
 use crate::support::*;
@@ -88,22 +87,6 @@ fn commands_and_names_in_spanish_documents_are_those_of_the_program_and_of_engli
     assert!(count > 100, "{count} commands and names");
 }
 
-/// In English, without blocks of code; the first section that a first installation does not need is "Check".
-#[test]
-fn docs_has_at_most_10000_words_readme_1000_and_a_first_installation_900() {
-    let words = |text: &str| text.split_whitespace().count();
-    let documents = documents();
-    let docs = documents.iter().filter(|(path, _)| path.parent() == Some(Path::new("docs")));
-    let total: usize = docs.map(|(_, text)| words(&prose(text))).sum();
-    assert!(total <= 10_000, "{total} words");
-    let (install, readme) = (text_of("docs/install.md"), text_of("README.md"));
-    assert!(words(&readme) <= 1_000, "{} words", words(&readme));
-    let (install, _) = install.split_once("\n## Check").unwrap();
-    let (_, steps) = readme.split_once("\n## Install\n").unwrap();
-    let first = words(install) + words(steps.split("\n## ").next().unwrap());
-    assert!(first <= 900, "{first} words");
-}
-
 #[test]
 fn troubleshooting_md_shows_log_lines_of_the_program() {
     let troubleshooting = text_of("docs/troubleshooting.md");
@@ -114,8 +97,8 @@ fn troubleshooting_md_shows_log_lines_of_the_program() {
     let data = school.data().display().to_string();
     let none = format!("{data}/none");
     for (request, folder, documented) in [
-        (read.clone(), &data, "/DATA/service"),
-        (read.clone().set("COMEDOR_DATA_DIR", &none), &none, "/DATA/service"),
+        (read.clone(), &data, "/DATA/entreaulas"),
+        (read.clone().set("COMEDOR_DATA_DIR", &none), &none, "/DATA/entreaulas"),
         (read.clone().program(&program), &data, "/etc/comedor"),
         (read.set("COMEDOR_SESSION_FORMAT", "x"), &data, ""),
     ] {
@@ -185,85 +168,6 @@ fn every_error_code_and_reason_is_documented() {
     for word in codes.into_iter().chain(reasons) {
         assert!(api.contains(&format!("\n| `{word}` | ")), "{word} in docs/api.md");
     }
-}
-
-/// The command that the guide gives for the path, applied twice to each configuration.
-#[test]
-fn install_md_changes_the_path_in_the_configuration_of_every_server() {
-    let script = r"s#\B/api/comedor#/aulas/api/comedor#g";
-    let command = format!("sudo sed -i '{script}' COPY");
-    assert!(code_spans(&text_of("docs/install.md")).contains(&command), "{command}");
-    let mut count = 0;
-    // .htaccess applies to the folder of the script, and those of Apache to every path.
-    for example in files_named("[!h]*.example") {
-        let text = text_of(&example);
-        if text.contains("<LocationMatch ") {
-            continue;
-        }
-        let mut sed = Command::new("sed");
-        sed.args(["-e", script, "-e", script, &example]).current_dir(REPOSITORY);
-        let changed = output(&mut sed, "sed");
-        let expected = text.replace("/api/comedor", "/aulas/api/comedor");
-        assert_eq!(String::from_utf8(changed).unwrap(), expected);
-        count += usize::from(expected != text);
-    }
-    assert_eq!(count, 5);
-}
-
-/// Clients, as columns of the tables of benches/results.md
-const ONE: usize = 0;
-const EIGHT: usize = 4;
-
-#[test]
-fn readme_gives_the_figures_of_the_benchmark() {
-    let readme = one_line(&text_of("README.md"));
-    let (_, speed) = readme.split_once("## Speed").unwrap();
-    let results = text_of("benches/results.md");
-    let both = &["Apache, prefork and mod_cgi", "Apache, event and mod_cgid"][..];
-    let prefork = &both[..1];
-    // Milliseconds, within a quarter of the medians
-    for (figure, servers, what, row, clients) in [
-        ("1.5 ms by CGI", both, "reads", "comedor, CGI", ONE),
-        ("0.3 ms by FastCGI or mod_php", both, "reads", "comedor, FastCGI", ONE),
-        ("0.3 ms by FastCGI or mod_php", prefork, "reads", "mod_php + opcache", ONE),
-        ("0.4 ms by PHP-FPM", both, "reads", "PHP-FPM + opcache", ONE),
-        ("30 ms by php-cgi", both, "reads", "php-cgi", ONE),
-        ("1 ms by FastCGI", both, "saves", "comedor, FastCGI", ONE),
-        ("0.7 ms by PHP-FPM", both, "saves", "PHP-FPM + opcache", ONE),
-        ("6 ms by FastCGI", both, "saves", "comedor, FastCGI", EIGHT),
-        ("13 ms by CGI", both, "saves", "comedor, CGI", EIGHT),
-        ("3 ms by FastCGI", both, "saves", "comedor, FastCGI, 8 aularios", EIGHT),
-        ("2.4 ms by PHP-FPM", both, "saves", "PHP-FPM + opcache", EIGHT),
-        ("0.7 ms by FastCGI", prefork, "reads", "comedor, FastCGI", EIGHT),
-        ("0.7 ms by mod_php", prefork, "reads", "mod_php + opcache", EIGHT),
-    ] {
-        assert!(speed.contains(figure), "{figure}");
-        let stated: f64 = figure.split(' ').next().unwrap().parse().unwrap();
-        for server in servers {
-            let (_, tables) = results.split_once(&format!("\n## {server}: {what}\n\n")).unwrap();
-            let mut table = tables.split("\n\n").next().unwrap().lines();
-            let row = table.find_map(|line| line.strip_prefix(&format!("| {row} |"))).unwrap();
-            let median: f64 = row.split('|').nth(clients).unwrap().trim().parse().unwrap();
-            assert!((median - stated).abs() <= stated / 4.0, "{figure}: {median}");
-        }
-    }
-    let head = "\n| comedor, FastCGI ÷ | floor, FastCGI | floor, FastCGI, kept |";
-    let (_, by_fastcgi) = results.split_once(head).unwrap();
-    let rows = by_fastcgi.split("\n\n").next().unwrap().lines();
-    // The floor with kept connections, where comedor's are kept
-    let ratio = |row: &str| {
-        let floors = row.split('|').skip(2).take(2).map(str::trim);
-        floors.filter(|cell| !cell.is_empty()).last().unwrap().parse::<f64>().unwrap()
-    };
-    let mut ratios: Vec<_> = rows.filter(|row| row.contains(": reads, ")).map(ratio).collect();
-    ratios.sort_by(f64::total_cmp);
-    let (least, most) = (ratios[0], ratios[ratios.len() - 1]);
-    let (_, starts) = results.split_once("\n## A process without a server\n").unwrap();
-    let start = starts.lines().find(|row| row.starts_with("| comedor, CGI |")).unwrap();
-    let start: f64 = start.split('|').nth(5).unwrap().trim().parse().unwrap();
-    let ratios =
-        format!("{least:.1} to {most:.1} times as long by FastCGI, and {start:.1} times by CGI");
-    assert!(speed.contains(&ratios), "{ratios}");
 }
 
 #[test]
