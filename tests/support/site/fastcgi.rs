@@ -192,12 +192,12 @@ impl Site {
             server {{
                 listen 127.0.0.1:{port};
                 root {folder}/docroot;
+                {lines}
                 location ~ \\.php$ {{
                     include /etc/nginx/fastcgi_params;
                     fastcgi_param SCRIPT_FILENAME $document_root$fastcgi_script_name;
                     fastcgi_pass unix:{folder}/fpm.sock;
                 }}
-                {lines}
             }}
             "
         );
