@@ -18,7 +18,7 @@ pub const DISK: &str = heading!("Disk full or read-only");
 pub const DAMAGED: &str = heading!("Invalid JSON");
 
 /// The section of another guide on who can connect to the service, and what it may reach
-pub const SERVICE: &str = "docs/install-special.md#the-socket";
+pub const SERVICE: &str = "docs/install.md#the-service";
 
 /// The heading for a step that failed so, or nothing.
 pub fn help(error: &io::Error) -> &'static str {

@@ -16,7 +16,7 @@ const SERVERS: [Server; 5] = [
     Server {
         name: "apache-fastcgi",
         commands: "\
-sudo cp /usr/share/doc/comedor/examples/apache-fastcgi.conf.example /etc/apache2/conf-available/comedor-fastcgi.conf
+sudo install -m 644 /usr/share/doc/comedor/examples/apache-fastcgi.conf.example /etc/apache2/conf-available/comedor-fastcgi.conf
 sudo systemctl enable --now comedor.socket
 sudo a2enmod proxy_fcgi && sudo a2enconf comedor-fastcgi && sudo systemctl restart apache2
 ",
@@ -24,17 +24,17 @@ sudo a2enmod proxy_fcgi && sudo a2enconf comedor-fastcgi && sudo systemctl resta
     Server {
         name: "nginx",
         commands: "\
-sudo cp /usr/share/doc/comedor/examples/nginx.conf.example /etc/nginx/snippets/comedor.conf
-sudo cp /usr/share/doc/comedor/examples/nginx-upstream.conf.example /etc/nginx/conf.d/comedor.conf
+sudo install -m 644 /usr/share/doc/comedor/examples/nginx.conf.example /etc/nginx/snippets/comedor.conf
+sudo install -m 644 /usr/share/doc/comedor/examples/nginx-upstream.conf.example /etc/nginx/conf.d/comedor.conf
 sudo systemctl enable --now comedor.socket
-(add the line  include snippets/comedor.conf;  between the braces of the site's server { })
+(add the line  include snippets/comedor.conf;  as the first one between the braces of the site's server { })
 sudo nginx -t && sudo systemctl reload nginx
 ",
     },
     Server {
         name: "caddy",
         commands: "\
-sudo cp /usr/share/doc/comedor/examples/Caddyfile.example /etc/caddy/comedor.caddyfile
+sudo install -m 644 /usr/share/doc/comedor/examples/Caddyfile.example /etc/caddy/comedor.caddyfile
 sudo usermod -aG www-data caddy
 sudo systemctl enable --now comedor.socket
 (add the line  import comedor.caddyfile  as the first one between the braces of the site)
@@ -44,7 +44,7 @@ sudo caddy validate --config /etc/caddy/Caddyfile && sudo systemctl restart cadd
     Server {
         name: "lighttpd",
         commands: "\
-sudo cp /usr/share/doc/comedor/examples/lighttpd.conf.example /etc/lighttpd/conf-available/90-comedor.conf
+sudo install -m 644 /usr/share/doc/comedor/examples/lighttpd.conf.example /etc/lighttpd/conf-available/90-comedor.conf
 sudo lighty-enable-mod comedor
 sudo lighttpd -tt -f /etc/lighttpd/lighttpd.conf && sudo systemctl restart lighttpd
 ",

@@ -12,13 +12,16 @@ blocks() {
 }
 # The user who runs the commands: root, or `as=(runuser -u …)`.
 as=()
-# run HEADING.N: prints and runs that block.
+# run HEADING.N [CHANGE]: prints and runs that block, with what an administrator changes in it, by sed.
 run() {
-    echo "== $1" && cat "/tmp/blocks/$1"
-    "${as[@]}" bash -euo pipefail "/tmp/blocks/$1"
     mv "/tmp/blocks/$1" /tmp/done/
+    again "$@"
 }
-again() { cp "/tmp/done/$1" /tmp/blocks/ && run "$1"; }
+again() {
+    sed "${2:-}" "/tmp/done/$1" > /tmp/block
+    echo "== $1" && cat /tmp/block
+    "${as[@]}" bash -euo pipefail /tmp/block
+}
 # Runs a command that is in the text of a document or in the comments of a configuration.
 inline() {
     grep -qF "\`$1\`" ./*.md docs/*.md || grep -qxF "#   $1" ./*.example examples/*.example ||
@@ -26,33 +29,36 @@ inline() {
     echo "== $1"
     "${as[@]}" bash -euo pipefail -c "$1"
 }
-examples=/usr/share/doc/comedor/examples
-# copy EXAMPLE FILE: as the comments of a configuration say.
-copy() { cp "$examples/$1.example" "$2"; }
-# As the comments of that for Apache say.
-enable_fastcgi() {
-    copy apache-fastcgi.conf /etc/apache2/conf-available/comedor-fastcgi.conf
-    inline 'sudo systemctl enable --now comedor.socket'
-    inline 'sudo a2enmod proxy_fcgi'
-    inline 'sudo a2enconf comedor-fastcgi'
-    inline 'sudo apache2ctl configtest && sudo systemctl restart apache2'
-    answers /api/comedor.php '"success":true'
-}
-disable_fastcgi() {
-    inline 'sudo a2disconf --purge comedor-fastcgi && sudo systemctl restart apache2'
-    inline 'sudo systemctl disable --now comedor.socket comedor.service'
-    rm /etc/apache2/conf-available/comedor-fastcgi.conf
-}
-# The same at a terminal, where the questions are answered with no address, the application's address and y.
-run_and_agree() {
-    echo "== $1"
-    script --quiet --return --command "bash -euo pipefail '/tmp/blocks/$1'" /dev/null <<< $'localhost\nhttp://localhost/\ny'
+# paste HEADING.N FILE: runs the block at a terminal, pastes the file there, and types the number that is asked for.
+paste() {
+    local text='' character
     mv "/tmp/blocks/$1" /tmp/done/
+    echo "== $1" && cat "/tmp/done/$1" "$2"
+    coproc TERMINAL { script --quiet --return --command "${as[*]} bash -euo pipefail '/tmp/done/$1'" /dev/null; }
+    # until_shown PATTERN: it ends what is on the terminal.
+    until_shown() {
+        until [[ $text =~ $1 ]]; do
+            IFS= read -r -d '' -N 1 -t 60 character <&"${TERMINAL[0]}" || { echo "at the terminal: $text" >&2 && return 1; }
+            text+=$character
+        done
+    }
+    until_shown 'Paste the settings'
+    { cat "$2" && echo; } >&"${TERMINAL[1]}"
+    until_shown 'type ([0-9]+) '
+    echo "${BASH_REMATCH[1]}" >&"${TERMINAL[1]}"
+    cat <&"${TERMINAL[0]}"
+    # shellcheck disable=SC2154  # set by coproc
+    wait "$TERMINAL_PID"
 }
-# gives PATH TEXT: the answer must contain the text.
+# values FILE: the lines NAME=value that a set-up page shows.
+values() {
+    php -r 'preg_match_all("~<div data-name=[^>]*>(.*?)</div>~s", file_get_contents($argv[1]), $lines);
+        foreach ($lines[1] as $line) { echo html_entity_decode(strip_tags($line), ENT_QUOTES), "\n"; }' "$1"
+}
+# gives TEXT: the answer must contain the text.
 gives() {
-    answer=$(curl -s -m 60 -b "PHPSESSID=${id:-}" "http://localhost$1?action=get_menu_types&aulario=aula1")
-    [[ $answer == *"$2"* ]] || { echo "$1: $answer; expected: $2" && return 1; }
+    answer=$(curl -s -m 60 -b "PHPSESSID=${id:-}" 'http://localhost/entreaulas/api/comedor.php?action=get_menu_types&aulario=aula1')
+    [[ $answer == *"$1"* ]] || { echo "$answer; expected: $1" && return 1; }
 }
 # soon COMMAND...: it succeeds within ten seconds.
 soon() {
@@ -64,6 +70,8 @@ soon() {
 }
 # `systemctl` does not wait until lighttpd listens or nginx has new workers.
 answers() { soon gives "$@"; }
+succeeds() { answers '"success":true'; }
+is_php() { answers 'OLD PHP SCRIPT'; }
 install_package() { dpkg -i "$PACKAGE" > /dev/null; }
 # application FOLDER SERVICE DATA USER: the PHP application, with one aulario.
 application() {
@@ -76,4 +84,4 @@ application() {
     echo '{"name":"Aula 1"}' > "$aularios/aula1.json"
     chown -R "$4:" "$3/"
 }
-log_in() { id=$(curl -si -m 60 "http://localhost$1/login.php" | sed -n 's/^Set-Cookie: PHPSESSID=\([^;]*\).*/\1/p' | tail -n 1); }
+log_in() { id=$(curl -si -m 60 http://localhost/entreaulas/login.php | sed -n 's/^Set-Cookie: PHPSESSID=\([^;]*\).*/\1/p' | tail -n 1); }

@@ -7,6 +7,8 @@ trap 'echo "failed: ${BASH_SOURCE[0]}: $LINENO: $BASH_COMMAND" >&2' ERR
 php_version=$(basename /etc/php/*)
 fpm=php$php_version-fpm
 date=2026-11-20
+# The folders in the commands of the guide
+application=/var/www/html/entreaulas data=/DATA/entreaulas
 servers='apache2 nginx caddy lighttpd'
 
 useradd --system --no-create-home maestra
@@ -18,26 +20,21 @@ for folder in $servers php; do cp -a "/etc/$folder" "/tmp/clean-$folder"; done
 # lay_out [NAME=VALUE]...: a server with the PHP application, without comedor.
 lay_out() {
     # The web server: apache, nginx, caddy or lighttpd; and how PHP runs: module, fpm, pool (FPM with a pool for this
-    # site), suexec; lighttpd starts it itself
+    # site); lighttpd starts it itself
     web=apache php=module
-    # PHP's user, in a pool and with suexec
+    # PHP's user, in a pool
     user=www-data
-    # The folder of the application, by an alias of the site if it is not below the document root
-    application=/var/www/html/entreaulas
-    # The data folder that the script names, and the folder that it is a link to, if it is one
-    data=/DATA/entreaulas data_at=
-    # The folder of the sessions: set by a line of php.ini, of the pool or of the application's code
-    sessions=/var/lib/php/sessions ini='' pool='' code=''
+    # The folder that the data folder is a link to, if it is one
+    data_at=
+    # The folder of the sessions, set by lines of the pool
+    sessions=/var/lib/php/sessions pool=''
     # Lines of the web server's configuration before the site and in it; whether Apache sends http to https; commands
     # that change something else
     server='' site='' tls='' also=''
-    # The settings with which comedor is enabled by hand, and the options with which it is set up
-    settings='' options=''
     [ $# -eq 0 ] || declare -g "$@"
     echo "== a server with ${*:-mod_php}"
     clear_server
     lay_out_application
-    [ -z "$ini" ] || tee /etc/php/$php_version/{apache2,fpm,cgi}/conf.d/99-school.ini <<< "$ini" > /dev/null
     if [ $php = pool ]; then
         # As an administrator does: a copy of Debian's pool, with other names.
         sed "s/^\[www\]/[school]/; s/^\(user\|group\) = .*/\1 = $user/; s#^listen = .*#listen = /run/php/school.sock#" \
@@ -57,8 +54,8 @@ clear_server() {
     # shellcheck disable=SC2086  # several words
     systemctl stop $servers "$fpm"
     ! dpkg -s comedor || { systemctl disable --now comedor.socket comedor.service && dpkg --purge comedor; }
-    rm -rf /etc/comedor /etc/systemd/system/comedor.* /run/systemd/system/*.service.d/test.conf
-    rm -rf /var/www/html/entreaulas /var/www/other /srv/{aulas,sessions}
+    rm -rf /etc/comedor /etc/systemd/system/comedor.* 
+    rm -rf /var/www/html/entreaulas /var/www/other /srv/sessions
     rm -rf /DATA/* /srv/disk/* /home/maestra/* /var/lib/php/sessions/*
     for folder in $servers php; do
         rm -rf "/etc/$folder"
@@ -72,11 +69,7 @@ lay_out_application() {
         mkdir -p "$data_at"
         ln -s "$data_at" "$data"
     fi
-    application "$application" entreaulas "$data" "$user"
-    if [ -n "$code" ]; then
-        printf '<?php\n%s\n' "$code" > "$application/settings.php"
-        sed -i "s#^session_start()#require_once '$application/settings.php';\n&#" "$application"/{,api/}*.php
-    fi
+    application $application entreaulas $data "$user"
     [ -d "$sessions" ] || install -d -o "$user" -m 700 "$sessions"
 }
 
@@ -98,21 +91,6 @@ lay_out_apache() {
         SetHandler "proxy:unix:/run/php/school.sock|fcgi://school"
     </FilesMatch>'
         ;;
-    suexec)
-        site+="
-    SuexecUserGroup $user $user
-    ScriptAlias /php-cgi/ /var/www/php-cgi/
-    Action x-php /php-cgi/php
-    <FilesMatch \"\.php\$\">
-        SetHandler x-php
-    </FilesMatch>"
-        install -d -o "$user" -g "$user" /var/www/php-cgi
-        printf '#!/bin/sh\nexec php-cgi\n' > /var/www/php-cgi/php
-        chown "$user:$user" /var/www/php-cgi/php
-        chmod 755 /var/www/php-cgi/php
-        chown -R "$user:$user" "$application"
-        a2enmod -q suexec actions cgi
-        ;;
     esac
     cat > /etc/apache2/sites-available/000-default.conf << SITE
 $server
@@ -120,8 +98,6 @@ $server
     ServerName school.example
     $([ -z "$tls" ] || printf '%s\n' 'SSLEngine on' 'SSLCertificateFile /etc/ssl/school.pem')
     DocumentRoot /var/www/html
-    $([[ $application == /var/www/html/* ]] || printf '%s\n' "Alias /entreaulas $application" \
-        "<Directory $application>" 'Require all granted' '</Directory>')
     $site
 </VirtualHost>
 SITE
@@ -171,59 +147,21 @@ restart() {
     soon curl -sko /dev/null -m 10 "http${tls:+s}://school.example"
 }
 
+# That of the application
+address() { echo "http${tls:+s}://${host:-school.example}/entreaulas"; }
 # ask PAGE [OPTION]...: a request to the application, by curl, with the cookies of the login
-ask() { curl -sSk -m 60 -b /tmp/cookies -c /tmp/cookies "http${tls:+s}://${host:-school.example}/entreaulas/$1" "${@:2}"; }
+ask() { curl -sSk -m 60 -b /tmp/cookies -c /tmp/cookies "$(address)/$1" "${@:2}"; }
 # api ACTION [OPTION]...
 api() { ask "api/comedor.php?action=$1&aulario=aula1&date=$date&menu=basal" "${@:2}"; }
 log_in() {
     rm -f /tmp/cookies
     ask login.php | expect in
 }
-# Every file in /etc, with its content.
-state() {
-    find /etc ! -type d -printf '%p %y %#m %u:%g %l\n' | sort
-    find /etc -type f -exec sha256sum {} + | sort -k 2
-}
-unchanged() { diff /tmp/before <(state); }
 # Standard input must contain a text.
 expect() {
     local text
     text=$(cat)
     [[ $text == *"$1"* ]] || { echo "expected $1: $text" >&2 && return 1; }
-}
-
-# /tmp/next.deb: a newer version of the package
-next_version() {
-    dpkg-deb -R "$PACKAGE" /tmp/next
-    sed -i 's/^Version: .*/&.1/' /tmp/next/DEBIAN/control
-    dpkg-deb --root-owner-group -b /tmp/next /tmp/next.deb > /dev/null
-}
-# set_up STATUS [OPTION]...: `comedor setup`, with the application's address, ends with this status.
-set_up() {
-    local status=0
-    # shellcheck disable=SC2086  # several words
-    comedor setup --yes $options "${@:2}" "${address:-http${tls:+s}://school.example/entreaulas/}" < /dev/null &> /tmp/output || status=$?
-    [ "$status" = "$1" ] || { echo "status $status instead of $1" && cat /tmp/output && return 1; }
-}
-# What set-up leaves to an administrator: the lines that it prints, where it says.
-add_lines() {
-    rm -rf /tmp/before-lines
-    cp -a /etc/$web /tmp/before-lines
-    sed -n '/^Add this/,/^then reload/p' /tmp/output | sed '1d;$d' > /tmp/lines
-    case $web in
-    nginx) sed -i '/server_name/r /tmp/lines' /etc/nginx/sites-available/default ;;
-    caddy) sed -i '/example {/r /tmp/lines' /etc/caddy/Caddyfile ;;
-    lighttpd) cp /tmp/lines /etc/lighttpd/conf-enabled/90-comedor.conf ;;
-    esac
-    restart
-}
-remove_lines() {
-    rm -r /etc/$web
-    cp -a /tmp/before-lines /etc/$web
-    restart
-}
-check_is_clean() {
-    comedor check > /tmp/findings || { cat /tmp/findings && return 1; }
 }
 
 # save DISH
@@ -253,4 +191,94 @@ comedor_answers() {
 script_reads_the_menu() {
     script_answers
     api get_menu | expect 'Pescado'
+}
+
+# What "Try" of the set-up page does: a request without a login, the same menu types as the script, and a save of the
+# names that a menu has.
+try_comedor() {
+    local page=api/comedor-setup.php
+    curl -isSk -m 60 "$(address)/api/comedor.php?action=get_menu_types&aulario=aula1" > /tmp/nobody
+    grep -qi '^x-powered-by: comedor' /tmp/nobody || { cat /tmp/nobody && return 1; }
+    expect '"code":"INVALID_SESSION"' < /tmp/nobody
+    log_in
+    api get_menu_types > /tmp/own
+    ask "$page?action=get_menu_types&aulario=aula1" > /tmp/scripts
+    php -r '[$own, $script] = array_map(fn ($file) => json_decode(file_get_contents($file)), ["/tmp/own", "/tmp/scripts"]);
+        exit($own->success && $own->menu_types == json_decode($script->body)->menu_types ? 0 : 1);' ||
+        { cat /tmp/own /tmp/scripts && return 1; }
+    api get_menu > /tmp/menu
+    php -r '$menu = json_decode(file_get_contents("/tmp/menu"));
+        $names = array_map(fn ($plate) => ["name" => $plate->name], (array) $menu->menu->plates);
+        echo json_encode(["date" => $menu->date, "menu_type" => $menu->menu_type, "plates" => $names]);' > /tmp/body
+    api save_menu -H 'Content-Type: application/json' -d @/tmp/body | expect '"success":true'
+}
+
+# follow_the_guide HEADING: the whole way of an administrator on this server, by commands of the guide only.
+follow_the_guide() {
+    install_package
+    open_page "$1"
+    paste '3. Configure.1' /tmp/values
+    run '3. Configure.2' "s/www-data/$user/"
+    script_answers
+    enable "$1"
+    try_comedor
+    run '5. Try.1'
+    comedor_answers
+}
+open_page() {
+    run '2. Open the set-up page.1'
+    # The page shows itself to an administrator only.
+    curl -sSk -m 60 "$(address)/api/comedor-setup.php" > /tmp/page
+    ! grep COMEDOR_ /tmp/page
+    log_in
+    ask api/comedor-setup.php > /tmp/page
+    values /tmp/page > /tmp/values
+    grep -qF "<bdi>$user</bdi>" /tmp/page && grep -qF "<bdi>$1</bdi>" /tmp/page || { cat /tmp/page && return 1; }
+}
+# Step 4 of the guide.
+enable() {
+    run "$1.1"
+    case $1 in
+    nginx) sed -i '/^server {/a include snippets/comedor.conf;' /etc/nginx/sites-available/default ;;
+    Caddy) sed -i '/^https.* {/a import comedor.caddyfile' /etc/caddy/Caddyfile ;;
+    esac
+    [ ! -e "/tmp/blocks/$1.2" ] || run "$1.2"
+    [ "$user $data_at $sessions" = 'www-data  /var/lib/php/sessions' ] || change_the_service
+    soon try_comedor
+}
+# For another user than www-data, or other folders; as `systemctl edit` does.
+change_the_service() {
+    mkdir -p /etc/systemd/system/comedor.service.d
+    mv '/tmp/blocks/The service.1' /tmp/done/
+    sed "s/maestra/$user/; s#=/srv/.*#=${data_at:-$data} $sessions#" '/tmp/done/The service.1' > /etc/systemd/system/comedor.service.d/override.conf
+    run 'The service.2' > /tmp/status
+    expect 'no problems found' < /tmp/status
+}
+# disable HEADING: step 1 of the guide's undo.
+disable() {
+    case $1 in
+    Apache) inline 'sudo a2disconf comedor && sudo systemctl restart apache2' ;;
+    'Apache with FastCGI') inline 'sudo a2disconf comedor-fastcgi && sudo systemctl restart apache2' ;;
+    nginx)
+        sed -i '/snippets.comedor/d' /etc/nginx/sites-available/default
+        inline 'sudo rm /etc/nginx/snippets/comedor.conf /etc/nginx/conf.d/comedor.conf'
+        inline 'sudo nginx -t && sudo systemctl reload nginx'
+        ;;
+    Caddy)
+        sed -i '/import comedor/d' /etc/caddy/Caddyfile
+        inline 'sudo systemctl restart caddy'
+        ;;
+    lighttpd) inline 'sudo lighty-disable-mod comedor && sudo systemctl restart lighttpd' ;;
+    esac
+    script_answers
+    case $1 in Apache | lighttpd) return ;; esac
+    inline 'sudo systemctl disable --now comedor.socket comedor.service'
+}
+
+# /tmp/next.deb: a newer version of the package
+next_version() {
+    rm -rf /tmp/next
+    dpkg-deb -R "$PACKAGE" /tmp/next
+    sed -i 's/^Version: .*/&.1/' /tmp/next/DEBIAN/control
+    dpkg-deb --root-owner-group -b /tmp/next /tmp/next.deb > /dev/null
 }
