@@ -71,7 +71,6 @@ fn assert_documented(folder: &Path) {
 #[test]
 fn the_script_installs_below_destdir_and_prefix_keeps_settings_and_names_the_next_step() {
     let root = Root(tempfile::tempdir().unwrap());
-    root.write("etc/lighttpd/conf-available/10-cgi.conf", "");
     root.write("etc/comedor/comedor.conf", "COMEDOR_SERVICE=x\n");
     let said = root.run(INSTALL, &[]);
     let settings = fs::read_to_string(root.path("etc/comedor/comedor.conf")).unwrap();
@@ -84,6 +83,7 @@ fn the_script_installs_below_destdir_and_prefix_keeps_settings_and_names_the_nex
         ("share/doc/comedor/examples/apache.conf.example", "\"/opt/x/lib/cgi-bin/comedor\""),
         ("lib/systemd/system/comedor.service", "ExecStart=/opt/x/lib/cgi-bin/comedor\n"),
         ("lib/systemd/system/comedor.socket", "ListenStream=/run/comedor/comedor.sock\n"),
+        ("share/comedor/comedor-setup.php", "<?php\n"),
         ("share/man/man8/comedor.8", "Pa /opt/x/lib/cgi-bin/comedor\n"),
         ("share/man/man8/comedor.8", "Pa /opt/x/share/doc/comedor/examples/\n"),
     ] {
@@ -95,9 +95,8 @@ fn the_script_installs_below_destdir_and_prefix_keeps_settings_and_names_the_nex
         &below("opt/x/lib/cgi-bin/comedor"),
         &below("etc/comedor/comedor.conf"),
         &below("opt/x/share/doc/comedor/examples"),
-        "sudo /opt/x/bin/comedor configure",
-        "sudo -u www-data /opt/x/bin/comedor check",
-        "lighty-enable-mod comedor",
+        "/opt/x/share/comedor/comedor-setup.php",
+        "/opt/x/share/doc/comedor/docs/install.md",
     ] {
         assert!(said.contains(text), "{text} in {said}");
     }
@@ -190,11 +189,12 @@ fn without_musl_the_build_is_for_glibc_and_says_so() {
 }
 
 #[test]
-fn the_debian_package_has_the_documentation_and_no_settings_file() {
+fn the_debian_package_has_the_page_the_documentation_and_no_settings_file() {
     let root = tempfile::tempdir().unwrap();
     output(Command::new("dpkg-deb").arg("--extract").arg(package()).arg(root.path()), "dpkg");
     assert_documented(&root.path().join("usr/share/doc/comedor"));
-    // `comedor configure` edits it: as a file of the package, each upgrade would ask.
+    assert!(root.path().join("usr/share/comedor/comedor-setup.php").exists());
+    // `configure` writes it: as a file of the package, each upgrade would ask.
     assert!(!root.path().join("etc/comedor").exists());
 }
 
