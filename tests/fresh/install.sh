@@ -12,14 +12,19 @@ cp "$(runuser -u teacher -- env HOME=/home/teacher cgi-bin/package | tail -n 1)"
 (cd $downloads && sha256sum -- * > SHA256SUMS)
 
 as=(runuser -u teacher -- env --chdir=$downloads HOME=/home/teacher)
-application /var/www/html service /DATA/service www-data
-answers /api/comedor.php 'OLD PHP SCRIPT'
-log_in ''
+application /var/www/html/entreaulas entreaulas /DATA/entreaulas www-data
+is_php
 run 'Install.1'
-run_and_agree 'Install.2'
-answers /api/comedor.php '"success":true'
-run 'Undo.1'
-answers /api/comedor.php 'OLD PHP SCRIPT'
-enable_fastcgi
-curl -sf -b "PHPSESSID=$id" 'http://localhost/api/comedor.php?action=save_menu&aulario=aula1' \
+run 'Install.2'
+log_in
+curl -s -b "PHPSESSID=$id" http://localhost/entreaulas/api/comedor-setup.php > /tmp/page
+values /tmp/page > /tmp/values
+paste 'Install.3' /tmp/values
+succeeds
+run 'Install.4'
+inline 'sudo a2disconf comedor && sudo systemctl restart apache2'
+is_php
+run 'Apache with FastCGI.1'
+succeeds
+curl -sf -b "PHPSESSID=$id" 'http://localhost/entreaulas/api/comedor.php?action=save_menu&aulario=aula1' \
     -d '{"date":"2026-11-20","menu_type":"basal","plates":{"primero":{"name":"Lentejas"}}}'

@@ -5,12 +5,13 @@ cd /home/teacher/comedor
 blocks docs/install.md
 
 as=(runuser -u teacher -- env HOME=/home/teacher)
-answers /login.php ''
-log_in ''
-answers /api/comedor.php '"success":true'
-curl -sf -b "PHPSESSID=$id" 'http://localhost/api/comedor.php?action=get_menu&aulario=aula1&date=2026-11-20&menu=basal' |
+soon curl -sfo /dev/null http://localhost/entreaulas/login.php
+log_in
+succeeds
+curl -sf -b "PHPSESSID=$id" 'http://localhost/entreaulas/api/comedor.php?action=get_menu&aulario=aula1&date=2026-11-20&menu=basal' |
     grep Lentejas
 inline 'sudo journalctl -u comedor' | grep Started
-disable_fastcgi
-run 'Undo.2'
-answers /api/comedor.php 'OLD PHP SCRIPT'
+inline 'sudo a2disconf comedor-fastcgi && sudo systemctl restart apache2'
+inline 'sudo systemctl disable --now comedor.socket comedor.service'
+run 'Undo.1'
+is_php

@@ -139,6 +139,7 @@ fn uninstall_removes_nothing_while_a_web_server_uses_the_program() {
     for (file, content) in [
         ("etc/apache2/conf-enabled/comedor.conf", "\"/opt/x/lib/cgi-bin/comedor\""),
         ("etc/apache2/sites-enabled/000-default.conf", "\"/opt/x/lib/cgi-bin/comedor\""),
+        ("etc/apache2/sites-enabled/school.conf", "Include conf-available/comedor.conf"),
         ("etc/lighttpd/conf-enabled/90-comedor.conf", "\"/opt/x/lib/cgi-bin/comedor\""),
         ("etc/apache2/conf-enabled/comedor-fastcgi.conf", "unix:/run/comedor/comedor.sock|"),
         ("etc/caddy/Caddyfile", "import comedor.caddyfile"),
