@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use crate::source::modules;
 use crate::support::*;
@@ -85,6 +86,50 @@ fn commands_and_names_in_spanish_documents_are_those_of_the_program_and_of_engli
         }
     }
     assert!(count > 100, "{count} commands and names");
+}
+
+/// The headings that the page names, in English and Spanish.
+fn headings_of_the_set_up_page() -> Vec<[String; 2]> {
+    let page = text_of("setup/comedor-setup.php");
+    let (_, rows) = page.split_once("\nconst HEADINGS = [\n").unwrap();
+    let rows = rows.split("\n];").next().unwrap().lines();
+    let heading = |row: &str, place: usize| row.split('\'').nth(place).unwrap().to_owned();
+    rows.map(|row| [heading(row, 3), heading(row, 5)]).collect()
+}
+
+#[test]
+fn both_guides_have_the_headings_of_the_set_up_page() {
+    let guides = ["docs/install.md", "docs/es/instalar.md"].map(text_of);
+    let headings = headings_of_the_set_up_page();
+    for pair in &headings {
+        for (guide, heading) in guides.iter().zip(pair) {
+            assert!(
+                guide.lines().any(|line| line.trim_start_matches('#') == format!(" {heading}")),
+                "{heading}"
+            );
+        }
+    }
+    assert_eq!(headings.len(), 7);
+}
+
+/// What `comedor configure` prints is in the part of each guide for this web server, and nothing else is.
+#[test]
+fn both_guides_have_the_commands_of_configure_for_each_web_server() {
+    let guides = ["docs/install.md", "docs/es/instalar.md"].map(text_of);
+    let servers = ["apache", "apache-fastcgi", "nginx", "caddy", "lighttpd"];
+    for (server, headings) in servers.iter().zip(headings_of_the_set_up_page()) {
+        let mut configure = Command::new(program());
+        configure.args(["configure", "--server", server]).stdin(Stdio::null());
+        let said = String::from_utf8(output(&mut configure, "the program")).unwrap();
+        let (_, enable) = said.split_once("\nThen enable comedor:\n").unwrap();
+        let commands: Vec<&str> = enable.lines().filter(|line| !line.starts_with('(')).collect();
+        for (guide, heading) in guides.iter().zip(headings) {
+            let (_, part) = guide.split_once(&format!("\n### {heading}\n")).unwrap();
+            let part = part.split("\n#").next().unwrap();
+            let listed: Vec<&str> = shell_blocks(part).flat_map(str::lines).collect();
+            assert_eq!(listed, commands, "{heading}");
+        }
+    }
 }
 
 #[test]
