@@ -54,9 +54,9 @@ clear_server() {
     # shellcheck disable=SC2086  # several words
     systemctl stop $servers "$fpm"
     ! dpkg -s comedor || { systemctl disable --now comedor.socket comedor.service && dpkg --purge comedor; }
-    rm -rf /etc/comedor /etc/systemd/system/comedor.* 
+    rm -rf /etc/comedor /etc/systemd/system/comedor.*
     rm -rf /var/www/html/entreaulas /var/www/other /srv/sessions
-    rm -rf /DATA/* /srv/disk/* /home/maestra/* /var/lib/php/sessions/*
+    rm -rf /DATA/* /srv/disk/* /var/lib/php/sessions/*
     for folder in $servers php; do
         rm -rf "/etc/$folder"
         cp -a "/tmp/clean-$folder" "/etc/$folder"
@@ -84,14 +84,10 @@ lay_out_apache() {
 </VirtualHost>'
         a2enmod -q ssl
     fi
-    case $php in
-    pool)
-        site+='
+    [ $php != pool ] || site+='
     <FilesMatch "\.php$">
         SetHandler "proxy:unix:/run/php/school.sock|fcgi://school"
     </FilesMatch>'
-        ;;
-    esac
     cat > /etc/apache2/sites-available/000-default.conf << SITE
 $server
 <VirtualHost *:$port>
