@@ -34,7 +34,7 @@ const HEADINGS = [
     'lighttpd' => ['lighttpd', 'lighttpd'],
     'containers' => ['Containers', 'Contenedores'],
     'hosting' => ['Shared hosting', 'Alojamiento compartido'],
-    'undo' => ['Undo', 'Deshacer'],
+    'undo' => ['Undo', 'Desactivar y desinstalar'],
     'error_pages' => ['Site-wide error pages', 'Páginas de error'],
 ];
 
