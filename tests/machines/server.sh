@@ -227,6 +227,7 @@ open_page() {
     curl -sSk -m 60 "$(address)/api/comedor-setup.php" > /tmp/page
     ! grep COMEDOR_ /tmp/page
     log_in
+    ask "day.php?date=$date" -d plate=primero -d name=Lentejas > /dev/null
     ask api/comedor-setup.php > /tmp/page
     values /tmp/page > /tmp/values
     grep -qF "<bdi>$user</bdi>" /tmp/page && grep -qF "<bdi>$1</bdi>" /tmp/page || { cat /tmp/page && return 1; }
