@@ -31,24 +31,28 @@ inline() {
 }
 # paste HEADING.N FILE: runs the block at a terminal, pastes the file there, and types the number that is asked for.
 paste() {
-    local text='' character
+    local text='' character process shown typed
     mv "/tmp/blocks/$1" /tmp/done/
     echo "== $1" && cat "/tmp/done/$1" "$2"
     coproc TERMINAL { script --quiet --return --command "${as[*]} bash -euo pipefail '/tmp/done/$1'" /dev/null; }
+    # They are gone with the process.
+    # shellcheck disable=SC2154
+    process=$TERMINAL_PID
+    exec {shown}<&"${TERMINAL[0]}" {typed}>&"${TERMINAL[1]}"
     # until_shown PATTERN: it ends what is on the terminal.
     until_shown() {
         until [[ $text =~ $1 ]]; do
-            IFS= read -r -d '' -N 1 -t 60 character <&"${TERMINAL[0]}" || { echo "at the terminal: $text" >&2 && return 1; }
+            IFS= read -r -d '' -N 1 -t 60 character <&"$shown" || { echo "at the terminal: $text" >&2 && return 1; }
             text+=$character
         done
     }
     until_shown 'Paste the settings'
-    { cat "$2" && echo; } >&"${TERMINAL[1]}"
+    { cat "$2" && echo; } >&"$typed"
     until_shown 'type ([0-9]+) '
-    echo "${BASH_REMATCH[1]}" >&"${TERMINAL[1]}"
-    cat <&"${TERMINAL[0]}"
-    # shellcheck disable=SC2154  # set by coproc
-    wait "$TERMINAL_PID"
+    echo "${BASH_REMATCH[1]}" >&"$typed"
+    cat <&"$shown"
+    exec {shown}<&- {typed}>&-
+    wait "$process"
 }
 # values FILE: the lines NAME=value that a set-up page shows.
 values() {

@@ -14,7 +14,7 @@ lay_out php=fpm site="${pass}school/var/www/html\"" server="<VirtualHost *:80>
     sed -i s/colegio/otro/ /var/www/other/entreaulas/login.php
     cp -r $data/Centros/colegio $data/Centros/otro'
 install_package
-open_page 'Apache with FastCGI'
+open_page Apache
 paste '3. Configure.1' /tmp/values
 run '3. Configure.2'
 other() { host=other.example "$@"; }

@@ -230,7 +230,8 @@ open_page() {
     ask "day.php?date=$date" -d plate=primero -d name=Lentejas > /dev/null
     ask api/comedor-setup.php > /tmp/page
     values /tmp/page > /tmp/values
-    grep -qF "<bdi>$user</bdi>" /tmp/page && grep -qF "<bdi>$1</bdi>" /tmp/page || { cat /tmp/page && return 1; }
+    # The machine may be a container: a note follows the heading then.
+    grep -qF "<bdi>$user</bdi>" /tmp/page && grep -qE "<bdi>$1(</bdi>| \()" /tmp/page || { cat /tmp/page && return 1; }
 }
 # Step 4 of the guide.
 enable() {
