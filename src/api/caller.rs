@@ -91,8 +91,9 @@ pub fn name_of_centre(unit: PhpValue) -> Option<String> {
     unit.as_array()?.get("centro")?.to_text().filter(|name| !name.is_empty())
 }
 
-/// The error of a centre whose name is not an id. A name can be long, so it is last in the line.
+/// The error of a centre whose name is not an id. A name can be as long as a session.
 fn unusable_centre(name: &str, expected: &str) -> Error {
-    let cause = format!("the session's centre must be {expected}; it is {name:?}");
+    let start: String = name.chars().take(300).collect();
+    let cause = format!("the session's centre must be {expected}; it is {start:?}");
     Error::invalid_session("The centre in the session cannot be used.", Some(cause))
 }

@@ -23,7 +23,7 @@ use crate::sys::shared_file::{self, Fault};
 const EDITOR_TIMEOUT: Duration = Duration::from_millis(250);
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// A file of this kind is one line for what reads it, in which a comment would hide the rest.
+/// Such a file would be a single line: one value, or a comment that hides all settings.
 const CARRIAGE_RETURN: &str =
     "a line ends with a carriage return alone; save the file with Unix line ends";
 

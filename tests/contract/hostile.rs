@@ -114,10 +114,10 @@ fn client_input_reaches_neither_headers_nor_log() {
         assert!(!String::from_utf8_lossy(&answer.body).contains("Cookie"));
     }
     // A path from the settings is escaped, so that it cannot forge a log line.
-    let answer =
-        school.get("get_menu").set("COMEDOR_SESSION_DIR", "/no\n[notice] forged\u{1b}[2J").run();
+    let folder = "/no\u{2028}[notice] forged\u{9b}2J";
+    let answer = school.get("get_menu").set("COMEDOR_SESSION_DIR", folder).run();
     assert_eq!(answer.fails("INTERNAL_ERROR").log.matches(char::is_control).count(), 1);
-    assert!(answer.log.contains("\\n[notice]"));
+    assert!(answer.log.contains("\\u{2028}[notice] forged\\u{9b}2J"), "{}", answer.log);
 }
 
 #[test]
