@@ -51,3 +51,27 @@ fn no_error_is_dropped_and_the_rest_of_the_data_is_not_looked_at() {
     found(&findings, "ok", "/Centros", &format!("1 aulario and {errors} saved days checked"));
     assert!(!format!("{findings:?}").contains("not shown"), "{findings:#?}");
 }
+
+#[test]
+fn a_full_or_read_only_disk_is_an_error() {
+    let school = School::new();
+    let data = school.data().display().to_string();
+    let full = "no menu can be saved; see \"Disk full or read-only\" in docs/troubleshooting.md";
+    for (options, then, text) in [
+        ("size=64k", "head -c 1M /dev/zero > fill || true", full),
+        ("nr_inodes=3", "touch fill; touch more || true", full),
+        (
+            "size=1M",
+            "mount -o remount,ro none .",
+            "is read-only for this process, so requests fail",
+        ),
+    ] {
+        let script = format!(
+            "mount -t tmpfs -o {options} none {data}; cd {data}; mkdir Centros; {then}; exec \"$@\""
+        );
+        let alone = ["unshare", "--mount", "sh", "-ec", &script, "sh"];
+        found(&check(&school, &alone, &[], ""), "error", "/Centros", text);
+    }
+    let findings = check(&school, &[], &[], "");
+    assert!(!format!("{findings:?}").contains("Disk full"), "{findings:#?}");
+}
