@@ -59,13 +59,15 @@ impl Server {
 
 /// What to run next.
 pub fn steps(server: Option<&Server>) -> String {
-    let check = "\nNext, as PHP's user, which the set-up page shows (www-data in Debian):\nsudo -u www-data comedor check\n";
+    let check = "\nNext, as PHP's user, which the set-up page shows (www-data in Debian):\n\
+                 sudo -u www-data comedor check\n";
     match server {
         Some(server) => format!("{check}\nThen enable comedor:\n{}", server.commands),
         None => {
             let names = SERVERS.map(|server| server.name).join(", ");
             format!(
-                "{check}\nThen enable comedor. `comedor --help` shows how to list the commands for: {names}\n"
+                "{check}\nThen enable comedor in the web server. To list the commands, run this again with \
+                 --server NAME, and paste nothing. NAME: {names}\n"
             )
         }
     }
