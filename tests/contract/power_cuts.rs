@@ -159,7 +159,8 @@ fn power_cut_after_any_system_call_leaves_the_old_or_the_new_and_the_new_after_t
 fn power_cut_loses_writes_without_the_flushes_of_files_or_of_folders_and_those_of_the_script() {
     let is_file =
         |stop: &Stop| fs::metadata(stop.descriptor(stop.call.arguments[0])).unwrap().is_file();
-    let kinds: [(&str, &dyn Fn(&Write) -> States); 3] = [
+    type Maker<'m> = &'m dyn Fn(&Write) -> States;
+    let kinds: [(&str, Maker); 3] = [
         ("without the flush of files", &|write| states_of(write, |stop| !is_file(stop))),
         ("without the flush of folders", &|write| states_of(write, is_file)),
         ("of the script", &|write| states_of_script(write, &write.old_and_new().1.unwrap())),

@@ -67,26 +67,6 @@ fn save_by_php_at_any_step_of_a_replacement_is_kept() {
     }
 }
 
-/// In the meantime other pages save to the new file, and each of their saves would be lost.
-#[test]
-fn names_are_exchanged_back_before_the_flush_if_a_page_waits() {
-    let school = School::with_menu("old");
-    let save = school.post("save_menu").json(&save("CGI"));
-    let stop = "inject=renameat2:when=1:signal=STOP";
-    let options = ["-e", "trace=fsync,renameat2", "-e", stop];
-    let mut page = None;
-    let (answer, trace) = save.traced(&options, &["stopped by SIGSTOP"], |_| {
-        // As a page that looked the path up before the exchange.
-        page = Some(php_saves(&school.path(TEMPORARY)));
-    });
-    assert!(page.unwrap().wait().unwrap().success());
-    answer.ok();
-    let calls = trace.iter().filter_map(|line| Some(line.split_once('(')?.0));
-    let calls: Vec<&str> = calls.filter(|call| !call.starts_with("---")).collect();
-    assert_eq!(calls[..3], ["fsync", "renameat2", "renameat2"], "{trace:#?}");
-    assert_eq!(school.menu("basal")["menu"]["plates"]["cena"]["name"], "PHP");
-}
-
 #[test]
 fn a_save_succeeds_if_another_program_replaces_or_deletes_the_file_or_its_folder_at_any_step() {
     let school = School::with_menu("old");
