@@ -13,10 +13,10 @@ use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread;
 
-use crate::support::tracer::Stop;
+use crate::support::tracer::{Stop, Tracer};
 use crate::support::writes::{Write, writes};
 use crate::support::*;
 
@@ -98,7 +98,7 @@ impl Page {
 
 /// The content of a file, which must be whole; `None` without a file.
 #[track_caller]
-fn whole(path: &PathBuf) -> Option<Value> {
+fn whole(path: &Path) -> Option<Value> {
     match fs::read(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => None,
         bytes => Some(serde_json::from_slice(&bytes.unwrap()).expect("a whole file")),
@@ -148,55 +148,24 @@ impl Run<'_> {
     /// Runs the program, and the page at these moments, and checks that neither loses anything. The stops are those after
     /// calls on files; the first is that after the program has opened one of the data.
     fn check(&self, moments: Moments) -> Stops {
-        let Run { write, school } = self;
-        write.reset(school);
-        let path = school.path(write.file);
+        self.write.reset(&self.school);
+        let path = self.school.path(self.write.file);
         let before = whole(&path);
-        let mut seen = fs::read(&path).ok();
-        let mut page = Page::new(path.clone());
-        let mut stops = Stops::default();
-        let mut program = write.request(school).trace_calls();
+        let mut meeting = Meeting::new(path.clone(), moments);
+        let mut program = self.write.request(&self.school).trace_calls();
         let mut has_begun = false;
         while let Some(stop) = program.next() {
-            let name = stop.call.name();
-            let is_flush = ["fsync", "fdatasync"].contains(&name);
             if stop.result.is_none() {
-                stops.is_page_delayed |= is_flush && page.is_waiting;
-                if name.ends_with("nanosleep") {
-                    _ = page.made == SAVED || page.step();
-                    program.skip(0);
-                }
+                meeting.before_call(&stop, &mut program);
                 continue;
             }
-            has_begun |= opened_in(&stop, &school.aularios());
-            if !has_begun || name == "another call" {
-                continue;
+            has_begun |= opened_in(&stop, &self.school.aularios());
+            if has_begun && stop.call.name() != "another call" {
+                meeting.after_call(&stop);
             }
-            if is_flush {
-                stops.flushed = stops.number;
-            }
-            // Between its open and its save, the file is not whole.
-            if page.opened.is_none() {
-                let bytes = fs::read(&path).ok();
-                if bytes != seen {
-                    assert!(bytes.is_some(), "the file is missing");
-                    seen = bytes;
-                    let now = whole(&path);
-                    assert!(
-                        page.made < SAVED || has(&now, "page"),
-                        "the save of the page is hidden"
-                    );
-                    if stops.in_place == 0 && has(&now, "new") {
-                        stops.in_place = stops.number;
-                        stops.is_after_page = has(&now, "page");
-                    }
-                }
-            }
-            while page.made < SAVED && moments[page.made] <= stops.number && page.step() {}
-            stops.has_waited |= page.is_waiting;
-            stops.number += 1;
         }
         let answer = Answer::of_output(program.output());
+        let Meeting { mut page, stops, .. } = meeting;
         while page.made < SAVED {
             assert!(page.step(), "a lease of a process that has ended");
         }
@@ -209,17 +178,70 @@ impl Run<'_> {
         } else {
             answer.ok();
             assert!(stops.in_place > 0, "a success, but never in place");
-            assert!(
-                has(&after, "new") || !has(&page.read, "new"),
-                "the save of the program is lost"
-            );
+            let is_kept = has(&after, "new") || !has(&page.read, "new");
+            assert!(is_kept, "the save of the program is lost");
         }
         stops
     }
 }
 
+/// The page beside the program.
+struct Meeting {
+    moments: Moments,
+    page: Page,
+    stops: Stops,
+    /// The content of the file at the last stop
+    seen: Option<Vec<u8>>,
+}
+
+impl Meeting {
+    fn new(path: PathBuf, moments: Moments) -> Meeting {
+        let seen = fs::read(&path).ok();
+        Meeting { moments, page: Page::new(path), stops: Stops::default(), seen }
+    }
+
+    fn before_call(&mut self, stop: &Stop, program: &mut Tracer) {
+        self.stops.is_page_delayed |= stop.call.is_flush() && self.page.is_waiting;
+        if stop.call.name().ends_with("nanosleep") {
+            _ = self.page.made == SAVED || self.page.step();
+            program.skip(0);
+        }
+    }
+
+    fn after_call(&mut self, stop: &Stop) {
+        if stop.call.is_flush() {
+            self.stops.flushed = self.stops.number;
+        }
+        // Between its open and its save, the file is not whole.
+        if self.page.opened.is_none() {
+            self.look();
+        }
+        let page = &mut self.page;
+        while page.made < SAVED && self.moments[page.made] <= self.stops.number && page.step() {}
+        self.stops.has_waited |= page.is_waiting;
+        self.stops.number += 1;
+    }
+
+    /// Looks at the file, which must be whole, and have the save of the page once it is made.
+    fn look(&mut self) {
+        let bytes = fs::read(&self.page.path).ok();
+        if bytes == self.seen {
+            return;
+        }
+        assert!(bytes.is_some(), "the file is missing");
+        self.seen = bytes;
+        let now = whole(&self.page.path);
+        let is_visible = self.page.made < SAVED || has(&now, "page");
+        assert!(is_visible, "the save of the page is hidden");
+        if self.stops.in_place == 0 && has(&now, "new") {
+            self.stops.in_place = self.stops.number;
+            self.stops.is_after_page = has(&now, "page");
+        }
+    }
+}
+
 /// Whether the call has opened a file or folder below `folder`.
-fn opened_in(stop: &Stop, folder: &std::path::Path) -> bool {
+fn opened_in(stop: &Stop, folder: &Path) -> bool {
     let is_open = stop.call.name().starts_with("open");
     is_open
         && fs::read_link(stop.descriptor(stop.result.unwrap()))

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use crate::support::disk::{Disk, Tree, restore};
-use crate::support::tracer::{Call, Stop};
+use crate::support::tracer::Stop;
 use crate::support::writes::{Write, writes};
 use crate::support::*;
 
@@ -26,7 +26,7 @@ fn states_of(write: &Write, is_real: impl Fn(&Stop) -> bool) -> States {
     while let Some(stop) = program.next() {
         let Some(result) = stop.result else { continue };
         let has_changed = disk.look();
-        let has_flushed = result == 0 && is_flush(&stop.call) && is_real(&stop);
+        let has_flushed = result == 0 && stop.call.is_flush() && is_real(&stop);
         if has_flushed {
             disk.flush(&stop.descriptor(stop.call.arguments[0]));
         }
@@ -39,10 +39,6 @@ fn states_of(write: &Write, is_real: impl Fn(&Stop) -> bool) -> States {
     Answer::of_output(program.output()).ok();
     assert!(was_answered);
     states
-}
-
-fn is_flush(call: &Call) -> bool {
-    ["fsync", "fdatasync"].contains(&call.name())
 }
 
 /// The states of the disk during a save by a script that saves as the original did: `mkdir`, and

@@ -280,6 +280,7 @@ mod registers {
     }
 }
 
+/// Pairs of a number and a name.
 macro_rules! names {
     ($($constant:ident)*) => { &[$((libc::$constant, stringify!($constant))),*] };
 }
@@ -307,5 +308,10 @@ impl Call {
         let mut known = NAMES.iter().chain(OLD_NAMES);
         let found = known.find(|(number, _)| *number == self.number);
         found.map_or("another call", |(_, name)| name.trim_start_matches("SYS_"))
+    }
+
+    /// Whether it writes a file or folder to the disk.
+    pub fn is_flush(&self) -> bool {
+        ["fsync", "fdatasync"].contains(&self.name())
     }
 }
