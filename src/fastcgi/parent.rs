@@ -8,7 +8,7 @@ use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
 use rustix::io::ioctl_fionbio;
-use rustix::process::{Pid, WaitOptions, waitpid};
+use rustix::process::{Pid, WaitOptions, wait};
 
 use super::worker::Service;
 use super::{Handler, Limits, Socket};
@@ -120,7 +120,7 @@ impl<H: Handler> Parent<H> {
 
     /// Looks which workers have ended, and logs those that have failed.
     fn bury(&mut self) {
-        while let Ok(Some((ended, status))) = waitpid(None, WaitOptions::NOHANG) {
+        while let Ok(Some((ended, status))) = wait(WaitOptions::NOHANG) {
             // Process 1 of a container has children of others too.
             let Some(number) = self.workers.iter().position(|&worker| worker == Some(ended)) else {
                 continue;
