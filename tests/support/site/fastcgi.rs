@@ -57,19 +57,16 @@ pub fn nginx_with(connections: Connections) -> Site {
     site
 }
 
-/// lighttpd, to which another program starts the responder, as systemd does.
+/// lighttpd with the example, but for the program, which is started as systemd does.
 pub fn lighttpd_with_a_socket() -> Site {
     let mut site = Site::new();
-    let folder = site.path().display().to_string();
-    let lines = format!(
-        "$HTTP[\"url\"] =~ \"^/api/comedor\\.php\" {{
-            fastcgi.server = ( \"/api/comedor.php\" => ((
-                \"socket\" => \"{folder}/comedor.sock\", \"check-local\" => \"disable\"
-            )) )
-        }}"
-    );
+    let socket = format!("\"socket\" => \"{}/comedor.sock\",", site.path().display());
+    let example = site.fill("examples/lighttpd-fastcgi.conf.example", Settings::File);
+    let lines = example.lines().filter(|line| !line.contains("bin-path"));
+    let lines = lines.map(|line| if line.contains("\"socket\"") { &socket } else { line });
+    let lines: Vec<&str> = lines.collect();
     site.start_responder();
-    site.start_lighttpd("enable", &lines);
+    site.start_lighttpd("enable", &lines.join("\n"));
     site
 }
 
