@@ -8,8 +8,11 @@ for block in /tmp/blocks/*; do
     grep -qF "\"$heading\"" tests/machines/deploy.rs || { echo "no test of this heading: $heading" && exit 1; }
 done
 
-# Everything of comedor on this machine, but for the repository and the PHP script.
-everything() { find /DATA/ /etc /opt /usr /var -xdev -name '*comedor*' ! -path '/var/www/*/comedor.php' | sort; }
+# Everything of comedor on this machine, but for the repository, the PHP script, and the note of a2disconf.
+everything() {
+    find /DATA/ /etc /opt /usr /var -xdev -name '*comedor*' ! -path '/var/www/*/comedor.php' \
+        ! -path '/var/lib/apache2/conf/disabled_by_admin/*' | sort
+}
 nothing_remains() {
     local new
     new=$(comm -13 /tmp/before <(everything))
@@ -67,7 +70,7 @@ whole_way() {
     run 'Undo.1' <<< y
     find /DATA/ /srv/disk -name .comedor.lock | grep lock
     run 'Undo.2'
-    rm -rf /srv/disk/*
+    ! find /DATA/ /srv/disk -name .comedor.lock | grep lock
     # Files that the guide names.
     for file in apache2/conf-available/comedor-fastcgi.conf caddy/comedor.caddyfile lighttpd/conf-available/90-comedor.conf \
         systemd/system/comedor.service.d; do
