@@ -11,6 +11,7 @@ use crate::config::{SETTINGS, Setting, Settings, settings_file};
 use crate::store::data_file::parent;
 use crate::store::layout::temporary;
 use crate::sys::accounts::group_id;
+use crate::sys::log::log;
 
 /// PHP's group in Debian
 const GROUP: &str = "www-data";
@@ -91,10 +92,16 @@ impl SettingsFile {
     /// Replaces the file atomically, as the store replaces data files.
     pub fn replace(&self, content: &[u8], readers: &Readers) -> Result<(), String> {
         let folder = parent(&self.path);
+        let temporary = temporary(&self.path);
         create_folder(folder)
-            .and_then(|()| write(&self.path, content, readers))
-            .and_then(|()| File::open(folder)?.sync_all())
-            .map_err(|error| format!("{}: {error}", self.path.display()))
+            .and_then(|()| write(&temporary, content, readers))
+            .and_then(|()| fs::rename(&temporary, &self.path))
+            .inspect_err(|_| _ = fs::remove_file(&temporary))
+            .map_err(|error| format!("{}: {error}", self.path.display()))?;
+        if let Err(error) = File::open(folder).and_then(|folder| folder.sync_all()) {
+            log(&format!("{}: {error}: a power cut may undo this change", folder.display()));
+        }
+        Ok(())
     }
 }
 
@@ -119,20 +126,19 @@ fn create_folder(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// Writes the temporary file and renames it.
+/// Writes a new file.
 fn write(path: &Path, content: &[u8], readers: &Readers) -> io::Result<()> {
-    let temporary = temporary(path);
-    match fs::remove_file(&temporary) {
+    // Of a process that was killed
+    match fs::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
         _ => {}
     }
-    let mut file = File::options().write(true).create_new(true).mode(0o600).open(&temporary)?;
+    let mut file = File::options().write(true).create_new(true).mode(0o600).open(path)?;
     let gid = file.metadata()?.gid();
     if readers.gid.is_some_and(|wanted| wanted != gid) {
         fchown(&file, None, readers.gid)?;
     }
     file.set_permissions(Permissions::from_mode(readers.mode))?;
     file.write_all(content)?;
-    file.sync_all()?;
-    fs::rename(&temporary, path)
+    file.sync_all()
 }

@@ -106,3 +106,24 @@ fn a_new_file_is_readable_for_the_web_server_whatever_the_umask_is() {
         "{said}"
     );
 }
+
+#[test]
+fn a_full_disk_leaves_the_old_file_and_no_other() {
+    let folder = open_folder();
+    let program = program_in(folder.path(), "");
+    fs::remove_file(folder.path().join("comedor.conf")).unwrap();
+    let script = format!(
+        "mount -t tmpfs -o size=64k none /etc; mkdir /etc/comedor; echo '# ours' > /etc/comedor/comedor.conf; \
+         head -c 1M /dev/zero > /etc/fill || true; echo TZ=UTC | {} configure --yes 2>&1 | tail -n 1; \
+         ls -A /etc/comedor; cat /etc/comedor/comedor.conf",
+        program.display()
+    );
+    let mut alone = Command::new("unshare");
+    let said = output(alone.args(["--mount", "sh", "-ec", &script]), "a run as root");
+    let said = String::from_utf8(said).unwrap();
+    assert!(
+        said.starts_with("comedor: /etc/comedor/comedor.conf: No space left on device"),
+        "{said}"
+    );
+    assert!(said.ends_with("nothing was written\ncomedor.conf\n# ours\n"), "{said}");
+}
