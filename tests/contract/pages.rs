@@ -114,6 +114,8 @@ fn has(value: &Option<Value>, name: &str) -> bool {
 struct Run<'w> {
     write: &'w Write,
     school: School,
+    /// Whether the file system has leases
+    has_leases: bool,
 }
 
 /// What was seen during a run.
@@ -142,7 +144,7 @@ impl Stops {
 
 impl Run<'_> {
     fn new(write: &Write) -> Run<'_> {
-        Run { write, school: School::in_memory() }
+        Run { write, school: School::in_memory(), has_leases: true }
     }
 
     /// Runs the program, and the page at these moments, and checks that neither loses anything. The stops are those after
@@ -152,10 +154,15 @@ impl Run<'_> {
         let path = self.school.path(self.write.file);
         let before = whole(&path);
         let mut meeting = Meeting::new(path.clone(), moments);
+        // Without a lease, it is hidden from the exchange until the names are exchanged back.
+        meeting.may_hide = !self.has_leases;
         let mut program = self.write.request(&self.school).trace_calls();
         let mut has_begun = false;
         while let Some(stop) = program.next() {
             if stop.result.is_none() {
+                if !self.has_leases && is_lease(&stop) {
+                    program.skip(-i64::from(libc::EINVAL));
+                }
                 meeting.before_call(&stop, &mut program);
                 continue;
             }
@@ -192,12 +199,14 @@ struct Meeting {
     stops: Stops,
     /// The content of the file at the last stop
     seen: Option<Vec<u8>>,
+    /// Whether a save of the page may be hidden for a moment
+    may_hide: bool,
 }
 
 impl Meeting {
     fn new(path: PathBuf, moments: Moments) -> Meeting {
         let seen = fs::read(&path).ok();
-        Meeting { moments, page: Page::new(path), stops: Stops::default(), seen }
+        Meeting { moments, page: Page::new(path), stops: Stops::default(), seen, may_hide: false }
     }
 
     fn before_call(&mut self, stop: &Stop, program: &mut Tracer) {
@@ -231,13 +240,17 @@ impl Meeting {
         assert!(bytes.is_some(), "the file is missing");
         self.seen = bytes;
         let now = whole(&self.page.path);
-        let is_visible = self.page.made < SAVED || has(&now, "page");
+        let is_visible = self.page.made < SAVED || has(&now, "page") || self.may_hide;
         assert!(is_visible, "the save of the page is hidden");
         if self.stops.in_place == 0 && has(&now, "new") {
             self.stops.in_place = self.stops.number;
             self.stops.is_after_page = has(&now, "page");
         }
     }
+}
+
+fn is_lease(stop: &Stop) -> bool {
+    stop.call.name() == "fcntl" && stop.call.arguments[1] == libc::F_SETLEASE as u64
 }
 
 /// Whether the call has opened a file or folder below `folder`.
@@ -306,6 +319,16 @@ fn page_whose_steps_are_at_any_calls_of_a_replacement_loses_nothing_and_the_prog
         }
     });
     println!("interleavings of a page and a replacement: {}, losses: 0", all.len());
+}
+
+#[test]
+fn page_that_saves_at_one_call_of_a_replacement_loses_nothing_on_a_file_system_without_leases() {
+    let write = day_replaced();
+    let run = Run { has_leases: false, ..Run::new(&write) };
+    let stops = run.check(AFTER).number;
+    for moment in 0..stops {
+        run.check([moment; 4]);
+    }
 }
 
 /// In the meantime other pages save to the new file, and each of their saves would be lost.
