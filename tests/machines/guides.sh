@@ -70,7 +70,7 @@ whole_way() {
     run 'Undo.1' <<< y
     find /DATA/ /srv/disk -name .comedor.lock | grep lock
     run 'Undo.2'
-    ! find /DATA/ /srv/disk -name .comedor.lock | grep lock
+    [ -z "$(find /DATA/ /srv/disk -name .comedor.lock)" ]
     # Files that the guide names.
     for file in apache2/conf-available/comedor-fastcgi.conf caddy/comedor.caddyfile lighttpd/conf-available/90-comedor.conf \
         systemd/system/comedor.service.d; do

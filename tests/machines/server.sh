@@ -225,7 +225,7 @@ open_page() {
     run '2. Open the set-up page.1'
     # The page shows itself to an administrator only.
     curl -sSk -m 60 "$(address)/api/comedor-setup.php" > /tmp/page
-    ! grep COMEDOR_ /tmp/page
+    grep COMEDOR_ /tmp/page && return 1
     log_in
     ask "day.php?date=$date" -d plate=primero -d name=Lentejas > /dev/null
     ask api/comedor-setup.php > /tmp/page
