@@ -141,7 +141,7 @@ impl Tracer {
     /// not seen.
     fn at_call(&mut self, process: pid_t) -> Option<Stop> {
         const ENTRY: u8 = 1;
-        /// `struct ptrace_syscall_info`: what it is about, three words, and then for an entry the number of the
+        /// `struct ptrace_syscall_info`: what it is about, two pointers, and then for an entry the number of the
         /// call and its arguments, for an exit the result.
         type Information = [u64; 11];
         const GET_SYSCALL_INFO: u32 = 0x420e;
