@@ -161,14 +161,14 @@ fn files_are_unchanged_if_the_disk_or_a_limit_prevents_a_write() {
     }
 }
 
-/// It can create no timer then (RLIMIT_SIGPENDING).
+/// A timer of timer_create(2) would need one of them (RLIMIT_SIGPENDING).
 #[test]
 fn a_lock_is_waited_for_even_if_its_user_has_too_many_signals() {
     let school = School::with_menu("old");
     let lock = fs::File::open(school.path(LOCK)).unwrap();
     lock.lock().unwrap();
     let save = school.post("save_menu").json(&save("new")).under(&["prlimit", "--sigpending=0"]);
-    let (options, parts) = (["-e", "trace=timer_create,flock"], ["timer_create", "flock"]);
+    let (options, parts) = (["-e", "trace=setitimer,flock"], ["setitimer", "flock"]);
     let (answer, _) = save.traced(&options, &parts, |_| lock.unlock().unwrap());
     answer.ok();
 }
