@@ -139,9 +139,10 @@ lay_out_lighttpd() { lighty-enable-mod fastcgi fastcgi-php > /dev/null; }
 
 restart() {
     systemctl restart $unit
-    # lighttpd is not ready yet.
-    soon curl -sko /dev/null -m 10 "http${tls:+s}://school.example"
+    soon is_ready
 }
+# lighttpd is not, when `systemctl` has restarted it.
+is_ready() { curl -sko /dev/null -m 10 "http${tls:+s}://school.example"; }
 
 # That of the application
 address() { echo "http${tls:+s}://${host:-school.example}/entreaulas"; }
@@ -268,6 +269,7 @@ disable() {
         ;;
     lighttpd) inline 'sudo lighty-disable-mod comedor && sudo systemctl restart lighttpd' ;;
     esac
+    soon is_ready
     script_answers
     case $1 in Apache | lighttpd) return ;; esac
     inline 'sudo systemctl disable --now comedor.socket comedor.service'
