@@ -12,7 +12,7 @@ lay_out php=fpm site="${pass}school/var/www/html\"" server="<VirtualHost *:80>
     mkdir /var/www/other
     cp -r $application /var/www/other
     sed -i s/colegio/otro/ /var/www/other/entreaulas/login.php
-    cp -r $data/Centros/colegio $data/Centros/otro'
+    cp -a $data/Centros/colegio $data/Centros/otro'
 install_package
 open_page Apache
 paste '3. Configure.1' /tmp/values
