@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::support::fastcgi::{Client, Held, Process};
+use crate::support::fastcgi::{Client, Held, PING, Process};
 use crate::support::tracer::Tracer;
 use crate::support::writes::{Write, writes};
 use crate::support::*;
@@ -94,6 +94,9 @@ fn run(write: &Write, fault: Option<(usize, Fault)>) -> Run {
             let _end = End(parent);
             let answered = Answered::of(write, school, client.received());
             next_succeeds(write, school, |next| next.ask(&socket.path));
+            // Once the worker reads this connection, it has closed the others.
+            let mut last = Client::connect(&socket.path);
+            last.send(PING).record();
             let files = |worker| fs::read_dir(format!("/proc/{worker}/fd")).unwrap().count();
             (answered, children(parent).into_iter().map(files).sum())
         });
