@@ -154,7 +154,7 @@ impl Run<'_> {
         let path = self.school.path(self.write.file);
         let before = whole(&path);
         let mut meeting = Meeting::new(path.clone(), moments);
-        // Without a lease, it is hidden from the exchange until the names are exchanged back.
+        // Without a lease a save of the page is hidden until the names are exchanged back.
         meeting.may_hide = !self.has_leases;
         let mut program = self.write.request(&self.school).trace_calls();
         let mut has_begun = false;

@@ -159,8 +159,8 @@ impl Disk {
     }
 }
 
-/// Puts `tree` in the place of the folder `root`. A machine that boots again takes its time, so files and folders are
-/// an hour old.
+/// Puts `tree` in the place of the folder `root`. A machine that boots again takes its time, so the files are an hour
+/// old: an empty one does not count as one that PHP is writing.
 pub fn restore(tree: &Tree, root: &Path) {
     let old = SystemTime::now() - Duration::from_secs(3600);
     _ = fs::remove_dir_all(root);
