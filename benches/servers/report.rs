@@ -31,7 +31,7 @@ const HEAD: &str = "\
 Measured and written by `benches/run`. Clients and servers share the processor cores. Each client has a persistent connection and sends its next request when it has the answer to the last one. Every
 contender is measured in every round. Medians and p99 are those of the requests of all rounds; requests per second are the median of the rounds.
 
-- **comedor, FastCGI**: as shipped, with a settings file. One process stays in memory, and starts a thread when a request finds none idle: with 8 clients at most 8; its own limit is 64.
+- **comedor, FastCGI**: as shipped, with a settings file. 64 processes stay in memory, of which each answers one request at a time.
 - **comedor, FastCGI, not kept**: the same with a connection for each request. Under Apache and nginx the shipped configurations keep connections; under lighttpd they do not.
 - **comedor, CGI**: started for each request; under Apache it exits before end-of-file.
 - **floor, CGI**: a static C program with Debian's glibc that reads the body and answers with as many bytes as comedor (`benches/floor.c`), and exits as comedor does. **floor, CGI, musl**: the same with musl. It is the cost of the server and of a new process. **floor, late exit**: it exits after end-of-file; if Apache finds the process alive, it waits 47 ms (mod_cgi) or 10 ms (mod_cgid).

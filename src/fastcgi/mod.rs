@@ -84,8 +84,8 @@ pub struct Limits {
     pub pause: Duration,
     /// Timeout of a whole body, and of a whole answer
     pub transfer: Duration,
-    /// Timeout of a kept connection without a request. Longer than the keep-alive timeout of the shipped
-    /// configurations is useless
+    /// Timeout of a kept connection without a request. Longer than that of the web server in the shipped
+    /// configurations, which closes its connections first
     pub idle: Duration,
     /// A kept connection is closed for a stop when it has been idle for this time: one that was used just now may be
     /// used again, and a request that the web server sends while it is closed fails

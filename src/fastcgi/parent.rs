@@ -130,7 +130,7 @@ impl<H: Handler> Parent<H> {
             let status = ExitStatus::from_raw(status.as_raw());
             if !status.success() {
                 log::offer(&format!(
-                    "worker process {ended} ended ({status}); its request failed, the others are not affected"
+                    "worker process {ended} ended ({status}) and is replaced; any request on it failed"
                 ));
             }
             if !has_started {

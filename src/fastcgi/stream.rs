@@ -76,7 +76,6 @@ impl Write for Stream {
 
 /// Waits for one of `sources`; the number of those that are ready, or 0 after `timeout`.
 pub fn wait(sources: &mut [PollFd], timeout: Duration) -> io::Result<usize> {
-    // Rounded up to whole milliseconds by the kernel at the earliest, so that it does not end before the time.
     let timeout = Timespec::try_from(timeout).unwrap_or_default();
     loop {
         match poll(sources, Some(&timeout)) {

@@ -224,11 +224,6 @@ impl Process {
         self.workers().into_iter().filter_map(|worker| value(worker, name)).sum()
     }
 
-    /// A value in KiB of /proc/PID/status of the parent.
-    pub fn status(&self, name: &str) -> u64 {
-        value(self.pid(), name).unwrap()
-    }
-
     /// The open file descriptors of the workers.
     pub fn descriptors(&self) -> usize {
         let count = |worker: Pid| Some(fs::read_dir(format!("/proc/{worker}/fd")).ok()?.count());
