@@ -13,7 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::io::ioctl_fionread;
-use rustix::process::{Pid, Resource, Rlimit, prlimit};
+use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
 
 use crate::support::fastcgi::{Client, Held, Process, begin, parameters};
 use crate::support::site::wait_until;
@@ -139,7 +139,7 @@ fn running_out_of_file_descriptors_causes_no_busy_loop() {
     let process = socket.spawn(limited.clone().responder());
     wait_until("the workers", || process.has_started(2));
     let limit = |worker: Pid, files: u64| {
-        let files = Rlimit { current: Some(files), maximum: None };
+        let files = Rlimit { current: Some(files), ..getrlimit(Resource::Nofile) };
         prlimit(Some(worker), Resource::Nofile, files).unwrap();
     };
     for worker in process.workers() {

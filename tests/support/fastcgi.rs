@@ -24,6 +24,12 @@ pub const STDIN: u8 = 5;
 pub const STDOUT: u8 = 6;
 pub const STDERR: u8 = 7;
 
+/// The numbers of the calls in which a worker waits for a connection
+#[cfg(target_arch = "x86_64")]
+const EPOLL_WAITS: [libc::c_long; 2] = [libc::SYS_epoll_wait, libc::SYS_epoll_pwait];
+#[cfg(not(target_arch = "x86_64"))]
+const EPOLL_WAITS: [libc::c_long; 1] = [libc::SYS_epoll_pwait];
+
 /// A management record of an unknown type. Its answer shows that what is before it was received.
 pub const PING: [u8; 8] = [1, 99, 0, 0, 0, 0, 0, 0];
 
@@ -209,14 +215,15 @@ impl Process {
         children(self.pid())
     }
 
-    /// Whether this number of workers have started, each with its epoll instance.
+    /// Whether this number of workers have started, and each waits for a connection: it is in a call of epoll
+    /// (proc_pid_syscall(5)).
     pub fn has_started(&self, workers: usize) -> bool {
-        let has_epoll = |worker: &Pid| {
-            let files = fs::read_dir(format!("/proc/{worker}/fd")).into_iter().flatten().flatten();
-            let mut targets = files.filter_map(|file| fs::read_link(file.path()).ok());
-            targets.any(|target| target.ends_with("anon_inode:[eventpoll]"))
+        let is_free = |worker: &Pid| {
+            let call = fs::read_to_string(format!("/proc/{worker}/syscall")).unwrap_or_default();
+            let number = call.split(' ').next().and_then(|number| number.parse().ok());
+            number.is_some_and(|number| EPOLL_WAITS.contains(&number))
         };
-        self.workers().iter().filter(|worker| has_epoll(worker)).count() == workers
+        self.workers().iter().filter(|worker| is_free(worker)).count() == workers
     }
 
     /// The sum of a value in KiB of /proc/PID/status, such as the memory of its own `RssAnon`, of all workers.

@@ -166,18 +166,18 @@ fn parameters_have_two_seconds_and_the_parts_of_a_body_five_in_thirty() {
 
 #[test]
 fn a_worker_ends_after_a_large_request_and_after_many() {
-    let service = Service::start(Limits { workers: 2, requests: 100, ..Limits::default() });
+    let service = Service::start(Limits { workers: 1, requests: 100, ..Limits::default() });
     let process = |body: &[u8]| {
         let reply = service.client().ask(false, &[("DO", "process")], body);
         reply.stdout
     };
     let first = process(b"");
-    assert_eq!(process(b""), first, "the last one that was used");
+    assert_eq!(process(b""), first);
     service.client().ask(false, &[], &vec![b'x'; 130 * 1024]);
     assert_ne!(process(b""), first);
     let mut others = std::collections::BTreeSet::new();
     for _ in 0..1000 {
         others.insert(process(b""));
     }
-    assert!((9..=12).contains(&others.len()), "{others:?}");
+    assert!((10..=11).contains(&others.len()), "{others:?}");
 }
