@@ -1,7 +1,9 @@
 // A function for a page of the application. The browser sends the cookie of the session.
 
+const api = "/api/comedor.php"; // with the folder of the application, if it has one
+
 async function comedor(parameters, fields, attempts = 3) {
-  const response = await fetch("/api/comedor.php?" + new URLSearchParams(parameters), fields && {
+  const response = await fetch(api + "?" + new URLSearchParams(parameters), fields && {
     method: "POST",
     headers: { "Content-Type": "application/json" },
     body: JSON.stringify(fields),
