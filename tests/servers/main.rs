@@ -11,6 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 mod browser;
 mod chromium;
+mod clients;
 mod error_pages;
 mod kept;
 mod openapi;

@@ -1,0 +1,36 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+
+	"example/comedor"
+)
+
+const school = "https://school.example"
+
+func main() {
+	cookies, _ := cookiejar.New(nil)
+	browser := &http.Client{Jar: cookies}
+	login, err := browser.PostForm(school+"/login.php", url.Values{"user": {"…"}, "password": {"…"}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	login.Body.Close()
+
+	configuration := comedor.NewConfiguration()
+	configuration.Servers = comedor.ServerConfigurations{{URL: school}}
+	configuration.HTTPClient = browser
+	api := comedor.NewAPIClient(configuration).ComedorAPI
+	day, _, err := api.GetMenu(context.Background()).Action("get_menu").Aulario("aula1").Execute()
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, key := range []string{"primero", "segundo", "postre"} {
+		fmt.Printf("%s: %s\n", key, day.Menu.Plates[key].Name)
+	}
+}

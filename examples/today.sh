@@ -1,0 +1,4 @@
+school=https://school.example
+curl -sS -c cookies -o login.html -d 'user=…' -d 'password=…' "$school/login.php"
+# With --retry, curl repeats a request that is BUSY, after the time of Retry-After.
+curl -sS -b cookies --retry 3 "$school/api/comedor.php?action=get_menu&aulario=aula1"

@@ -1,0 +1,8 @@
+<?php
+require 'GuzzleHttp/autoload.php';
+spl_autoload_register(function (string $class): void {
+    $file = __DIR__ . '/../lib/' . str_replace(['OpenAPI\\Client\\', '\\'], ['', '/'], $class) . '.php';
+    if (is_file($file)) {
+        require $file;
+    }
+});

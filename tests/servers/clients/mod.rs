@@ -1,0 +1,198 @@
+//! Clients as generators make them from openapi.yaml, against the program behind a web server. Each
+//! client does the six actions and meets four errors; then the program of docs/api.md logs in with it.
+
+use std::fs::{self, File};
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::LIGHTTPD;
+use crate::openapi::{OPENAPI, TOOLS};
+use crate::support::site::{Settings, Site, lighttpd};
+use crate::support::*;
+
+/// Clients are generated below this folder, each in one of its own.
+const CLIENTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/target/clients");
+/// The programs that use them.
+const PROGRAMS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/servers/clients");
+const VENV: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/target/venv/bin");
+
+/// What the programs of docs/api.md print.
+const TODAY: &str = "primero: Lentejas\nsegundo: \npostre: Piña\n";
+
+/// The empty folder of a client.
+fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(CLIENTS).join(name);
+    _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+/// Copies a program of these tests, which uses the client in this folder.
+fn copy_program(name: &str, folder: &Path) {
+    fs::copy(Path::new(PROGRAMS).join(name), folder.join(name)).unwrap();
+}
+
+/// Runs the command of docs/api.md that generates a client with openapi-generator.
+fn generate(generator: &str, options: &[&str], folder: &Path) {
+    let command = ["openapi-generator-cli generate -i openapi.yaml -o comedor -g", generator];
+    let command = [&command[..], options].concat().join(" ");
+    assert!(text_of("docs/api.md").contains(&format!("`{command}`")), "{command} in docs/api.md");
+    symlink(OPENAPI, folder.join("openapi.yaml")).unwrap();
+    run(Command::new("sh").args(["-euc", &command]).current_dir(folder));
+}
+
+/// The output of a command, which finds what Python's packages installed. It must succeed.
+#[track_caller]
+fn run(command: &mut Command) -> String {
+    let path = format!("{VENV}:{}", std::env::var("PATH").unwrap());
+    String::from_utf8(output(command.env("PATH", path), "what tests/run installs")).expect("UTF-8")
+}
+
+/// A site with a menu of today and a login, and another one whose session a page holds for longer than
+/// five seconds.
+struct LoggedIn {
+    _site: Site,
+    /// The address of the site
+    url: String,
+    cookie: String,
+    _held: File,
+}
+
+impl LoggedIn {
+    fn new() -> LoggedIn {
+        let site = lighttpd(LIGHTTPD, "enable", Settings::File);
+        let jar = site.path().join("cookies");
+        let (_, answer) = site.curl(&["-i", "-c", jar.to_str().unwrap(), &site.url("login.php")]);
+        let cookie = answer.lines().find_map(|line| line.strip_prefix("Set-Cookie: "));
+        let cookie = cookie.and_then(|line| line.split(';').next()).expect("a cookie").to_owned();
+        let plates = json!({"primero": {"name": "Lentejas"}, "postre": {"name": "Piña"}});
+        site.call("save_menu", Some(json!({"menu_type": "basal", "plates": plates})));
+        site.log_in("held", &session(TEACHER));
+        let held = File::open(site.path().join("sessions/sess_held")).unwrap();
+        held.lock().unwrap();
+        let url = site.url("").trim_end_matches('/').to_owned();
+        LoggedIn { _site: site, url, cookie, _held: held }
+    }
+
+    /// Runs a program with its arguments: the address and the two cookies.
+    fn use_client(&self, program: &mut Command) {
+        run(program.args([&self.url, &self.cookie, "PHPSESSID=held"]));
+    }
+
+    /// Writes a program that docs/api.md prints to the folder of its client.
+    fn copy_example(&self, name: &str, folder: &Path) {
+        let text = text_of(Path::new("examples").join(name));
+        let printed = format!("\n{}```\n", text);
+        assert!(text_of("docs/api.md").contains(&printed), "examples/{name} in docs/api.md");
+        let text = text.replace("https://school.example", &self.url);
+        fs::write(folder.join(name), text).unwrap();
+    }
+}
+
+#[test]
+fn python_client_and_its_documented_program_work() {
+    let folder = folder("python");
+    generate("python", &["--additional-properties=packageName=comedor"], &folder);
+    let python = || {
+        let mut python = Command::new(format!("{VENV}/python"));
+        python.env("PYTHONPATH", folder.join("comedor")).current_dir(&folder);
+        python
+    };
+    let login = LoggedIn::new();
+    login.use_client(python().arg(format!("{PROGRAMS}/python.py")));
+    login.copy_example("today.py", &folder);
+    assert_eq!(run(python().arg("today.py")), TODAY);
+}
+
+#[test]
+fn client_of_openapi_python_client_works() {
+    let folder = folder("openapi-python-client");
+    let command = "openapi-python-client generate --path openapi.yaml --output-path comedor";
+    assert!(text_of("docs/api.md").contains(&format!("`{command}`")));
+    symlink(OPENAPI, folder.join("openapi.yaml")).unwrap();
+    let command = format!("{command} --fail-on-warning");
+    run(Command::new("sh").args(["-euc", &command]).current_dir(&folder));
+    let mut python = Command::new(format!("{VENV}/python"));
+    python.env("PYTHONPATH", folder.join("comedor"));
+    LoggedIn::new().use_client(python.arg(format!("{PROGRAMS}/openapi_python_client.py")));
+}
+
+/// Compiles the programs of this folder, whose client is there.
+fn compile_typescript(folder: &Path) {
+    symlink(format!("{TOOLS}/node_modules"), folder.join("node_modules")).unwrap();
+    fs::write(folder.join("package.json"), r#"{"type": "module"}"#).unwrap();
+    copy_program("tsconfig.json", folder);
+    run(Command::new("node").arg("node_modules/typescript/bin/tsc").current_dir(folder));
+}
+
+#[test]
+fn typescript_client_and_its_documented_program_work() {
+    let folder = folder("typescript-fetch");
+    generate("typescript-fetch", &["--additional-properties=importFileExtension=.js"], &folder);
+    let login = LoggedIn::new();
+    copy_program("fetch.ts", &folder);
+    login.copy_example("today.ts", &folder);
+    compile_typescript(&folder);
+    login.use_client(Command::new("node").arg(folder.join("build/fetch.js")));
+    assert_eq!(run(Command::new("node").arg(folder.join("build/today.js"))), TODAY);
+}
+
+#[test]
+fn client_with_types_of_openapi_typescript_works() {
+    let folder = folder("openapi-typescript");
+    let generator = format!("{TOOLS}/node_modules/openapi-typescript/bin/cli.js");
+    let mut node = Command::new("node");
+    run(node.args([&generator, OPENAPI, "--output", "openapi.d.ts"]).current_dir(&folder));
+    copy_program("openapi-typescript.ts", &folder);
+    compile_typescript(&folder);
+    LoggedIn::new()
+        .use_client(Command::new("node").arg(folder.join("build/openapi-typescript.js")));
+}
+
+#[test]
+fn go_client_and_its_documented_program_work() {
+    let folder = folder("go");
+    let options = ["--additional-properties=packageName=comedor,withGoMod=false"];
+    generate("go", &options, &folder);
+    let login = LoggedIn::new();
+    copy_program("client.go", &folder);
+    login.copy_example("today.go", &folder);
+    fs::write(folder.join("go.mod"), "module example\n\ngo 1.18\n").unwrap();
+    let go = |program: &str| {
+        let mut go = Command::new("go");
+        // Only the standard library: nothing is downloaded.
+        go.args(["run", program]).env("GOPROXY", "off").current_dir(&folder);
+        go
+    };
+    login.use_client(&mut go("client.go"));
+    assert_eq!(run(&mut go("today.go")), TODAY);
+}
+
+#[test]
+fn php_client_and_its_documented_program_work() {
+    let folder = folder("php");
+    generate("php", &[], &folder);
+    // What `composer install` makes of the client's composer.json, with Debian's packages.
+    fs::create_dir(folder.join("comedor/vendor")).unwrap();
+    copy_program("autoload.php", &folder.join("comedor/vendor"));
+    let login = LoggedIn::new();
+    let php = |program: &str| {
+        let mut php = Command::new("php");
+        php.args(["-d", "display_errors=stderr", program]).current_dir(&folder);
+        php
+    };
+    login.use_client(&mut php(&format!("{PROGRAMS}/client.php")));
+    login.copy_example("today.php", &folder);
+    assert_eq!(run(&mut php("today.php")), TODAY);
+}
+
+#[test]
+fn documented_program_of_curl_reads_today_s_menu() {
+    let folder = folder("curl");
+    let login = LoggedIn::new();
+    login.copy_example("today.sh", &folder);
+    let answer = run(Command::new("sh").args(["-eu", "today.sh"]).current_dir(&folder));
+    let answer: Value = serde_json::from_str(&answer).expect("JSON");
+    assert_eq!(answer["menu"]["plates"]["primero"]["name"], "Lentejas");
+}
