@@ -69,6 +69,25 @@ fn requests_for_a_held_session_or_aulario_are_busy_beyond_16_and_delay_no_other_
     process.stop();
 }
 
+/// Who has no session, or may not write, cannot hold a worker with a slow upload.
+#[test]
+fn a_body_is_read_only_when_session_and_permissions_admit_its_request() {
+    let (school, socket) = (School::new(), Held::new());
+    let process = socket.spawn(school.get("").set("COMEDOR_WORKERS", "2").responder());
+    for (session, code, is_read) in [
+        ("none", "INVALID_SESSION", false),
+        ("teacher", "FORBIDDEN", false),
+        ("admin", "INVALID_FORMAT", true),
+    ] {
+        let records = school.post("save_menu").session(session).json(&save("x")).records();
+        let (since, mut client) = (Instant::now(), Client::connect(&socket.path));
+        let answer = client.send(&records[..records.len() - 20]).reply().stdout;
+        assert!(answer.contains(code), "{answer}");
+        assert_eq!(since.elapsed() > Duration::from_secs(4), is_read, "{session}");
+    }
+    process.stop();
+}
+
 /// A Redis server that does not answer.
 #[test]
 fn half_of_the_workers_wait_for_redis_and_further_requests_are_busy() {

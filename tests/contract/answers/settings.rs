@@ -136,6 +136,49 @@ fn settings_stay_in_force_while_their_file_is_empty_unreadable_or_gone_and_other
     process.stop();
 }
 
+/// While the file is being saved, a worker that was busy must not use the settings before those of the others.
+#[test]
+fn a_worker_with_older_settings_than_another_one_does_not_keep_them() {
+    let (school, other, socket) = (School::new(), School::new(), Held::new());
+    other.log_in("admin", session(ADMIN));
+    let folder = tempfile::tempdir().unwrap();
+    let settings = |school: &School| {
+        let (data, sessions) = (school.data(), school.sessions());
+        let (data, sessions) = (data.display(), sessions.display());
+        format!("COMEDOR_DATA_DIR={data}\nCOMEDOR_SESSION_DIR={sessions}\n")
+    };
+    let program = program_in(folder.path(), &settings(&school));
+    let file = folder.path().join("comedor.conf");
+    let get = school.get("get_menu_types").program(&program);
+    let get = get.unset("COMEDOR_DATA_DIR").unset("COMEDOR_SESSION_DIR");
+    let process = socket.spawn(get.clone().set("COMEDOR_WORKERS", "2").responder());
+    wait_until("the workers", || process.has_started(2));
+    let page = fs::File::open(school.sessions().join("sess_teacher")).unwrap();
+    page.lock().unwrap();
+    let mut busy = Client::connect(&socket.path);
+    busy.send(get.records());
+    wait_until("it waits", || waiting(&school.sessions().join("sess_teacher")).len() == 1);
+    other.write("other.json", "{}");
+    fs::write(&file, settings(&other)).unwrap();
+    let get = get.session("admin");
+    let of_other = get.clone().aulario("other");
+    wait_until("the new settings", || of_other.ask(&socket.path).status == 200);
+    fs::write(&file, "").unwrap();
+    std::thread::sleep(Duration::from_millis(1100));
+    of_other.ask(&socket.path).ok();
+    page.unlock().unwrap();
+    assert!(busy.reply().stdout.starts_with("Status: 200 "));
+    // The worker that has begun to wait last gets the next request.
+    let answers: Vec<Answer> = (0..20).map(|_| of_other.ask(&socket.path)).collect();
+    assert!(answers.iter().any(|answer| answer.status == 500));
+    for answer in answers.iter().filter(|answer| answer.status != 500) {
+        answer.ok();
+    }
+    fs::write(&file, settings(&other)).unwrap();
+    of_other.ask(&socket.path).ok();
+    process.stop();
+}
+
 #[test]
 fn a_log_that_is_not_read_holds_no_worker() {
     let (school, socket) = (School::new(), Held::new());
