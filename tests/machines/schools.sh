@@ -19,7 +19,8 @@ paste '3. Configure.1' /tmp/values
 run '3. Configure.2'
 other() { host=other.example "$@"; }
 touch /tmp/running
-while [ -e /tmp/running ]; do curl -s -m 60 http://other.example/entreaulas/api/comedor.php; done > /tmp/seen &
+# Apache refuses connections while it restarts.
+while [ -e /tmp/running ]; do curl -s -m 60 http://other.example/entreaulas/api/comedor.php || true; done > /tmp/seen &
 a2enmod -q cgi
 line='Include conf-available/comedor.conf'
 grep -qF "\`$line\`" docs/install.md
