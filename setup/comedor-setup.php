@@ -1258,22 +1258,20 @@ function whatAnswers(answer) {
 
 /** Why comedor refuses: the cause, and the next step. */
 function cause(answer, aulario) {
-  const { code, error = "", reason = "" } = answer.json ?? {};
-  const { service } = candidate, said = `${reason} ${error}`;
+  const { code, error = "", reason } = answer.json ?? {};
+  const { service } = candidate;
   if (!answer.json) return whatAnswers(answer);
   if (code === "INTERNAL_ERROR") return text("internal_error");
   if (code === "BUSY") return text("busy");
   if (code === "NOT_FOUND") return text("no_such_aulario", { aulario });
   if (code === "INVALID_SESSION" && error === NOT_LOGGED_IN) return text("other_session", page.session);
-  if (code === "INVALID_SESSION" && /centre/.test(said)) return text("session_without_centre", { service });
+  if (code === "INVALID_SESSION" && error.includes("centre")) return text("session_without_centre", { service });
   if (code === "INVALID_SESSION") return text("unusable_session", page.session);
-  if (code === "FORBIDDEN" && /another.site/.test(said)) {
-    return text("another_site", { line: `COMEDOR_TRUSTED_ORIGINS=${location.origin}` });
-  }
-  if (code === "FORBIDDEN" && /docente|to read/.test(said)) return text("lacks_docente", { service });
-  if (code === "FORBIDDEN" && /access_permission|to enter/.test(said)) return text("lacks_access", { service });
-  if (code === "FORBIDDEN" && /list/.test(said)) return text("lacks_list");
-  if (code === "FORBIDDEN" && /access to this aulario/.test(said)) return text("not_this_aulario", { aulario });
+  if (reason === "origin") return text("another_site", { line: `COMEDOR_TRUSTED_ORIGINS=${location.origin}` });
+  if (reason === "docente") return text("lacks_docente", { service });
+  if (reason === "access") return text("lacks_access", { service });
+  if (reason === "aulas") return text("lacks_list");
+  if (reason === "aulario") return text("not_this_aulario", { aulario });
   return text("refuses", { error: error || answer.brief });
 }
 
