@@ -9,6 +9,9 @@ use rustix::termios::{QueueSelector, tcflush};
 /// More than all settings need.
 const MAX_INPUT: usize = 64 * 1024;
 
+/// The characters of a line: more than one of the set-up page has. Only the start of a longer value would be shown.
+const MAX_LINE: usize = 1100;
+
 /// A terminal sends a long paste in several parts. After this time without one, it has ended.
 const PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 250_000_000 };
 
@@ -56,6 +59,11 @@ fn check_characters(text: &[u8]) -> Result<(), String> {
             || (('\u{c0}'..='\u{24f}').contains(&c) && c.is_alphabetic())
     };
     for (number, line) in (1..).zip(text.lines()) {
+        if line.chars().count() > MAX_LINE {
+            return Err(format!(
+                "standard input: line {number}: longer than {MAX_LINE} characters"
+            ));
+        }
         if let Some(c) = line.trim_ascii().chars().find(|&c| !is_allowed(c)) {
             return Err(format!(
                 "standard input: line {number}: the character {} cannot be pasted; if it belongs there, write \

@@ -129,6 +129,9 @@ fn each_setting_is_shown_with_its_old_value() {
 #[test]
 fn a_paste_that_cannot_be_used_is_refused_and_nothing_is_written() {
     let installed = Installed::with("COMEDOR_SERVICE=aulas\n");
+    // What is shown of a value ends before the last origin.
+    let origins = "https://menus.example,".repeat(100);
+    let hidden = format!("TZ=UTC\nCOMEDOR_TRUSTED_ORIGINS={origins}https://other.example\n");
     for (input, reason) in [
         ("TZ=UTC\nCOMEDOR_X=1\n", "standard input: line 2: unknown setting `COMEDOR_X`"),
         ("TZ\n", "line 1: expected NAME=value"),
@@ -148,6 +151,7 @@ fn a_paste_that_cannot_be_used_is_refused_and_nothing_is_written() {
         ("# \u{2028}\nTZ=UTC\n", "the character \\u{2028} "),
         ("\u{feff}TZ=UTC\n", "the character \\u{feff} "),
         (&"#\n".repeat(40_000), "more than 65536 bytes"),
+        (&hidden, "line 2: longer than 1100 characters"),
     ] {
         installed.refuses(input.as_bytes(), reason);
     }
