@@ -62,6 +62,7 @@ fn configure(options: &Options) -> Result<(), String> {
     if !options.yes {
         input::confirm()?;
     }
+    file.check_unchanged()?;
     let has_password = matches!(
         &config.session.save_path,
         SavePath::Redis(server) if server.login.is_some()

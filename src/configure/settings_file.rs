@@ -69,6 +69,14 @@ impl SettingsFile {
         content
     }
 
+    /// Fails if the file is not the one that was read: it may have been edited during the question.
+    pub fn check_unchanged(&self) -> Result<(), String> {
+        match fs::read(&self.path).unwrap_or_default() == self.content {
+            true => Ok(()),
+            false => Err(format!("{} has changed in the meantime", self.path.display())),
+        }
+    }
+
     /// For a file that every user can read.
     pub fn open_to_all(&self) -> Readers {
         Readers { gid: self.metadata.as_ref().map(Metadata::gid), mode: 0o644 }

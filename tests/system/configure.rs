@@ -75,6 +75,22 @@ fn a_paste_can_neither_answer_nor_go_on_after_the_empty_line() {
 }
 
 #[test]
+fn an_edit_during_the_question_is_kept() {
+    let folder = open_folder();
+    let program = program_in(folder.path(), "TZ=UTC\n");
+    let mut child = start(&format!("{} configure", program.display()), "COMEDOR_SERVICE=aulas\n\n");
+    let question = shown(&mut child, " and press Enter: ");
+    let file = folder.path().join("comedor.conf");
+    fs::write(&file, "TZ=Europe/Madrid\n").unwrap();
+    let number = question.rsplit(' ').nth(4).unwrap();
+    child.stdin.as_mut().unwrap().write_all(format!("{number}\n").as_bytes()).unwrap();
+    let refused = shown(&mut child, "\0");
+    assert!(refused.contains("has changed in the meantime; nothing was written"), "{refused}");
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+    assert_eq!(fs::read_to_string(file).unwrap(), "TZ=Europe/Madrid\n");
+}
+
+#[test]
 fn a_new_file_is_readable_for_the_web_server_whatever_the_umask_is() {
     let folder = open_folder();
     let program = program_in(folder.path(), "");
