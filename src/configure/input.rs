@@ -99,8 +99,21 @@ pub fn confirm() -> Result<(), String> {
     let number = random_number().map_err(|error| format!("/dev/urandom: {error}"))?;
     _ = write!(&terminal, "To write this, type {number} and press Enter: ");
     let mut answer = String::new();
-    _ = BufReader::new(terminal.take(1000)).read_line(&mut answer);
-    if answer.trim() == number.to_string() { Ok(()) } else { Err("not confirmed".to_owned()) }
+    _ = BufReader::new((&terminal).take(1000)).read_line(&mut answer);
+    if answer.trim() == number.to_string() {
+        return Ok(());
+    }
+    flush(&terminal).map_err(|error| error.to_string())?;
+    Err("not confirmed".to_owned())
+}
+
+/// Discards what a terminal still sends: the rest of a paste that came after a pause, which the shell would run.
+fn flush(terminal: &File) -> io::Result<()> {
+    while poll(&mut [PollFd::new(terminal, PollFlags::IN)], Some(&PAUSE))? > 0 {
+        tcflush(terminal, QueueSelector::IFlush)?;
+    }
+    // A line without its end
+    Ok(tcflush(terminal, QueueSelector::IFlush)?)
 }
 
 /// A number of four digits.

@@ -74,6 +74,22 @@ fn a_paste_can_neither_answer_nor_go_on_after_the_empty_line() {
     assert_eq!(fs::read_to_string(folder.path().join("comedor.conf")).unwrap(), "TZ=UTC\n");
 }
 
+/// A paste over a network can have a pause after the empty line.
+#[test]
+fn what_follows_a_wrong_answer_is_discarded() {
+    let folder = open_folder();
+    let program = program_in(folder.path(), "TZ=UTC\n").display().to_string();
+    let line = format!("{program} configure; head -n 1");
+    let mut child = start(&line, "COMEDOR_SERVICE=aulas\n\n");
+    shown(&mut child, " and press Enter: ");
+    child.stdin.as_mut().unwrap().write_all(b"y\nid\nid").unwrap();
+    let refused = shown(&mut child, "not confirmed; nothing was written\r\n");
+    child.stdin.as_mut().unwrap().write_all(b"typed\n").unwrap();
+    let read = shown(&mut child, "\0");
+    assert_eq!(read.replace("typed\r\n", ""), "", "{refused}");
+    child.wait().unwrap();
+}
+
 #[test]
 fn an_edit_during_the_question_is_kept() {
     let folder = open_folder();
