@@ -6,6 +6,8 @@ use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{QueueSelector, tcflush};
 
+use crate::sys::signals::ignore_keys;
+
 /// More than all settings need.
 const MAX_INPUT: usize = 64 * 1024;
 
@@ -20,6 +22,8 @@ pub fn read() -> Result<Vec<u8>, String> {
     let mut input = io::stdin().lock();
     let is_terminal = input.is_terminal();
     if is_terminal {
+        // Otherwise a character in the paste would end the program, and the shell would run what follows.
+        ignore_keys();
         println!("Paste the settings, NAME=value, and press Enter until a line is empty:");
     }
     let read = read_lines(&mut input);

@@ -12,6 +12,11 @@ pub(super) fn ignore(signals: &[libc::c_int]) {
     }
 }
 
+/// Ignores the signals that the keys of a terminal send: a paste can contain their characters.
+pub fn ignore_keys() {
+    ignore(&[libc::SIGINT, libc::SIGQUIT, libc::SIGTSTP]);
+}
+
 /// Keeps the exit statuses of children until they are read: the parent of this process may have ignored
 /// SIGCHLD, which is inherited (wait(2)).
 pub fn keep_exit_statuses() {

@@ -74,6 +74,21 @@ fn a_paste_can_neither_answer_nor_go_on_after_the_empty_line() {
     assert_eq!(fs::read_to_string(folder.path().join("comedor.conf")).unwrap(), "TZ=UTC\n");
 }
 
+#[test]
+fn a_paste_cannot_end_the_program_by_the_characters_of_keys() {
+    let folder = open_folder();
+    let program = program_in(folder.path(), "TZ=UTC\n").display().to_string();
+    for key in ["\x03", "\x1c", "\x1a"] {
+        let mut child = start(&format!("exec {program} configure"), "");
+        shown(&mut child, "is empty:\r\n");
+        let pasted = format!("COMEDOR_SERVICE=aulas\n{key}id\n\n");
+        child.stdin.as_mut().unwrap().write_all(pasted.as_bytes()).unwrap();
+        let refused = shown(&mut child, "; nothing was written\r\n");
+        assert!(refused.contains("expected NAME=value; nothing was written"), "{refused}");
+        assert_eq!(child.wait().unwrap().code(), Some(1));
+    }
+}
+
 /// A paste over a network can have a pause after the empty line.
 #[test]
 fn what_follows_a_wrong_answer_is_discarded() {
