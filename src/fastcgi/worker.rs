@@ -85,6 +85,7 @@ impl Service<'_> {
                 Err(Errno::AGAIN) if self.is_stopping => return Ok(()),
                 // The peer has closed the connection, or another worker has accepted it.
                 Err(Errno::AGAIN | Errno::CONNABORTED | Errno::INTR) => {}
+                Err(error) if self.is_stopping => return Err(error.into()),
                 Err(error) => {
                     log::offer(&format!("cannot accept a connection: {error}"));
                     sleep(ACCEPT_PAUSE);

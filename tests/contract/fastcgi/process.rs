@@ -3,6 +3,8 @@
 use std::os::unix::net::UnixListener;
 use std::thread;
 
+use rustix::process::{Resource, Rlimit, prlimit};
+
 use super::*;
 
 #[test]
@@ -52,6 +54,17 @@ fn stopping_closes_a_connection_that_never_ends() {
     half.send([&begin(true)[..], &PING].concat()).record();
     service.finish();
     half.is_at_end();
+}
+
+#[test]
+fn a_stop_ends_without_descriptors_for_what_is_in_the_queue() {
+    let mut service = Service::with_workers(1);
+    let full = Rlimit { current: Some(3), maximum: Some(3) };
+    prlimit(Some(service.process().workers()[0]), Resource::Nofile, full).unwrap();
+    let mut queued = service.client();
+    let log = service.finish();
+    queued.is_at_end();
+    assert!(log.contains("Too many open files"), "{log}");
 }
 
 #[test]
