@@ -127,6 +127,9 @@ fn outcome<'b>(pieces: impl IntoIterator<Item = &'b [u8]>) -> Outcome {
             Ok(None) => break Ok(()),
             Err(error) => break Err(error.kind()),
         };
+        if let Err(error) = connection.await_body() {
+            break Err(error.kind());
+        }
         let (limit, mut body) = (if request.keep { u64::MAX } else { 10 }, Vec::new());
         _ = connection.by_ref().take(limit).read_to_end(&mut body);
         received.push((request, body, connection.body));

@@ -19,7 +19,7 @@
 //! - Parameters must arrive at once, as web servers send them.
 //! - A body is read only when the handler has admitted its request.
 //! - A connection is kept after its answer only while half of the workers are free.
-//! - At most half of the workers wait for other programs.
+//! - At most half of the workers wait for other programs, or for bodies that no handler has asked for.
 //!
 //! Web servers differ from the specification, and from each other:
 //!

@@ -123,7 +123,6 @@ impl<S: Read + Write> Requests<S> {
                 (kind::PARAMS, id, Some(request)) if id == request.id => {
                     if header.content == 0 {
                         (self.id, self.body) = (id, Body::Open);
-                        self.await_body()?;
                         return Ok(begun);
                     }
                     let content = self.take_content()?;
@@ -138,8 +137,9 @@ impl<S: Read + Write> Requests<S> {
         Ok(None)
     }
 
-    /// Waits for the first part of the body. Without it in time, the request is complete all the same.
-    fn await_body(&mut self) -> io::Result<()> {
+    /// Waits for the first part of the body, after [`receive`](Self::receive). Without it in time, the request is complete
+    /// all the same.
+    pub fn await_body(&mut self) -> io::Result<()> {
         match self.advance() {
             Err(error) if error.kind() == ErrorKind::TimedOut => Ok(()),
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => {

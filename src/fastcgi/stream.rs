@@ -9,6 +9,11 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
+use crate::sys::scoreboard::{self, NO_FILE};
+
+/// A web server that has input sends it within this time.
+const PROMPT: Duration = Duration::from_millis(50);
+
 /// A socket that does not block by itself.
 #[derive(Debug)]
 pub struct Stream {
@@ -17,18 +22,27 @@ pub struct Stream {
     pause: Duration,
     /// The end of all of them together
     deadline: Instant,
+    /// Whether a read counts as waiting
+    is_counted: bool,
 }
 
 impl Stream {
     /// `socket` must be non-blocking.
     pub fn new(socket: UnixStream, timeout: Duration) -> Stream {
-        Stream { socket, pause: timeout, deadline: Instant::now() + timeout }
+        Stream { socket, pause: timeout, deadline: Instant::now() + timeout, is_counted: false }
     }
 
     /// From now on, each read or write may take `pause`, and all together `total`.
     pub fn allow(&mut self, pause: Duration, total: Duration) {
         self.pause = pause;
         self.deadline = Instant::now() + total;
+        self.is_counted = false;
+    }
+
+    /// From now on, until the next [`allow`](Self::allow), a read that takes more than a moment counts as waiting: clients
+    /// whose requests are not admitted, and who send their bodies slowly, hold at most half of the workers.
+    pub fn count(&mut self) {
+        self.is_counted = true;
     }
 
     /// Sends nothing more, and discards the input up to its end.
@@ -39,12 +53,24 @@ impl Stream {
         Ok(())
     }
 
-    fn wait_until(&self, ready: PollFlags) -> io::Result<()> {
-        let rest = self.deadline.saturating_duration_since(Instant::now()).min(self.pause);
-        match wait(&mut [PollFd::new(&self.socket, ready)], rest)? {
+    fn wait_until(&self, ready: PollFlags, most: Duration) -> io::Result<()> {
+        let rest = self.deadline.saturating_duration_since(Instant::now());
+        match wait(&mut [PollFd::new(&self.socket, ready)], rest.min(self.pause).min(most))? {
             0 => Err(ErrorKind::TimedOut.into()),
             _ => Ok(()),
         }
+    }
+
+    fn await_input(&self) -> io::Result<()> {
+        if !self.is_counted {
+            return self.wait_until(PollFlags::IN, Duration::MAX);
+        }
+        match self.wait_until(PollFlags::IN, PROMPT) {
+            Err(error) if error.kind() == ErrorKind::TimedOut => {}
+            ready => return ready,
+        }
+        let _waiting = scoreboard::wait(NO_FILE).ok_or(ErrorKind::TimedOut)?;
+        self.wait_until(PollFlags::IN, Duration::MAX)
     }
 }
 
@@ -52,7 +78,7 @@ impl Read for Stream {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             match retry_on_intr(|| recv(&self.socket, &mut *buffer, RecvFlags::empty())) {
-                Err(Errno::AGAIN) => self.wait_until(PollFlags::IN)?,
+                Err(Errno::AGAIN) => self.await_input()?,
                 received => return Ok(received.map(|(length, _)| length)?),
             }
         }
@@ -63,7 +89,7 @@ impl Write for Stream {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         loop {
             match retry_on_intr(|| send(&self.socket, bytes, SendFlags::NOSIGNAL)) {
-                Err(Errno::AGAIN) => self.wait_until(PollFlags::OUT)?,
+                Err(Errno::AGAIN) => self.wait_until(PollFlags::OUT, Duration::MAX)?,
                 sent => return Ok(sent?),
             }
         }

@@ -101,7 +101,7 @@ impl Service<'_> {
         let stream = Stream::new(socket, limits.arrival);
         let mut requests = Requests::new(stream, limits.params, limits.workers);
         loop {
-            let request = match requests.receive() {
+            let request = match receive(&mut requests) {
                 Ok(Some(request)) => request,
                 Ok(None) => return Ok(()),
                 Err(error) if error.kind() == ErrorKind::InvalidData => {
@@ -172,6 +172,7 @@ impl Service<'_> {
     /// Prepares the connection for another request, or for its end.
     fn next(&mut self, request: &FcgiRequest, requests: &mut Requests<Stream>) -> io::Result<Next> {
         requests.stream.allow(self.limits.arrival, self.limits.arrival);
+        requests.stream.count();
         if !request.keep && requests.body == Body::Open {
             requests.stream.socket.shutdown(Shutdown::Write)?;
         }
@@ -212,4 +213,14 @@ impl Service<'_> {
             }
         }
     }
+}
+
+/// Receives the next request and the first part of its body. `None` at the end of the connection.
+fn receive(requests: &mut Requests<Stream>) -> io::Result<Option<FcgiRequest>> {
+    let request = requests.receive()?;
+    if request.is_some() {
+        requests.stream.count();
+        requests.await_body()?;
+    }
+    Ok(request)
 }

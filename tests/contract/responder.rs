@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use rustix::io::ioctl_fionread;
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
 
-use crate::support::fastcgi::{Client, Held, Process, begin, parameters};
+use crate::support::fastcgi::{Client, Held, Process, STDIN, begin, parameters, record};
 use crate::support::site::wait_until;
 use crate::support::*;
 
@@ -115,6 +115,26 @@ fn half_of_the_workers_wait_for_redis_and_further_requests_are_busy() {
     drop((accepted, redis));
     for client in &mut waiting {
         assert!(client.reply().stdout.starts_with("Status: 500 "));
+    }
+    process.stop();
+}
+
+/// Apache sends the parameters before the client has sent the body.
+#[test]
+fn slow_uploads_without_a_session_delay_no_other_user() {
+    let (school, socket) = (School::new(), Held::new());
+    let process = socket.spawn(school.get("").set("COMEDOR_WORKERS", "8").responder());
+    let records = school.post("save_menu").session("none").set("CONTENT_LENGTH", "9").records();
+    let before_body = records.len() - record(STDIN, b"").len();
+    let mut slow: Vec<Client> = (0..24).map(|_| Client::connect(&socket.path)).collect();
+    for client in &mut slow {
+        client.send(&records[..before_body]);
+    }
+    let since = Instant::now();
+    school.get("get_menu_types").ask(&socket.path).ok();
+    assert!(since.elapsed() < Duration::from_millis(1900), "{:?}", since.elapsed());
+    for client in &mut slow {
+        assert!(client.reply().stdout.contains("INVALID_SESSION"));
     }
     process.stop();
 }
