@@ -20,6 +20,7 @@
 //! - A body is read only when the handler has admitted its request.
 //! - A connection is kept after its answer only while half of the workers are free.
 //! - At most half of the workers wait for other programs, or for bodies that no handler has asked for.
+//!   With those that have an idle connection they are at most three quarters.
 //!
 //! Web servers differ from the specification, and from each other:
 //!

@@ -184,7 +184,10 @@ impl Service<'_> {
             return Ok(Next::Request);
         }
         if self.rest > 0 && !self.is_stopping && self.worker.is_half_free() {
-            return self.await_request(requests);
+            self.worker.set(State::Kept);
+            let next = self.await_request(requests);
+            self.worker.set(State::Busy);
+            return next;
         }
         // A request that the web server has sent meanwhile would be lost.
         match ioctl_fionread(&requests.stream.socket)? {

@@ -23,6 +23,8 @@ pub enum State {
     Free,
     /// It has a connection.
     Busy,
+    /// It has a kept connection, which waits for another request.
+    Kept,
     /// Its request waits for another program.
     Waiting,
 }
@@ -162,7 +164,8 @@ impl Worker {
 pub struct Waiting(Option<Worker>);
 
 /// Called before this process waits for another program, which holds the file `key`. `None` if it may not: half of the
-/// workers wait already, or a quarter for the same file, so that waiting requests never take all workers.
+/// workers wait already, or a quarter for the same file, or three quarters wait or have a kept connection. So requests
+/// that wait and idle connections never take all workers.
 pub fn wait(key: Key) -> Option<Waiting> {
     let Some(worker) = WORKER.get() else { return Some(Waiting(None)) };
     let (Worker { board, slot }, [device, inode]) = (worker, &worker.slot.file);
@@ -173,8 +176,11 @@ pub fn wait(key: Key) -> Option<Waiting> {
     // This one is counted too. Of two that begin at the same time, both may be refused.
     let all = board.count(|slot| slot.is(State::Waiting));
     let for_key = board.count(|slot| slot.waits_for(key));
-    let may_wait = all <= (board.workers() / 2).max(1)
-        && (key == NO_FILE || for_key <= (board.workers() / 4).max(1));
+    let kept = board.count(|slot| slot.is(State::Kept));
+    let workers = board.workers();
+    let may_wait = all <= (workers / 2).max(1)
+        && all + kept <= (workers * 3 / 4).max(1)
+        && (key == NO_FILE || for_key <= (workers / 4).max(1));
     may_wait.then_some(waiting)
 }
 

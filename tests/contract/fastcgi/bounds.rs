@@ -45,6 +45,30 @@ fn a_quarter_of_the_workers_wait_for_one_file_and_half_in_all() {
     assert_eq!(client.reply(), answered("locked"), "the places are free again");
 }
 
+#[test]
+fn kept_connections_and_waiting_requests_together_leave_a_quarter_of_the_workers() {
+    let service = Service::with_workers(8);
+    let mut kept = service.clients::<4>();
+    for client in &mut kept {
+        assert_eq!(client.ask(true, &[], b"x"), answered("x"));
+    }
+    let (path, _file) = service.locked("file");
+    let (other, _other) = service.locked("other");
+    let mut clients = service.clients::<2>();
+    for (count, client) in (1..).zip(&mut clients) {
+        client.send(lock_of(false, &path));
+        until_waiting(&path, count);
+    }
+    for _ in 0..20 {
+        let more = service.client().send(lock_of(false, &other)).reply();
+        assert_eq!(more, answered("busy"));
+        assert_eq!(service.client().ask(false, &[], b"x"), answered("x"));
+    }
+    for client in &mut kept {
+        assert_eq!(client.ask(true, &[], b"next"), answered("next"), "it is still open");
+    }
+}
+
 /// The slot of a worker that is killed while it waits is cleared.
 #[test]
 fn killed_workers_leave_no_one_waiting() {

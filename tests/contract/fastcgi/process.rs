@@ -121,22 +121,19 @@ fn a_panic_fails_only_its_own_request_and_ends_its_worker() {
 #[test]
 fn a_worker_that_crashes_fails_only_its_own_request_and_is_replaced() {
     let mut service = Service::with_workers(2);
-    for (command, signal) in
-        [("abort", "signal: 6"), ("overflow", "signal: "), ("fault", "signal: 11")]
-    {
+    for command in ["abort", "overflow", "fault"] {
         for _ in 0..5 {
             service.client().send(request(false, &[("DO", command)], b"")).is_at_end();
-            assert_eq!(service.client().ask(true, &[], b"next"), answered("next"), "{signal}");
+            assert_eq!(service.client().ask(true, &[], b"next"), answered("next"), "{command}");
         }
     }
     wait_until("the workers", || service.process().workers().len() == 2);
     let log = service.finish();
     let lines: Vec<&str> = log.lines().filter(|line| line.contains("worker process")).collect();
     assert_eq!(lines.len(), 15, "{log}");
-    for (line, signal) in
-        lines.iter().zip(["signal: 6", "signal: ", "signal: 11"].map(|s| [s; 5]).concat())
-    {
-        assert!(line.contains(signal), "{line}");
+    // An overflow of the stack is one of the two: the test harness has a handler for it.
+    for signal in ["(signal: 6 ", "(signal: 11 "] {
+        assert!(lines.iter().filter(|line| line.contains(signal)).count() >= 5, "{log}");
     }
 }
 
