@@ -68,8 +68,8 @@ fn configure(options: &Options) -> Result<(), String> {
         SavePath::Redis(server) if server.login.is_some()
     );
     let readers = match has_password {
-        true => file.open_to_group(options.group.as_deref())?,
-        false => file.open_to_all(),
+        true => file.only_group(options.group.as_deref())?,
+        false => file.as_before(),
     };
     file.replace(&content, &readers)?;
     print(&format!("Wrote {}\n", file.path.display()));

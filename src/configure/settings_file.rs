@@ -77,14 +77,18 @@ impl SettingsFile {
         }
     }
 
-    /// For a file that every user can read.
-    pub fn open_to_all(&self) -> Readers {
-        Readers { gid: self.metadata.as_ref().map(Metadata::gid), mode: 0o644 }
+    /// For a file without a password: every user, unless the old file is closed to them. A comment of that may have a
+    /// password.
+    pub fn as_before(&self) -> Readers {
+        let is_closed = |file: &Metadata| file.mode() & 0o044 == 0o040;
+        let is_closed = self.metadata.as_ref().is_some_and(is_closed);
+        let mode = if is_closed { 0o640 } else { 0o644 };
+        Readers { gid: self.metadata.as_ref().map(Metadata::gid), mode }
     }
 
     /// For a file with a password, which only its owner and a group can read: the group `name`, or that of the
     /// old file, or PHP's in Debian.
-    pub fn open_to_group(&self, name: Option<&str>) -> Result<Readers, String> {
+    pub fn only_group(&self, name: Option<&str>) -> Result<Readers, String> {
         let is_closed = |file: &&Metadata| file.mode() & 0o004 == 0 && file.gid() != 0;
         let gid = match (name, self.metadata.as_ref().filter(is_closed)) {
             (None, Some(file)) => file.gid(),

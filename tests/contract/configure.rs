@@ -189,9 +189,9 @@ fn a_password_is_never_shown_and_only_the_group_can_read_it() {
     let output = installed.run(&["--yes", "--group", "no-such-group"], secret("x").as_bytes());
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(said.contains("unknown group `no-such-group`"), "{said}");
-    // Every user may read it again.
+    // It stays closed: a comment may have the password.
     installed.writes("COMEDOR_SESSION_DIR=/srv/sessions\n");
-    assert_eq!(fs::metadata(installed.file()).unwrap().mode() & 0o7777, 0o644);
+    assert_eq!(fs::metadata(installed.file()).unwrap().mode() & 0o7777, 0o640);
 }
 
 #[test]
