@@ -201,6 +201,23 @@ fn only_a_release_has_a_version_without_dev_and_its_changes_in_a_section_of_the_
 }
 
 #[test]
+fn every_action_is_documented() {
+    let answer = School::new().get("unknown").run();
+    let body: Value = serde_json::from_slice(&answer.body).unwrap();
+    let sentence = body["error"].as_str().unwrap();
+    let names =
+        sentence.strip_prefix("action must be ").and_then(|it| it.strip_suffix('.')).unwrap();
+    let (openapi, api) = (text_of("openapi.yaml"), text_of("docs/api.md"));
+    for name in names.replace(" or ", ", ").split(", ") {
+        assert!(
+            openapi.contains(&format!("\n  /api/comedor.php/{name}:\n")),
+            "{name} in openapi.yaml"
+        );
+        assert!(api.contains(&format!("\n| `{name}` | ")), "{name} in docs/api.md");
+    }
+}
+
+#[test]
 fn every_error_code_and_reason_is_documented() {
     let (openapi, api) = (text_of("openapi.yaml"), text_of("docs/api.md"));
     let lines = openapi.lines().map(|line| line.strip_prefix("            - "));
