@@ -9,11 +9,9 @@ echo COMEDOR_SERVICE=entreaulas > /etc/comedor/comedor.conf
 # A system call that the unit does not allow ends the process.
 printf '%s\n' '[Service]' SystemCallErrorNumber=kill > /etc/systemd/system/comedor.service.d/override.conf
 systemctl daemon-reload
-copy nginx.conf /etc/nginx/snippets/comedor.conf
-sed -i 's#\B/api/comedor#/entreaulas/api/comedor#g' /etc/nginx/snippets/comedor.conf
-copy nginx-upstream.conf /etc/nginx/conf.d/comedor.conf
-sed -i '/server_name/a include snippets/comedor.conf;' /etc/nginx/sites-available/default
-systemctl enable --now comedor.socket
+blocks docs/install.md
+run 'nginx.1'
+sed -i '/^server {/a include snippets/comedor.conf;' /etc/nginx/sites-available/default
 restart
 comedor_answers
 
