@@ -85,6 +85,7 @@ fn the_script_installs_below_destdir_and_prefix_keeps_settings_and_names_the_nex
         ("lib/systemd/system/comedor.socket", "ListenStream=/run/comedor/comedor.sock\n"),
         ("share/comedor/comedor-setup.php", "<?php\n"),
         ("share/man/man8/comedor.8", "Pa /opt/x/lib/cgi-bin/comedor\n"),
+        ("share/man/man8/comedor.8", "Pa /opt/x/share/comedor/comedor-setup.php\n"),
         ("share/man/man8/comedor.8", "Pa /opt/x/share/doc/comedor/examples/\n"),
     ] {
         let content = fs::read_to_string(root.path("opt/x").join(file)).unwrap();
