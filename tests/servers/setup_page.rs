@@ -120,8 +120,7 @@ impl Setup {
         };
         let mut lines = String::new();
         if is_enabled {
-            let path = format!("/{}api/comedor.php", self.folder);
-            lines = self.site.fill(example, Settings::File).replace("/api/comedor.php", &path);
+            lines = self.site.fill(example, Settings::File);
         }
         lines += &self.lines;
         if is_enabled && matches!(self.server, Server::ApacheWithFastcgi | Server::Nginx) {
