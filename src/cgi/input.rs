@@ -14,7 +14,7 @@ use crate::php::json::{Map, Value};
 use crate::sys::streams;
 
 /// The maximum length of a body: about twice the largest menu, 64 plates with names of 2000 characters.
-pub const MAX_BODY: u64 = 1024 * 1024;
+const MAX_BODY: u64 = 1024 * 1024;
 
 /// The maximum number of scalars, lists and maps in a body, of up to 250 bytes each. A menu of 64 plates has 132.
 const MAX_VALUES: usize = 10_000;

@@ -12,8 +12,8 @@ macro_rules! heading {
     };
 }
 
-pub const CLOSED: &str = heading!("Permission denied");
-pub const OWNER: &str = heading!("Wrong owner, group or mode");
+const CLOSED: &str = heading!("Permission denied");
+const OWNER: &str = heading!("Wrong owner, group or mode");
 pub const DISK: &str = heading!("Disk full or read-only");
 pub const DAMAGED: &str = heading!("Invalid JSON");
 

@@ -31,7 +31,7 @@ fn menu_type(id: &str, label: &str, color: &str) -> Value {
 }
 
 /// The id of an entry of the list, if it is usable: a number counts as its text.
-pub fn id_of(entry: &Value) -> Option<Cow<'_, str>> {
+fn id_of(entry: &Value) -> Option<Cow<'_, str>> {
     match entry.as_map()?.get("id")? {
         Value::String(id) => (!id.is_empty()).then_some(id.into()),
         id @ (Value::Int(_) | Value::Float(_)) => id.clone().into_text().map(Cow::Owned),

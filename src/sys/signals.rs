@@ -19,7 +19,7 @@ pub fn ignore_keys() {
 
 /// Keeps the exit statuses of children until they are read: the parent of this process may have ignored
 /// SIGCHLD, which is inherited (wait(2)).
-pub fn keep_exit_statuses() {
+fn keep_exit_statuses() {
     set_action(libc::SIGCHLD, libc::SIG_DFL);
 }
 
