@@ -53,7 +53,7 @@ pub fn serve(
         if signals.wait(parent.time_to_start()) {
             parent.stop();
         }
-        parent.bury();
+        parent.reap();
         if parent.is_stopping() && parent.workers.iter().all(Option::is_none) {
             return Ok(());
         }
@@ -118,8 +118,8 @@ impl<H: Handler> Parent<H> {
         }
     }
 
-    /// Looks which workers have ended, and logs those that have failed.
-    fn bury(&mut self) {
+    /// Reaps the workers that have ended, and logs those that have failed.
+    fn reap(&mut self) {
         while let Ok(Some((ended, status))) = wait(WaitOptions::NOHANG) {
             // Process 1 of a container has children of others too.
             let Some(number) = self.workers.iter().position(|&worker| worker == Some(ended)) else {

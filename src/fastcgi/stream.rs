@@ -39,9 +39,9 @@ impl Stream {
         self.is_counted = false;
     }
 
-    /// From now on, until the next [`allow`](Self::allow), a read that takes more than a moment counts as waiting: clients
-    /// whose requests are not admitted, and who send their bodies slowly, hold at most half of the workers.
-    pub fn count(&mut self) {
+    /// From now on, until the next [`allow`](Self::allow), a read that takes more than a moment counts as waiting:
+    /// clients whose requests are not admitted, and who send their bodies slowly, hold at most half of the workers.
+    pub fn count_as_waiting(&mut self) {
         self.is_counted = true;
     }
 

@@ -172,7 +172,7 @@ impl Service<'_> {
     /// Prepares the connection for another request, or for its end.
     fn next(&mut self, request: &FcgiRequest, requests: &mut Requests<Stream>) -> io::Result<Next> {
         requests.stream.allow(self.limits.arrival, self.limits.arrival);
-        requests.stream.count();
+        requests.stream.count_as_waiting();
         if !request.keep && requests.body == Body::Open {
             requests.stream.socket.shutdown(Shutdown::Write)?;
         }
@@ -222,7 +222,7 @@ impl Service<'_> {
 fn receive(requests: &mut Requests<Stream>) -> io::Result<Option<FcgiRequest>> {
     let request = requests.receive()?;
     if request.is_some() {
-        requests.stream.count();
+        requests.stream.count_as_waiting();
         requests.await_body()?;
     }
     Ok(request)

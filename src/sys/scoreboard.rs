@@ -168,7 +168,8 @@ pub struct Waiting(Option<Worker>);
 /// that wait and idle connections never take all workers.
 pub fn wait(key: Key) -> Option<Waiting> {
     let Some(worker) = WORKER.get() else { return Some(Waiting(None)) };
-    let (Worker { board, slot }, [device, inode]) = (worker, &worker.slot.file);
+    let Worker { board, slot } = worker;
+    let [device, inode] = &slot.file;
     device.store(key.0, SeqCst);
     inode.store(key.1, SeqCst);
     slot.set(State::Waiting);

@@ -1,4 +1,4 @@
-//! The real program as a FastCGI responder: one process for many requests.
+//! The real program as a FastCGI responder, with its workers.
 
 use std::fs::{self, File};
 use std::io::Read;
