@@ -143,7 +143,6 @@ impl Site {
         example
             .replace("/usr/lib/cgi-bin", &format!("{folder}/cgi"))
             .replace("/DATA/entreaulas", &format!("{folder}/data"))
-            .replace("/DATA/service", &format!("{folder}/data"))
             .replace("/run/comedor/", &format!("{folder}/"))
             .replace("/run/lighttpd/", &format!("{folder}/"))
             .replace("/var/log/lighttpd", &format!("{folder}/log"))
