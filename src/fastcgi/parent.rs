@@ -148,7 +148,7 @@ impl<H: Handler> Parent<H> {
         self.stop.is_none()
     }
 
-    /// First, so that no connection comes after a worker has found the queue empty, the socket is withdrawn.
+    /// Withdraws the socket first: otherwise a connection could come after a worker has found the queue empty.
     fn stop(&mut self) {
         self.socket.withdraw();
         self.stop = None;

@@ -137,8 +137,8 @@ impl<S: Read + Write> Requests<S> {
         Ok(None)
     }
 
-    /// Waits for the first part of the body, after [`receive`](Self::receive). Without it in time, the request is complete
-    /// all the same.
+    /// Waits for the first part of the body, after [`receive`](Self::receive). If it does not arrive in time, the
+    /// handler gets the request without it.
     pub fn await_body(&mut self) -> io::Result<()> {
         match self.advance() {
             Err(error) if error.kind() == ErrorKind::TimedOut => Ok(()),

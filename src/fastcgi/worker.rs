@@ -117,7 +117,7 @@ impl Service<'_> {
         }
     }
 
-    /// Handles a request and sends its answer, unless no one waits for one.
+    /// Handles a request and sends its answer, unless the web server has given the request up.
     fn answer(
         &mut self,
         request: &FcgiRequest,

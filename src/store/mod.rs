@@ -257,8 +257,8 @@ impl Aulario {
     }
 }
 
-/// The aulario `name` in the folder `aularios`, which is the value of `shared_comedor_from` in `configuration`. `None` if
-/// it does not exist.
+/// The aulario `name` in the folder `aularios`, which is the value of `shared_comedor_from` in `configuration`.
+/// `None` if it does not exist.
 ///
 /// One that exists and cannot be used is an error: PHP's pages show its data, so that of the other aulario must not
 /// be shown or changed in its place.

@@ -228,8 +228,8 @@ impl Temporary {
         })
     }
 
-    /// Exchanges its name with that of the file at `path`, so that it is at `target`, one of the two names. The exchange
-    /// may report an error although it was made, as a rename ([`settle`]).
+    /// Exchanges its name with that of the file at `path`, so that it is at `target`, one of the two names. The
+    /// exchange may report an error although it was made, as a rename ([`settle`]).
     fn exchange(&self, path: &Path, target: &Path) -> Result<(), Errno> {
         match renameat_with(CWD, &self.path, CWD, path, RenameFlags::EXCHANGE) {
             Err(error) if is_unsupported(error) || !self.is_at(target) => Err(error),

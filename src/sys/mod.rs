@@ -1,6 +1,7 @@
-//! What needs Linux or `unsafe`: the start of the process, its allocator, system calls that neither the standard library nor
-//! rustix has, locks and pauses, the scoreboard of the processes of a responder, files that other programs write,
-//! standard streams, users and groups, the log, and output kept open for Apache. No other folder has `unsafe` code.
+//! What needs Linux or `unsafe`: the start of the process, its allocator, system calls that neither the standard
+//! library nor rustix has, locks and pauses, the scoreboard of the processes of a responder, files that other
+//! programs write, standard streams, users and groups, the log, and output kept open for Apache. No other folder has
+//! `unsafe` code.
 
 pub(crate) mod accounts;
 pub mod allocator;

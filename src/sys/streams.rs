@@ -1,5 +1,5 @@
-//! Standard input and output of a CGI process. The web server may have made them non-blocking, and where a
-//! call would block it fails with EAGAIN: then it is repeated when the stream is ready.
+//! Standard input and output of a CGI process. The web server may have made them non-blocking: then a call that
+//! would block fails with EAGAIN, and is repeated when the stream is ready.
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::BorrowedFd;
