@@ -9,10 +9,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
-use crate::sys::scoreboard::{self, NO_FILE};
-
-/// A web server that has input sends it within this time.
-const PROMPT: Duration = Duration::from_millis(50);
+use crate::sys::scoreboard::{self, NO_FILE, PROMPT};
 
 /// A socket that does not block by itself.
 #[derive(Debug)]

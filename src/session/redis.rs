@@ -17,7 +17,7 @@ use rustix::net::{
 
 use super::{Address, Effect, RedisServer, Session, SessionConfig, SessionId};
 use crate::error::Error;
-use crate::sys::scoreboard::{self, NO_FILE};
+use crate::sys::scoreboard::{self, NO_FILE, PROMPT};
 use crate::sys::shared_file::{self, MAX_SIZE};
 
 /// The timeout for all commands of a request together
@@ -32,9 +32,6 @@ const BLOCK: usize = 4096;
 
 /// The value of a key; `None` if it does not exist, and in the reply to any other command.
 pub type Reply = Option<Vec<u8>>;
-
-/// A server that answers does so in this time. After it, the request counts as one that waits.
-const PROMPT: Duration = Duration::from_millis(50);
 
 /// A connection that is logged in to its server.
 struct Idle {

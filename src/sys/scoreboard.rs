@@ -7,11 +7,15 @@ use std::ptr::null_mut;
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
+use std::time::Duration;
 
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
 
 /// The maximum number of workers
 pub const MAX_WORKERS: usize = 512;
+
+/// The other end of a socket that can answer does so within this time. After it, the request counts as one that waits.
+pub const PROMPT: Duration = Duration::from_millis(50);
 
 /// What a worker is doing.
 #[derive(Clone, Copy, Debug, PartialEq)]
