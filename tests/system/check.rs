@@ -10,7 +10,9 @@ use crate::support::*;
 
 /// Runs `comedor check` under the command `wrapper`, with `input` on standard input.
 fn run(school: &School, wrapper: &[&str], options: &[&str], input: &str) -> Output {
-    let words = [wrapper, &[program(), "check"], options].concat();
+    // Mounts end with the check.
+    let alone = &["unshare", "--mount"][..];
+    let words = [alone, wrapper, &[program(), "check"], options].concat();
     let mut child = Command::new(words[0])
         .args(&words[1..])
         .env_clear()
