@@ -9,6 +9,7 @@ use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 
 use crate::support::fastcgi::{Client, Held, parameters};
 use crate::support::redis::Redis;
+use crate::support::site::wait_until;
 use crate::support::*;
 
 /// Adds the variables that a web server sets for a browser's request.
@@ -210,6 +211,8 @@ fn in_memory(settings: &Cgi, wrapper: &[&str], count: impl Fn() -> u64) -> u64 {
     let run = |requests: usize| {
         let socket = Held::new();
         let process = socket.spawn(settings.responder());
+        // The connection is kept while one of both is free.
+        wait_until("the workers", || process.has_started(2));
         let mut client = Client::connect(&socket.path);
         let query = format!("action=get_menu&aulario=aula1&date={DATE}&menu=basal");
         for _ in 0..requests {
