@@ -56,17 +56,6 @@ fn folders_that_are_read_only_for_the_process_are_errors() {
     found(&findings, "error", "/Aularios", "root cannot write here (Read-only file system");
 }
 
-#[test]
-fn file_system_that_does_not_answer_is_an_error_after_four_seconds() {
-    let school = School::new();
-    let data = format!("{}/.", school.data().display());
-    let fault = "inject=%file:delay_enter=8s";
-    let strace = ["strace", "-f", "-o", "/dev/null", "-P", &data, "-e", fault];
-    let findings = check(&school, &strace, &[], "");
-    let text = "which contains Centros (COMEDOR_DATA_DIR): no answer in time";
-    found(&findings, "error", "/data", text);
-}
-
 /// Unmounts the folder when dropped.
 struct Mounted(PathBuf);
 
