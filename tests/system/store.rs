@@ -150,9 +150,9 @@ fn files_are_unchanged_if_the_disk_or_a_limit_prevents_a_write() {
         (vec!["prlimit", "--fsize=16"], "._datos.json.tmp", 27),
         // The lock can be open, and no file beside it.
         (vec!["prlimit", "--nofile=4"], LOCK, 24),
-        // The session is locked first.
+        // The session is locked first, and unlocked by the second call.
         (without_locks("inject=flock:error=ENOLCK:when=1"), "sess_admi", 37),
-        (without_locks("inject=flock:error=ENOLCK:when=2"), LOCK, 37),
+        (without_locks("inject=flock:error=ENOLCK:when=3"), LOCK, 37),
     ] {
         let answer = school.post("save_menu").json(&save("new")).under(&wrapper).run();
         let log = &answer.fails("INTERNAL_ERROR").log;
