@@ -213,7 +213,7 @@ Restore)
     inline 'sudo grep comedor: /var/log/apache2/error.log | tail' | grep -F "$(dirname $day)"
     use_fastcgi
     inline 'sudo journalctl -u comedor' | grep -F 'Started comedor.service'
-    inline 'sudo systemctl status comedor.service'
+    inline 'sudo systemctl status --lines=100 --no-pager comedor.service'
     ;;
 '500 with an HTML page')
     lay_out
