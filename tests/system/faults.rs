@@ -252,6 +252,9 @@ impl Server {
     fn restart(&self, request: &Cgi) {
         let mut responder = self.responder.lock().unwrap();
         drop(responder.take());
+        // A quarter of the workers may wait for one aulario: all writers.
+        let workers = (4 * WRITERS).to_string();
+        let request = request.clone().set("COMEDOR_WORKERS", &workers);
         *responder = Some(self.socket.spawn(request.responder()));
     }
 
@@ -282,9 +285,10 @@ impl Server {
     }
 }
 
-/// 32 writers with 40 writes each. During every eighth write the program is killed at some point.
+const WRITERS: usize = 32;
+
+/// Each writer writes 40 times. During every eighth write the program is killed at some point.
 fn crowd(aulario_of: impl Fn(usize) -> String + Sync) {
-    const WRITERS: usize = 32;
     const WRITES: usize = 40;
     let school = School::new();
     let server = Server { socket: Held::new(), responder: Mutex::default() };
