@@ -302,10 +302,13 @@ fn every_example_of_the_document_is_answered_as_documented() {
     assert_eq!(codes, all.unwrap().iter().map(Value::to_string).collect());
 }
 
-/// The text of a file of the repository, for the server at `url`.
+/// The text of a file of the repository, for the server at `url`, which has the application at its root.
 fn text_for(url: &str, file: &str) -> String {
-    let text = text_of(file);
-    text.replace("https://school.example", url).replace("'PHPSESSID=…'", "PHPSESSID=admin")
+    let mut text = text_of(file);
+    for application in ["https://school.example/entreaulas", "https://school.example"] {
+        text = text.replace(application, url);
+    }
+    text.replace("'PHPSESSID=…'", "PHPSESSID=admin")
 }
 
 /// A client, which does nothing by itself, and the use that its last comment shows.
