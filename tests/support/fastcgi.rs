@@ -26,9 +26,15 @@ pub const STDERR: u8 = 7;
 
 /// The numbers of the calls in which a worker waits for a connection
 #[cfg(target_arch = "x86_64")]
-const EPOLL_WAITS: [libc::c_long; 2] = [libc::SYS_epoll_wait, libc::SYS_epoll_pwait];
+const EPOLL_WAITS: &[libc::c_long] = &[libc::SYS_epoll_wait, libc::SYS_epoll_pwait];
 #[cfg(not(target_arch = "x86_64"))]
-const EPOLL_WAITS: [libc::c_long; 1] = [libc::SYS_epoll_pwait];
+const EPOLL_WAITS: &[libc::c_long] = &[libc::SYS_epoll_pwait];
+
+/// Those in which it waits for the peer of its connection
+#[cfg(target_arch = "x86_64")]
+const POLLS: &[libc::c_long] = &[libc::SYS_poll, libc::SYS_ppoll];
+#[cfg(not(target_arch = "x86_64"))]
+const POLLS: &[libc::c_long] = &[libc::SYS_ppoll];
 
 /// A management record of an unknown type. Its answer shows that what is before it was received.
 pub const PING: [u8; 8] = [1, 99, 0, 0, 0, 0, 0, 0];
@@ -215,15 +221,24 @@ impl Process {
         children(self.pid())
     }
 
-    /// Whether this number of workers have started, and each waits for a connection: it is in a call of epoll
-    /// (proc_pid_syscall(5)).
+    /// Whether this number of workers have started, and each waits for a connection.
     pub fn has_started(&self, workers: usize) -> bool {
-        let is_free = |worker: &Pid| {
+        self.workers_in(EPOLL_WAITS) == workers
+    }
+
+    /// The number of workers that have a kept connection, and wait for its next request.
+    pub fn kept(&self) -> usize {
+        self.workers_in(POLLS)
+    }
+
+    /// The number of workers that are in one of these system calls (proc_pid_syscall(5)).
+    fn workers_in(&self, calls: &[libc::c_long]) -> usize {
+        let is_in = |worker: &Pid| {
             let call = fs::read_to_string(format!("/proc/{worker}/syscall")).unwrap_or_default();
             let number = call.split(' ').next().and_then(|number| number.parse().ok());
-            number.is_some_and(|number| EPOLL_WAITS.contains(&number))
+            number.is_some_and(|number| calls.contains(&number))
         };
-        self.workers().iter().filter(|worker| is_free(worker)).count() == workers
+        self.workers().iter().filter(|worker| is_in(worker)).count()
     }
 
     /// The sum of a value in KiB of /proc/PID/status, such as the memory of its own `RssAnon`, of all workers.

@@ -52,6 +52,7 @@ fn kept_connections_and_waiting_requests_together_leave_a_quarter_of_the_workers
     for client in &mut kept {
         assert_eq!(client.ask(true, &[], b"x"), answered("x"));
     }
+    wait_until("all are kept", || service.process().kept() == kept.len());
     let (path, _file) = service.locked("file");
     let (other, _other) = service.locked("other");
     let mut clients = service.clients::<2>();
