@@ -1,6 +1,7 @@
 //! A client of a server, and the menu that it reads.
 
 use ureq::Agent;
+use ureq::http::StatusCode;
 
 use crate::support::json;
 use crate::support::site::Site;
@@ -10,8 +11,9 @@ pub const DATE: &str = "2026-03-04";
 pub const MENU: [(&str, &str); 3] =
     [("primero", "Lentejas con verduras"), ("segundo", "Merluza a la plancha"), ("postre", "Piña")];
 
-/// The numbers of concurrent clients.
-pub const CLIENTS: [usize; 2] = [1, 8];
+/// The numbers of concurrent clients. Of more than 8 saves at once in one aulario, some could be `BUSY`.
+pub const READERS: [usize; 3] = [1, 8, 32];
+pub const WRITERS: [usize; 2] = [1, 8];
 
 /// What a request does.
 #[derive(Clone, Copy, PartialEq)]
@@ -46,7 +48,7 @@ impl<'s> Client<'s> {
         Client {
             site,
             // No timeout: ureq would start a thread for each request.
-            agent: Agent::new_with_defaults(),
+            agent: Agent::config_builder().http_status_as_error(false).build().new_agent(),
             url: site.url(&format!("{page}?{query}")),
             cookie: format!("PHPSESSID={number}"),
             aulario: format!("aula{of}"),
@@ -58,6 +60,10 @@ impl<'s> Client<'s> {
     /// Reads, or saves this name of a plate. The request must succeed.
     #[track_caller]
     pub fn request(&self, name: &str) -> String {
+        self.try_request(name).unwrap_or_else(|why| panic!("{why}"))
+    }
+
+    pub fn try_request(&self, name: &str) -> Result<String, String> {
         let response = if self.work == Work::Read {
             self.agent.get(&self.url).header("Cookie", &self.cookie).call()
         } else {
@@ -66,8 +72,15 @@ impl<'s> Client<'s> {
             let request = self.agent.post(&self.url).header("Cookie", &self.cookie);
             request.content_type("application/json").send(body.to_string())
         };
-        let text = response.and_then(|mut response| response.body_mut().read_to_string());
-        text.unwrap_or_else(|error| panic!("{}: {error}", self.url))
+        let answer = response.and_then(|mut response| {
+            let text = response.body_mut().read_to_string()?;
+            Ok((response.status(), text))
+        });
+        match answer {
+            Ok((StatusCode::OK, text)) => Ok(text),
+            Ok((status, text)) => Err(format!("{}: {status} {text}", self.url)),
+            Err(error) => Err(format!("{}: {error}", self.url)),
+        }
     }
 
     /// Checks that the data file has this name of the plate.

@@ -1,12 +1,13 @@
 //! The web servers, and the programs that answer the same requests under each of them.
 
+use std::env;
 use std::fs::{self, File};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
-use crate::client::{CLIENTS, Client, DATE, MENU, Work};
+use crate::client::{Client, DATE, MENU, READERS, WRITERS, Work};
 use crate::support::site::{Php, Settings, Site, files_in, module};
 use crate::support::{ADMIN, REPOSITORY, Value, json, output, session};
 
@@ -27,6 +28,10 @@ pub const PHP_FPM: &str = "PHP-FPM + opcache";
 pub const FASTCGI_NEW: &str = "comedor, FastCGI, not kept";
 /// Under nginx, with kept connections.
 pub const PHP_FPM_KEPT: &str = "PHP-FPM, kept + opcache";
+/// The executable that COMEDOR_BASELINE names.
+pub const BASELINE: &str = "baseline, FastCGI";
+pub const BASELINE_NEW: &str = "baseline, FastCGI, not kept";
+pub const BASELINE_CGI: &str = "baseline, CGI";
 pub const MOD_PHP: &str = "mod_php + opcache";
 
 /// The page that the program answers.
@@ -64,9 +69,9 @@ fn apache(mpm: &str, php: Php, cgi: &str) -> Server {
     let mut more = format!(
         "{}MaxKeepAliveRequests 0
         <IfModule mpm_prefork_module>
-            StartServers 16
-            MinSpareServers 16
-            MaxSpareServers 32
+            StartServers 34
+            MinSpareServers 2
+            MaxSpareServers 34
         </IfModule>
         ScriptAlias /floor {folder}/cgi/floor
         ScriptAlias /floor-late {folder}/cgi/floor
@@ -79,11 +84,13 @@ fn apache(mpm: &str, php: Php, cgi: &str) -> Server {
         ",
         module("actions")
     );
-    more += &fastcgi_example(&site, "examples/apache-fastcgi.conf.example");
+    let example = fastcgi_example(&site, "examples/apache-fastcgi.conf.example");
+    more += &(of_baseline(&example) + &example);
     more += &apache_location(&site, "floor-fastcgi", "floor-fastcgi.sock");
     more += &apache_location(&site, "floor-kept", "floor-kept.sock");
     more += "<Proxy \"fcgi://floor-kept\" enablereuse=on ttl=60 retry=0>\n</Proxy>\n";
     more += &apache_location(&site, "fastcgi-new", "comedor.sock");
+    more += &apache_location(&site, "new-baseline", "baseline.sock");
     match php_cgi() {
         Ok(program) => {
             more += &format!(
@@ -124,6 +131,7 @@ fn apache(mpm: &str, php: Php, cgi: &str) -> Server {
         (PHP_CGI, "php-cgi/comedor.php"),
         (PHP_FPM, "php-fpm/comedor.php"),
     ];
+    contenders.extend(start_baseline(&mut site));
     if php == Php::Module {
         contenders.push((MOD_PHP, "mod_php/comedor.php"));
     }
@@ -196,16 +204,20 @@ fn nginx() -> Server {
         }}
         "
     );
-    let upstreams = [("php", "fpm"), ("floor", "floor-kept")].map(|(name, socket)| {
+    let upstreams = [("php", "fpm"), ("floor", "floor-kept"), ("baseline", "baseline")];
+    let upstreams = upstreams.map(|(name, socket)| {
         format!("upstream {name} {{ server unix:{folder}/{socket}.sock; keepalive 16; }}\n")
     });
     let example = site.fill("examples/nginx.conf.example", Settings::File);
-    let new = fastcgi_example(&site, "examples/nginx.conf.example")
+    let kept = fastcgi_example(&site, "examples/nginx.conf.example");
+    let new = kept
         .replace("fastcgi_pass comedor;", &format!("fastcgi_pass unix:{folder}/comedor.sock;"))
         .replace("fastcgi_keep_conn on;", "");
-    site.start_nginx(&upstreams.concat(), &(example + &new + &more));
+    let baseline =
+        of_baseline(&kept) + &of_baseline(&new).replace("~ /baseline", "~ /new-baseline");
+    site.start_nginx(&upstreams.concat(), &(example + &baseline + &new + &more));
     site.start_responder();
-    let contenders = vec![
+    let mut contenders = vec![
         (FLOOR_FASTCGI, "floor-fastcgi"),
         (FLOOR_KEPT, "floor-kept"),
         (FASTCGI, PAGE),
@@ -213,6 +225,7 @@ fn nginx() -> Server {
         (PHP_FPM, "php-fpm/comedor.php"),
         (PHP_FPM_KEPT, "php-fpm-kept/comedor.php"),
     ];
+    contenders.extend(start_baseline(&mut site));
     Server { site, contenders, missing: Vec::new() }
 }
 
@@ -220,6 +233,19 @@ fn nginx() -> Server {
 fn fastcgi_example(site: &Site, example: &str) -> String {
     let example = site.fill(example, Settings::File);
     example.replace("/api/comedor.php", "/fastcgi").replace(r"/api/comedor\.php", "/fastcgi")
+}
+
+/// The lines for the path `fastcgi`, for the path `baseline` and the executable of COMEDOR_BASELINE.
+fn of_baseline(lines: &str) -> String {
+    lines.replace("/fastcgi", "/baseline").replace("comedor", "baseline")
+}
+
+/// Starts the executable that COMEDOR_BASELINE names, beside the program and with its settings.
+fn start_baseline(site: &mut Site) -> Vec<(&'static str, &'static str)> {
+    let Some(baseline) = env::var_os("COMEDOR_BASELINE") else { return Vec::new() };
+    fs::copy(baseline, site.path().join("cgi/baseline")).unwrap();
+    site.start_with_socket("baseline");
+    vec![(BASELINE, "baseline"), (BASELINE_NEW, "new-baseline")]
 }
 
 /// Lines for Apache that pass this path of the site to this socket.
@@ -237,10 +263,10 @@ fn apache_location(site: &Site, path: &str, socket: &str) -> String {
 fn site() -> Site {
     let mut site = Site::new();
     site.fpm_settings = "php_admin_value[opcache.validate_timestamps] = 0";
-    for client in 1..=CLIENTS[1] {
+    for client in 1..=READERS[2] {
         fs::write(site.path().join(format!("sessions/sess_{client}")), session(ADMIN)).unwrap();
     }
-    for aulario in 2..=CLIENTS[1] {
+    for aulario in 2..=WRITERS[1] {
         let path = format!("data/Centros/centro1/Aularios/aula{aulario}.json");
         fs::write(site.path().join(path), "{\"name\":\"Aula\"}").unwrap();
     }
@@ -363,6 +389,7 @@ pub fn process(name: &str) -> Option<&'static str> {
         FLOOR_FASTCGI => Some("floor-fastcgi"),
         FLOOR_KEPT => Some("floor-kept"),
         _ if name.starts_with(FASTCGI) => Some("comedor"),
+        BASELINE | BASELINE_NEW => Some("baseline"),
         _ if name.starts_with("PHP-FPM") => Some("php-fpm"),
         _ => None,
     }

@@ -9,11 +9,13 @@ use crate::client::{Client, Work};
 use crate::support::site::Site;
 
 /// The measurements of one contender.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Figures {
     pub times: Vec<Duration>,
     /// Requests per second in each round.
     pub rates: Vec<f64>,
+    /// The requests that failed, with the reason
+    pub failures: Vec<String>,
     /// Processor time of the program, user and system, in seconds
     processor: [f64; 2],
 }
@@ -41,19 +43,22 @@ impl Figures {
         let clients: Vec<Client> = clients.collect();
         let before = process.map(processor_time);
         let started = Instant::now();
-        let times: Vec<Vec<Duration>> = thread::scope(|scope| {
+        let (times, failures): (Vec<Vec<Duration>>, Vec<Vec<String>>) = thread::scope(|scope| {
             let threads: Vec<_> = clients
                 .iter()
                 .map(|client| {
                     scope.spawn(move || {
                         let mut times = Vec::new();
+                        let mut failures = Vec::new();
                         loop {
                             let name = format!("{} of {page}", times.len());
                             let sent = Instant::now();
-                            client.request(&name);
-                            times.push(sent.elapsed());
+                            match client.try_request(&name) {
+                                Ok(_) => times.push(sent.elapsed()),
+                                Err(why) => failures.push(why),
+                            }
                             if started.elapsed() > span {
-                                return times;
+                                return (times, failures);
                             }
                         }
                     })
@@ -72,6 +77,7 @@ impl Figures {
                 client.assert_saved(&format!("{} of {page}", times.len() - 1));
             }
         }
+        self.failures.extend(failures.into_iter().flatten());
         let count: usize = times.iter().map(Vec::len).sum();
         self.rates.push(count as f64 / elapsed.as_secs_f64());
         self.times.extend(times.into_iter().flatten());
@@ -98,7 +104,8 @@ impl Figures {
     }
 }
 
-/// The processor time of the descendants of this process whose name begins with `name` (proc_pid_stat(5)).
+/// The processor time of the descendants of this process whose name begins with `name`, and of their children that
+/// have ended (proc_pid_stat(5)).
 fn processor_time(name: &str) -> [f64; 2] {
     let entries = fs::read_dir("/proc").unwrap().filter_map(|entry| {
         let process: u32 = entry.ok()?.file_name().to_str()?.parse().ok()?;
@@ -106,7 +113,14 @@ fn processor_time(name: &str) -> [f64; 2] {
         let (start, fields) = stat.rsplit_once(") ")?;
         let fields: Vec<&str> = fields.split(' ').collect();
         let number = |at: usize| fields[at].parse::<u32>().unwrap();
-        Some((process, (start.split_once('(')?.1.to_owned(), number(1), [number(11), number(12)])))
+        Some((
+            process,
+            (
+                start.split_once('(')?.1.to_owned(),
+                number(1),
+                [11, 12].map(|own| number(own) + number(own + 2)),
+            ),
+        ))
     });
     let processes: BTreeMap<_, _> = entries.collect();
     let is_ours = |mut process: u32| loop {

@@ -14,8 +14,8 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use client::{CLIENTS, Work};
-use contenders::{FASTCGI, FLOOR_LATE, SERVERS, Server, attempt};
+use client::Work;
+use contenders::{BASELINE, BASELINE_NEW, FASTCGI, FLOOR_LATE, SERVERS, Server, attempt};
 use load::Figures;
 
 use report::{Row, Section};
@@ -37,7 +37,7 @@ fn main() {
     let (rounds, span, starts) = if is_quick {
         (2, Duration::from_millis(40), 20)
     } else {
-        (10, Duration::from_millis(350), 300)
+        (8, Duration::from_millis(350), 300)
     };
 
     let (mut sections, mut missing) = (Vec::new(), Vec::new());
@@ -77,7 +77,10 @@ fn main() {
         text.insert_str(0, "From --quick: too few requests for reliable figures.\n\n");
     }
     if is_other {
-        text.insert_str(0, "Of the program that COMEDOR_PROGRAM named.\n\n");
+        text.insert_str(
+            0,
+            "Of the program that COMEDOR_PROGRAM named, not of the commit below.\n\n",
+        );
     }
     print!("{text}");
     // The published results are overwritten only by a whole run of this program.
@@ -95,11 +98,12 @@ fn main() {
 /// Measures every contender in each round, starting with a different one each time.
 fn measure(server: &Server, saves: bool, rounds: usize, span: Duration) -> Vec<Row> {
     let mut runs = Vec::new();
+    let numbers = report::clients(saves);
     for &(name, page) in &server.contenders {
         if !saves {
             runs.push((name.to_owned(), page, Work::Read));
-        } else if name != FLOOR_LATE {
-            // Saves would show the same difference as reads.
+        } else if ![FLOOR_LATE, BASELINE, BASELINE_NEW].contains(&name) {
+            // Saves would show the same differences as reads.
             runs.push((name.to_owned(), page, Work::Save));
             if page.ends_with("/comedor.php") && page != contenders::PAGE {
                 runs.push((format!("{name}, flushed"), page, Work::FlushedSave));
@@ -109,9 +113,9 @@ fn measure(server: &Server, saves: bool, rounds: usize, span: Duration) -> Vec<R
             }
         }
     }
-    let mut figures: Vec<[Figures; 2]> = runs.iter().map(|_| Default::default()).collect();
+    let mut figures = vec![vec![Figures::default(); numbers.len()]; runs.len()];
     for round in 0..rounds {
-        for (at, clients) in CLIENTS.into_iter().enumerate() {
+        for (at, &clients) in numbers.iter().enumerate() {
             for turn in 0..runs.len() {
                 let index = (round + turn) % runs.len();
                 let (name, page, work) = &runs[index];

@@ -1,13 +1,14 @@
 //! The results as Markdown.
 
+use std::env;
 use std::fmt::Write;
 use std::fs;
 use std::process::Command;
 
-use crate::client::CLIENTS;
+use crate::client::{READERS, WRITERS};
 use crate::contenders::{
-    COMEDOR, FASTCGI, FASTCGI_NEW, FLOOR, FLOOR_FASTCGI, FLOOR_KEPT, MOD_PHP, PHP_CGI, PHP_FPM,
-    PHP_FPM_KEPT, process,
+    BASELINE, BASELINE_NEW, COMEDOR, FASTCGI, FASTCGI_NEW, FLOOR, FLOOR_FASTCGI, FLOOR_KEPT,
+    MOD_PHP, PHP_CGI, PHP_FPM, PHP_FPM_KEPT, process,
 };
 use crate::load::Figures;
 use crate::start;
@@ -19,10 +20,15 @@ pub struct Section {
     pub rows: Vec<Row>,
 }
 
-/// One contender, for each number of [`CLIENTS`].
+/// One contender, for each number of clients.
 pub struct Row {
     pub name: String,
-    pub figures: [Figures; 2],
+    pub figures: Vec<Figures>,
+}
+
+/// The numbers of concurrent clients of reads or saves.
+pub fn clients(saves: bool) -> &'static [usize] {
+    if saves { &WRITERS } else { &READERS }
 }
 
 const HEAD: &str = "\
@@ -33,15 +39,16 @@ contender is measured in every round. Medians and p99 are those of the requests 
 
 - **comedor, FastCGI**: as shipped, with a settings file. 64 processes stay in memory, of which each answers one request at a time.
 - **comedor, FastCGI, not kept**: the same with a connection for each request. Under Apache and nginx the shipped configurations keep connections; under lighttpd they do not.
+- **baseline**: the executable that COMEDOR_BASELINE named, if any, with the same settings and connections as **comedor**.
 - **comedor, CGI**: started for each request; under Apache it exits before end-of-file.
 - **floor, CGI**: a static C program with Debian's glibc that reads the body and answers with as many bytes as comedor (`benches/floor.c`), and exits as comedor does. **floor, CGI, musl**: the same with musl. It is the cost of the server and of a new process. **floor, late exit**: it exits after end-of-file; if Apache finds the process alive, it waits 47 ms (mod_cgi) or 10 ms (mod_cgid).
 - **floor, FastCGI**: the same answer by libfcgi (`benches/floor-fastcgi.c`), by 8 processes. It is the cost of the server and of FastCGI. **floor, FastCGI, kept**: with a process for each of the kept connections, where comedor's are kept.
 - **php-cgi**: a script that does the same work (`benches/comedor.php`), with Debian's settings, started for each request; Apache waits for it too.
 - **PHP-FPM**: the same script in 8 processes (`pm = static`; under nginx 40, because each kept connection occupies one) with opcache, which does not check the script's time of change (`opcache.validate_timestamps=0`).
 - **PHP-FPM, kept**: the same with kept connections, under nginx.
-- **mod_php**: the same script and opcache in Apache's processes, at least 16. With 8 clients it answers a read faster than comedor on some machines, because Apache passes a request to FastCGI by a proxy: compare the floors.
+- **mod_php**: the same script and opcache in Apache's 34 processes. With 8 clients it answers a read faster than comedor on some machines, because Apache passes a request to FastCGI by a proxy: compare the floors.
 
-A connection to PHP-FPM, comedor or the floor is on a Unix socket. No contender makes a client wait for a process or thread. PHP logged nothing: a message per request would make it slower.
+A connection to PHP-FPM, comedor or the floor is on a Unix socket. No contender makes one of 8 clients wait for a process or thread. PHP logged nothing: a message per request would make it slower.
 
 - **Reads** are `get_menu` of a saved menu. Before the measurement, every contender except the floor gave the same JSON.
 - **Saves** are `save_menu`. Each client saves its own day; its first and last save of each round were found in the file. comedor flushes the file and its folder before it answers, and takes one save per aulario at a time, so the 8 clients wait for each other, except with **8 aularios**, one for each client. PHP writes in place, without a lock or a flush, as the application's pages do; **flushed** is PHP with a temporary file, `fsync()` and `rename()`, but without a lock or a flush of the folder.
@@ -58,37 +65,43 @@ pub fn markdown(
         "\n## Ratios of medians\n\ncomedor divided by each other. Below 1, comedor is faster.\n",
     );
     let php = [PHP_FPM, MOD_PHP].map(|php| [php.to_owned(), format!("{php}, flushed")]).concat();
-    let kept = vec![PHP_FPM_KEPT.to_owned(), FASTCGI_NEW.to_owned(), COMEDOR.to_owned()];
+    let kept = [PHP_FPM_KEPT, BASELINE, FASTCGI_NEW, COMEDOR].map(str::to_owned).to_vec();
     let floors = vec![FLOOR_FASTCGI.to_owned(), FLOOR_KEPT.to_owned()];
     let by_fastcgi = [floors, php.clone(), kept];
     ratios(&mut text, sections, FASTCGI, &by_fastcgi.concat());
+    let new = [FLOOR_FASTCGI, PHP_FPM, MOD_PHP, BASELINE_NEW].map(str::to_owned);
+    ratios(&mut text, sections, FASTCGI_NEW, &new);
     let by_cgi = [FLOOR.to_owned(), PHP_CGI.to_owned(), format!("{PHP_CGI}, flushed")];
     ratios(&mut text, sections, COMEDOR, &[by_cgi.to_vec(), php].concat());
     for section in sections {
         writeln!(text, "\n## {}\n", title(section)).unwrap();
-        let columns = CLIENTS
-            .map(|clients| format!("{}: median | p99 | per second | requests |", count(clients)));
-        writeln!(text, "| ms | {}\n|---|{}", columns.join(" "), "--:|".repeat(8)).unwrap();
+        let columns = clients(section.saves).iter().map(|&clients| count(clients));
+        let columns =
+            columns.map(|count| format!(" {count}: median | p99 | per second | requests |"));
+        let columns: Vec<String> = columns.collect();
+        let rule = "--:|".repeat(4 * columns.len());
+        writeln!(text, "| ms |{}\n|---|{rule}", columns.concat()).unwrap();
         for row in &section.rows {
-            let cells = row.figures.each_ref().map(|figures| {
+            let cells = row.figures.iter().map(|figures| {
                 format!(
-                    "{} | {} | {:.0} | {} |",
+                    " {} | {} | {:.0} | {} |",
                     digits(figures.quantile(0.5)),
                     digits(figures.quantile(0.99)),
                     figures.rate(),
                     figures.times.len()
                 )
             });
-            writeln!(text, "| {} | {}", row.name, cells.join(" ")).unwrap();
+            writeln!(text, "| {} |{}", row.name, cells.collect::<String>()).unwrap();
         }
     }
     text += "\n## Processor time of a read\n\nThat of the program, without the web server. Most of comedor's is the kernel's, which opens the session and the data files: comedor keeps none of them in memory, since PHP changes them in place.\n\n";
-    let columns = CLIENTS.map(|clients| format!("{}: user | system |", count(clients)));
-    writeln!(text, "| µs | {}\n|---|{}", columns.join(" "), "--:|".repeat(4)).unwrap();
+    let columns = READERS.map(|clients| format!("{}: user | system |", count(clients)));
+    let rule = "--:|".repeat(2 * columns.len());
+    writeln!(text, "| µs | {}\n|---|{rule}", columns.join(" ")).unwrap();
     for section in sections.iter().filter(|section| !section.saves) {
         for row in section.rows.iter().filter(|row| process(&row.name).is_some()) {
-            let times = row.figures.each_ref().map(|figures| figures.processor_time().map(digits));
-            let cells = times.map(|time| time.join(" | ")).join(" | ");
+            let times = row.figures.iter().flat_map(Figures::processor_time).map(digits);
+            let cells = times.collect::<Vec<_>>().join(" | ");
             writeln!(text, "| {}: {} | {cells} |", section.server, row.name).unwrap();
         }
     }
@@ -103,6 +116,7 @@ pub fn markdown(
             writeln!(text, "| {name} | {median} | {p99} | {ratio} | {of_musl} |").unwrap();
         }
     }
+    failures(&mut text, sections);
     if !missing.is_empty() {
         text += "\n## Could not be started\n\n";
         for (what, why) in missing {
@@ -112,22 +126,44 @@ pub fn markdown(
     text
 }
 
-/// The median of `name` divided by that of each of `others`.
+/// The median of `name` divided by that of each of `others` that was measured.
 fn ratios(text: &mut String, sections: &[Section], name: &str, others: &[String]) {
+    let rows = || sections.iter().flat_map(|section| &section.rows);
+    let is_measured = |other: &&String| rows().any(|row| row.name == **other);
+    let others: Vec<&str> = others.iter().filter(is_measured).map(String::as_str).collect();
     let rule = "--:|".repeat(others.len());
     writeln!(text, "\n| {name} ÷ | {} |\n|---|{rule}", others.join(" | ")).unwrap();
     for section in sections {
-        for (at, clients) in CLIENTS.into_iter().enumerate() {
+        for (at, &clients) in clients(section.saves).iter().enumerate() {
             let median = |name: &str| {
                 let row = section.rows.iter().find(|row| row.name == name);
                 row.map(|row| row.figures[at].quantile(0.5))
             };
             let Some(own) = median(name) else { continue };
-            let ratio = |other: &String| median(other).map_or(String::new(), |m| digits(own / m));
+            let ratio = |other: &&str| median(other).map_or(String::new(), |m| digits(own / m));
             let cells: Vec<String> = others.iter().map(ratio).collect();
             let (what, clients) = (title(section), count(clients));
             writeln!(text, "| {what}, {clients} | {} |", cells.join(" | ")).unwrap();
         }
+    }
+}
+
+/// The requests that failed, and why the first of each contender did.
+fn failures(text: &mut String, sections: &[Section]) {
+    let mut lines = String::new();
+    for section in sections {
+        for row in &section.rows {
+            for figures in row.figures.iter().filter(|figures| !figures.failures.is_empty()) {
+                let failed = figures.failures.len();
+                let first = figures.failures[0].trim().replace('\n', " ");
+                let all = failed + figures.times.len();
+                writeln!(lines, "- {}: {}: {failed} of {all}: {first}", title(section), row.name)
+                    .unwrap();
+            }
+        }
+    }
+    if !lines.is_empty() {
+        writeln!(text, "\n## Failed requests\n\n{}", lines.trim_end()).unwrap();
     }
 }
 
@@ -145,8 +181,13 @@ fn machine() -> String {
     let cpu = cpu.map_or("unknown processor", |(_, name)| name);
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    let folder = std::env::temp_dir().display().to_string();
+    let folder = env::temp_dir().display().to_string();
     let file_system = first_line("findmnt", &["-no", "FSTYPE,SOURCE", "-T", &folder]);
+    // The last that changed the program.
+    let commit =
+        first_line("git", &["log", "-1", "--format=%h", "--", "src", "Cargo.lock", "cgi-bin"]);
+    let baseline = env::var("COMEDOR_BASELINE").unwrap_or_default();
+    let baseline = baseline.rsplit_once('/').map_or("none", |(_, name)| name);
     let versions = [
         first_line("/usr/sbin/apache2", &["-v"]).replace("Server version: ", ""),
         first_line("/usr/sbin/lighttpd", &["-v"]),
@@ -154,7 +195,7 @@ fn machine() -> String {
         first_line("/usr/bin/php-cgi", &["-v"]),
     ];
     format!(
-        "| system | |\n|---|---|\n| processor | {cpu}, {cores} cores |\n| kernel | Linux {} |\n\
+        "| system | |\n|---|---|\n| comedor | commit {commit}; baseline: {baseline} |\n| processor | {cpu}, {cores} cores |\n| kernel | Linux {} |\n\
          | data | {folder} on {}, flushing a new file takes {} ms |\n| versions | {} |\n",
         kernel.trim(),
         file_system.split_whitespace().collect::<Vec<_>>().join(" "),

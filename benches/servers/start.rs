@@ -1,5 +1,6 @@
 //! The time that a process takes without a web server.
 
+use std::env;
 use std::fs::{self, File};
 use std::io::Write;
 use std::process::Stdio;
@@ -7,7 +8,8 @@ use std::time::Instant;
 
 use crate::client::{DATE, MENU};
 use crate::contenders::{
-    COMEDOR, FLOOR, FLOOR_MUSL, PHP_CGI, floor, is_floor, php_cgi, php_script, sessions_of_php_cgi,
+    BASELINE_CGI, COMEDOR, FLOOR, FLOOR_MUSL, PHP_CGI, floor, is_floor, php_cgi, php_script,
+    sessions_of_php_cgi,
 };
 use crate::load::Figures;
 use crate::support::{School, Value, json};
@@ -30,6 +32,9 @@ pub fn measure(rounds: usize) -> Result<Vec<(&'static str, Figures)>, String> {
         contenders.push((name, read.clone().program(&nothing)));
     }
     contenders.push((COMEDOR, read.clone()));
+    if let Some(baseline) = env::var_os("COMEDOR_BASELINE") {
+        contenders.push((BASELINE_CGI, read.clone().program(baseline.as_ref())));
+    }
     if let Ok(php) = php_cgi() {
         sessions_of_php_cgi(&document_root, &school.sessions());
         let php = read.program(&php).set("REDIRECT_STATUS", "200");
