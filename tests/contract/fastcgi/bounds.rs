@@ -1,6 +1,5 @@
 //! What clients and web servers can hold up, and for how long.
 
-use std::io::Write;
 use std::time::Instant;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -93,12 +92,12 @@ fn killed_workers_leave_no_one_waiting() {
 #[test]
 fn connections_are_kept_only_while_half_of_the_workers_are_free() {
     let service = Service::with_workers(6);
-    let mut kept = Vec::new();
-    for _ in 0..3 {
-        let mut client = service.client();
+    let mut kept = service.clients::<3>();
+    for client in &mut kept {
         assert_eq!(client.ask(true, &[], b"x"), answered("x"));
-        kept.push(client);
     }
+    // A worker decides after it has answered.
+    wait_until("three are kept", || service.process().kept() == 3);
     for _ in 0..5 {
         let mut more = service.client();
         assert_eq!(more.ask(true, &[], b"x"), answered("x"));
@@ -107,14 +106,20 @@ fn connections_are_kept_only_while_half_of_the_workers_are_free() {
     for client in &mut kept {
         assert_eq!(client.ask(true, &[], b"next"), answered("next"));
     }
-    // Then another one is kept.
-    kept.pop();
-    wait_until("a kept connection", || {
-        let mut client = service.client();
-        client.ask(true, &[], b"x");
-        _ = client.0.write_all(&request(true, &[], b"y"));
-        client.record().is_some()
-    });
+}
+
+#[test]
+fn another_connection_is_kept_after_one_has_ended() {
+    let service = Service::with_workers(2);
+    let mut first = service.client();
+    assert_eq!(first.ask(true, &[], b"x"), answered("x"));
+    wait_until("it is kept", || service.process().kept() == 1);
+    drop(first);
+    wait_until("both workers are free", || service.process().has_started(2));
+    let mut second = service.client();
+    assert_eq!(second.ask(true, &[], b"x"), answered("x"));
+    wait_until("the second one is kept", || service.process().kept() == 1);
+    assert_eq!(second.ask(true, &[], b"y"), answered("y"));
 }
 
 #[test]

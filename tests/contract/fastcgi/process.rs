@@ -15,6 +15,7 @@ fn stopping_serves_what_has_arrived_and_closes_idle_connections() {
     for client in &mut kept {
         client.ask(true, &[], b"");
     }
+    wait_until("all are kept", || service.process().kept() == kept.len());
     let [waits, busy, idle @ ..] = &mut kept;
     waits.send(lock_of(true, &path));
     wait_until("the request waits", || waiting(&path).len() == 1);
