@@ -24,7 +24,10 @@ const MANY_SESSIONS: usize = 200_000;
 const EMPTY: &str = "2026-11-21";
 
 fn main() {
-    let words: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
+    let words: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|word| word != "--bench")
+        .collect();
     let is_quick = words == ["--quick"];
     if !is_quick && !words.is_empty() {
         eprintln!("usage: benches/growth [--quick]");
@@ -40,25 +43,57 @@ fn main() {
     let aularios = Server::new(MANY_AULARIOS / share, 1);
     let sessions = Server::new(AULARIOS, MANY_SESSIONS / share);
     small.save(&mut small.client(), 0, DATE, "Lentejas");
-    let command = small.school.get("get_menu").query("date", DATE).query("menu", "basal");
+    let command = small
+        .school
+        .get("get_menu")
+        .query("date", DATE)
+        .query("menu", "basal");
     let command = command.aulario("aula0");
 
     type Measure<'m> = Box<dyn Fn() -> f64 + 'm>;
     let measures: [(&str, Measure); 10] = [
         ("process starts, 8 at a time", {
-            Box::new(|| rate(CLIENTS, span, |_| |_| run(Command::new(program()).arg("--version"))))
+            Box::new(|| {
+                rate(CLIENTS, span, |_| {
+                    |_| run(Command::new(program()).arg("--version"))
+                })
+            })
         }),
         ("`get_menu` by CGI, 8 clients", {
             Box::new(|| rate(CLIENTS, span, |_| |_| run(&mut command.command())))
         }),
-        ("`get_menu` by FastCGI, 1 client", Box::new(|| small.saved_menus(1, span))),
-        ("`get_menu` by FastCGI, 8 clients", Box::new(|| small.saved_menus(CLIENTS, span))),
-        ("… of an empty day, 16 aularios and 1 session", Box::new(|| small.empty_days(span))),
-        ("… of an empty day, 100,000 aularios", Box::new(|| aularios.empty_days(span))),
-        ("… of an empty day, 200,000 sessions", Box::new(|| sessions.empty_days(span))),
-        ("files created and flushed, 1 writer", Box::new(|| small.flushes(span))),
-        ("saves in one aulario, 8 writers", Box::new(|| small.saves(1, span))),
-        ("saves in 16 aularios, 8 writers", Box::new(|| small.saves(AULARIOS, span))),
+        (
+            "`get_menu` by FastCGI, 1 client",
+            Box::new(|| small.saved_menus(1, span)),
+        ),
+        (
+            "`get_menu` by FastCGI, 8 clients",
+            Box::new(|| small.saved_menus(CLIENTS, span)),
+        ),
+        (
+            "… of an empty day, 16 aularios and 1 session",
+            Box::new(|| small.empty_days(span)),
+        ),
+        (
+            "… of an empty day, 100,000 aularios",
+            Box::new(|| aularios.empty_days(span)),
+        ),
+        (
+            "… of an empty day, 200,000 sessions",
+            Box::new(|| sessions.empty_days(span)),
+        ),
+        (
+            "files created and flushed, 1 writer",
+            Box::new(|| small.flushes(span)),
+        ),
+        (
+            "saves in one aulario, 8 writers",
+            Box::new(|| small.saves(1, span)),
+        ),
+        (
+            "saves in 16 aularios, 8 writers",
+            Box::new(|| small.saves(AULARIOS, span)),
+        ),
     ];
     let cores = thread::available_parallelism().unwrap();
     let before = load();
@@ -72,11 +107,18 @@ fn main() {
     if is_quick {
         println!("From --quick: too few files and requests for reliable figures.\n");
     }
-    println!("{cores} cores; load average {before} before and {} after.\n", load());
+    println!(
+        "{cores} cores; load average {before} before and {} after.\n",
+        load()
+    );
     println!("| per second | median of {rounds} rounds | best |\n|---|--:|--:|");
     for ((name, _), mut rates) in measures.iter().zip(rates) {
         rates.sort_unstable_by(f64::total_cmp);
-        println!("| {name} | {:.0} | {:.0} |", rates[rates.len() / 2], rates[rates.len() - 1]);
+        println!(
+            "| {name} | {:.0} | {:.0} |",
+            rates[rates.len() / 2],
+            rates[rates.len() - 1]
+        );
     }
     println!("\n{}", small.days());
 }
@@ -96,7 +138,11 @@ impl Server {
     fn new(aularios: usize, sessions: usize) -> Server {
         let (school, socket) = (School::new(), Held::new());
         for number in 0..aularios {
-            fs::write(school.path(&format!("aula{number}.json")), "{\"name\":\"Aula\"}").unwrap();
+            fs::write(
+                school.path(&format!("aula{number}.json")),
+                "{\"name\":\"Aula\"}",
+            )
+            .unwrap();
             let folder = school.path(&format!("aula{number}"));
             fs::create_dir_all(folder).unwrap();
         }
@@ -107,7 +153,14 @@ impl Server {
         school.log_in("admin", session(ADMIN));
         let process = socket.serve(&school);
         let next = AtomicUsize::new(0);
-        let server = Server { school, socket, _process: process, aularios, sessions, next };
+        let server = Server {
+            school,
+            socket,
+            _process: process,
+            aularios,
+            sessions,
+            next,
+        };
         // The first read of a file costs more: the kernel caches it and sets its time of access.
         let mut client = server.client();
         for number in 0..aularios.max(sessions) {
@@ -134,7 +187,12 @@ impl Server {
             move |_| {
                 // A prime: neighbours in the folders are not neighbours in time.
                 let number = self.next.fetch_add(1, Ordering::Relaxed) * 7919;
-                get_menu(&mut client, number % self.aularios, number % self.sessions, EMPTY);
+                get_menu(
+                    &mut client,
+                    number % self.aularios,
+                    number % self.sessions,
+                    EMPTY,
+                );
             }
         })
     }
@@ -167,10 +225,15 @@ impl Server {
         let mut body = save(name);
         body["date"] = date.into();
         let body = body.to_string();
-        let (query, length) =
-            (format!("action=save_menu&aulario=aula{aulario}"), body.len().to_string());
+        let (query, length) = (
+            format!("action=save_menu&aulario=aula{aulario}"),
+            body.len().to_string(),
+        );
         let mut pairs = parameters("POST", &query, "PHPSESSID=admin");
-        pairs.extend([("CONTENT_TYPE", "application/json"), ("CONTENT_LENGTH", &length)]);
+        pairs.extend([
+            ("CONTENT_TYPE", "application/json"),
+            ("CONTENT_LENGTH", &length),
+        ]);
         ask(client, &pairs, &body);
     }
 
@@ -178,10 +241,17 @@ impl Server {
     fn days(&self) -> String {
         let mut client = self.client();
         for day in 1..=28 {
-            self.save(&mut client, 1, &format!("2026-02-{day:02}"), "Lentejas con verduras");
+            self.save(
+                &mut client,
+                1,
+                &format!("2026-02-{day:02}"),
+                "Lentejas con verduras",
+            );
         }
         let files = self.school.files();
-        let files = files.iter().filter(|path| path.starts_with("aula1/Comedor/2026-02"));
+        let files = files
+            .iter()
+            .filter(|path| path.starts_with("aula1/Comedor/2026-02"));
         let sizes = files.map(|path| fs::metadata(self.school.path(path)).unwrap().blocks() * 512);
         let sizes: Vec<u64> = sizes.collect();
         let (inodes, size) = (sizes.len(), sizes.iter().sum::<u64>() / 1024);
@@ -191,7 +261,11 @@ impl Server {
 
 fn get_menu(client: &mut Client, aulario: usize, session: usize, date: &str) {
     let query = format!("action=get_menu&aulario=aula{aulario}&date={date}&menu=basal");
-    ask(client, &parameters("GET", &query, &format!("PHPSESSID=s{session}")), "");
+    ask(
+        client,
+        &parameters("GET", &query, &format!("PHPSESSID=s{session}")),
+        "",
+    );
 }
 
 fn ask(client: &mut Client, pairs: &[(&str, &str)], body: &str) {
@@ -228,7 +302,10 @@ fn rate<R: FnMut(usize)>(
                 })
             })
             .collect();
-        threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+        threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap())
+            .sum()
     })
 }
 

@@ -31,8 +31,9 @@ pub const PARSERS: [(&str, Check, &[&str]); 9] = [
     ("settings", settings, SETTINGS),
 ];
 
-const COOKIE: &[&str] =
-    &["PHPSESSID", "=", ";", " ", "abc", "%2C", "%00", "[", "]", "[]", ",", "-", "\"", "\t"];
+const COOKIE: &[&str] = &[
+    "PHPSESSID", "=", ";", " ", "abc", "%2C", "%00", "[", "]", "[]", ",", "-", "\"", "\t",
+];
 const FASTCGI: &[&str] = &[
     // BEGIN_REQUEST: kept, not kept, and of another request
     "\x01\x01\0\x01\0\x08\0\0\0\x01\x01\0\0\0\0\0",
@@ -92,11 +93,18 @@ pub fn cookie(header: &[u8]) {
 /// Records of the FastCGI protocol. The last byte is a number of cuts, the bytes before it are the
 /// lengths between them.
 pub fn fastcgi(input: &[u8]) {
-    let Some((&count, rest)) = input.split_last() else { return };
-    let Some(length) = rest.len().checked_sub(count.into()) else { return };
+    let Some((&count, rest)) = input.split_last() else {
+        return;
+    };
+    let Some(length) = rest.len().checked_sub(count.into()) else {
+        return;
+    };
     let (bytes, lengths) = rest.split_at(length);
     let mut rest = bytes;
-    let cut = |&length: &u8| rest.split_off(..rest.len().min(length.into())).unwrap_or_default();
+    let cut = |&length: &u8| {
+        rest.split_off(..rest.len().min(length.into()))
+            .unwrap_or_default()
+    };
     let mut pieces: Vec<&[u8]> = lengths.iter().map(cut).collect();
     pieces.push(rest);
     let outcome = outcome([bytes]);
@@ -115,11 +123,18 @@ const MAX_PARAMS: usize = 300;
 
 /// The requests on a connection with this input, each with its body or a part of it, and what is left of the body;
 /// the replies; and how the connection ends.
-type Outcome = (Vec<(FcgiRequest, Vec<u8>, requests::Body)>, Vec<u8>, Result<(), ErrorKind>);
+type Outcome = (
+    Vec<(FcgiRequest, Vec<u8>, requests::Body)>,
+    Vec<u8>,
+    Result<(), ErrorKind>,
+);
 
 fn outcome<'b>(pieces: impl IntoIterator<Item = &'b [u8]>) -> Outcome {
     let pieces = pieces.into_iter().filter(|piece| !piece.is_empty());
-    let stream = Pieces { input: pieces.collect(), replies: Vec::new() };
+    let stream = Pieces {
+        input: pieces.collect(),
+        replies: Vec::new(),
+    };
     let (mut connection, mut received) = (Requests::new(stream, MAX_PARAMS, 1), Vec::new());
     let ended = loop {
         let request = match connection.receive() {
@@ -151,7 +166,9 @@ struct Pieces<'b> {
 
 impl Read for Pieces<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let Some(piece) = self.input.front_mut() else { return Ok(0) };
+        let Some(piece) = self.input.front_mut() else {
+            return Ok(0);
+        };
         let length = piece.read(buffer)?;
         if piece.is_empty() {
             self.input.pop_front();
@@ -175,34 +192,55 @@ pub fn form(bytes: &[u8]) {
     _ = Form::from_query(bytes).last("a");
     if let Some(map) = Form::from_body(bytes).and_then(|form| form.nested(100)) {
         let written = Value::Map(map).to_php();
-        assert!(Value::parse(&written).is_ok(), "what is accepted can be written and read again");
+        assert!(
+            Value::parse(&written).is_ok(),
+            "what is accepted can be written and read again"
+        );
     }
 }
 
 /// A JSON body, and the data files.
 pub fn json(bytes: &[u8]) {
-    let Ok(value) = Value::parse(bytes) else { return };
+    let Ok(value) = Value::parse(bytes) else {
+        return;
+    };
     let written = value.to_php();
     let again = Value::parse(&written).expect("what is written can be read");
     assert_eq!(again.to_php(), written, "and is written the same");
     if let Ok(mut day) = Day::of_file(Some(value.clone()), Some("a")) {
         let date = Date::parse("2026-11-20").unwrap();
-        let plate = (PlateKey::parse("a").unwrap(), PlateName::parse("b").unwrap());
+        let plate = (
+            PlateKey::parse("a").unwrap(),
+            PlateName::parse("b").unwrap(),
+        );
         let saved = day.save(&date, "a", &[plate]);
         assert_eq!(day.ids().filter(|id| *id == "a").count(), 1);
         let stored = Value::from(day);
         _ = stored.to_php();
-        let shown = Day::of_file(Some(stored), Some("a")).expect("a day").menu("a");
-        assert_eq!(shown, saved.expect("few plates"), "is shown as it was saved");
+        let shown = Day::of_file(Some(stored), Some("a"))
+            .expect("a day")
+            .menu("a");
+        assert_eq!(
+            shown,
+            saved.expect("few plates"),
+            "is shown as it was saved"
+        );
     }
     if let Ok(mut types) = MenuTypes::of_file(Some(value.clone())) {
-        let (id, label) = (TypeId::parse("x").unwrap().unwrap(), Label::parse("X").unwrap());
+        let (id, label) = (
+            TypeId::parse("x").unwrap().unwrap(),
+            Label::parse("X").unwrap(),
+        );
         if types.add(&id, label, Color::DEFAULT).is_some() {
             types.rename("x", Some(label), None).expect("it is there");
             types.delete("x").expect("it is there");
         }
         let again = MenuTypes::of_file(Some(value.clone())).expect("types");
-        assert_eq!(Value::from(types), Value::from(again), "other types stay as they are");
+        assert_eq!(
+            Value::from(types),
+            Value::from(again),
+            "other types stay as they are"
+        );
         _ = MenuTypes::of_file(Some(value)).map(MenuTypes::shown);
     }
 }
@@ -210,14 +248,19 @@ pub fn json(bytes: &[u8]) {
 /// A Content-Type, a line break and a body.
 pub fn multipart(bytes: &[u8]) {
     let mut parts = bytes.splitn(2, |&byte| byte == b'\n');
-    let (content_type, body) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+    let (content_type, body) = (
+        parts.next().unwrap_or_default(),
+        parts.next().unwrap_or_default(),
+    );
     _ = multipart::parse(content_type, body);
     _ = multipart::parse(b"multipart/form-data; boundary=B", body);
 }
 
 /// The replies of a Redis server. The last byte is the length of the pieces in which they arrive.
 pub fn redis(input: &[u8]) {
-    let Some((&length, bytes)) = input.split_last() else { return };
+    let Some((&length, bytes)) = input.split_last() else {
+        return;
+    };
     let pieces = BufReader::with_capacity(usize::from(length).max(1), bytes);
     assert_eq!(replies(pieces), replies(bytes), "split into pieces");
 }
@@ -239,7 +282,10 @@ pub fn request(lines: &[u8]) {
     let names = ["CONTENT_LENGTH", "QUERY_STRING", "HTTP_HOST", "HTTP_ORIGIN"];
     let names = names.into_iter().map(str::as_bytes);
     let variables = Variables::of_parameters(names.zip(lines.split(|&byte| byte == b'\n')));
-    _ = (variables.query().last("a"), origin::is_another_site(&variables, &[]));
+    _ = (
+        variables.query().last("a"),
+        origin::is_another_site(&variables, &[]),
+    );
 }
 
 /// A session file, in each format.
@@ -273,7 +319,9 @@ mod tests {
     /// `PROPTEST_CASES` sets the number of inputs for each parser.
     #[test]
     fn invariants_hold_for_input_made_of_pieces_of_the_format() {
-        let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
+        let cases = std::env::var("PROPTEST_CASES")
+            .ok()
+            .and_then(|cases| cases.parse().ok());
         let cases = cases.unwrap_or(5_000);
         for (name, check, pieces) in PARSERS {
             let piece = prop_oneof![
@@ -281,7 +329,11 @@ mod tests {
                 1 => any::<u8>().prop_map(|byte| vec![byte]),
             ];
             let input = prop::collection::vec(piece, 0..40).prop_map(|pieces| pieces.concat());
-            let config = ProptestConfig { cases, failure_persistence: None, ..Default::default() };
+            let config = ProptestConfig {
+                cases,
+                failure_persistence: None,
+                ..Default::default()
+            };
             let checked = TestRunner::new(config).run(&input, |input| {
                 check(&input);
                 Ok(())

@@ -53,7 +53,10 @@ pub enum Next {
 /// Runs the command that the arguments after the program's name are.
 #[cold]
 pub fn run(arguments: &[&[u8]]) -> Next {
-    let words: Vec<_> = arguments.iter().map(|word| str::from_utf8(word).unwrap_or("?")).collect();
+    let words: Vec<_> = arguments
+        .iter()
+        .map(|word| str::from_utf8(word).unwrap_or("?"))
+        .collect();
     Next::Exit(match words.as_slice() {
         ["--help"] | ["check" | "configure", "--help"] => print(&help()),
         ["--version"] => print(concat!("comedor ", env!("CARGO_PKG_VERSION"), "\n")),
@@ -103,7 +106,9 @@ fn configure(words: &[&str]) -> u8 {
                 rest
             }
             [option, ..] => {
-                return misused(&format!("unknown or incomplete option `{option}` of `configure`"));
+                return misused(&format!(
+                    "unknown or incomplete option `{option}` of `configure`"
+                ));
             }
         }
     }
@@ -118,14 +123,23 @@ fn misused(problem: &str) -> u8 {
 fn help() -> String {
     let mut text = [USAGE, SETTINGS_INTRO].concat();
     for setting in SETTINGS {
-        let default = if setting.default.is_empty() { "none" } else { setting.default };
-        text += &format!("  {:24} {} (default: {default})\n", setting.name, setting.summary);
+        let default = if setting.default.is_empty() {
+            "none"
+        } else {
+            setting.default
+        };
+        text += &format!(
+            "  {:24} {} (default: {default})\n",
+            setting.name, setting.summary
+        );
     }
     text
 }
 
 /// Ignores that standard output is closed.
 fn print(text: &str) -> u8 {
-    _ = io::stdout().write_all(text.as_bytes()).and_then(|()| io::stdout().flush());
+    _ = io::stdout()
+        .write_all(text.as_bytes())
+        .and_then(|()| io::stdout().flush());
     0
 }

@@ -82,7 +82,14 @@ impl Error {
         status: &'static str,
         sentence: impl Into<Cow<'static, str>>,
     ) -> Error {
-        Error { code, status, sentence: sentence.into(), reason: None, allow: None, cause: None }
+        Error {
+            code,
+            status,
+            sentence: sentence.into(),
+            reason: None,
+            allow: None,
+            cause: None,
+        }
     }
 
     /// The same error with `context` in front of its cause.
@@ -94,7 +101,10 @@ impl Error {
     /// A missing permission, no access to the aulario, or a write from another site
     pub(crate) fn forbidden(reason: Reason) -> Error {
         let error = Error::new("FORBIDDEN", "403 Forbidden", reason.sentence());
-        Error { reason: Some(reason), ..error }
+        Error {
+            reason: Some(reason),
+            ..error
+        }
     }
 
     /// The request lacks the session of a logged-in user.
@@ -104,7 +114,10 @@ impl Error {
 
     /// The session cannot be used, or lacks a centre. `cause` is for an existing session file.
     pub(crate) fn invalid_session(sentence: &'static str, cause: Option<String>) -> Error {
-        Error { cause, ..Error::new("INVALID_SESSION", BAD_REQUEST, sentence) }
+        Error {
+            cause,
+            ..Error::new("INVALID_SESSION", BAD_REQUEST, sentence)
+        }
     }
 
     pub(crate) fn missing_param(name: &str) -> Error {
@@ -139,7 +152,10 @@ impl Error {
     /// The action accepts only the methods `allow`.
     pub(crate) fn invalid_method(allow: &'static str) -> Error {
         let sentence = format!("This action accepts only {allow}.");
-        Error { allow: Some(allow), ..Error::invalid_action(sentence) }
+        Error {
+            allow: Some(allow),
+            ..Error::invalid_action(sentence)
+        }
     }
 
     /// The request is over a limit.
@@ -156,20 +172,29 @@ impl Error {
 
     /// BUSY with a line for the log.
     pub(crate) fn busy_because(cause: impl Into<String>) -> Error {
-        Error { cause: Some(cause.into()), ..Error::busy() }
+        Error {
+            cause: Some(cause.into()),
+            ..Error::busy()
+        }
     }
 
     /// `cause` is written to the log only.
     pub(crate) fn internal(cause: impl Into<String>) -> Error {
         let sentence = "Internal error; the server's error log has the cause. Nothing was changed.";
         let error = Error::new("INTERNAL_ERROR", "500 Internal Server Error", sentence);
-        Error { cause: Some(cause.into()), ..error }
+        Error {
+            cause: Some(cause.into()),
+            ..error
+        }
     }
 
     /// A change may have been stored: its last step failed, so it may not survive a power cut, or it
     /// is unknown which steps were taken.
     pub fn perhaps_stored(cause: impl Into<String>) -> Error {
         let sentence = "Internal error; the server's error log has the cause. The change may have been stored.";
-        Error { sentence: sentence.into(), ..Error::internal(cause) }
+        Error {
+            sentence: sentence.into(),
+            ..Error::internal(cause)
+        }
     }
 }

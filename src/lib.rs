@@ -62,7 +62,11 @@ pub fn answer<R: Read>(config: &Config, variables: &Variables, body: &mut Body<R
 /// The answer to a request that cannot be processed: without settings, if these are the reason.
 pub fn refuse(config: Option<&Config>, variables: &Variables, error: Error) -> Output {
     let trusted = config.map_or(&[][..], |config| &config.trusted_origins);
-    cgi::output(Err(error), variables.method(), &Cors::new(variables, trusted))
+    cgi::output(
+        Err(error),
+        variables.method(),
+        &Cors::new(variables, trusted),
+    )
 }
 
 fn perform<R: Read>(
@@ -93,6 +97,11 @@ fn perform<R: Read>(
         }
         fields = Fields::new(input::parse(variables, &body.read()?)?);
     }
-    let call = Call { aulario: &aulario, query, fields: &fields, zone: config.zone.as_deref() };
+    let call = Call {
+        aulario: &aulario,
+        query,
+        fields: &fields,
+        zone: config.zone.as_deref(),
+    };
     Ok(Response::ok((action.run)(&call)?))
 }

@@ -37,7 +37,11 @@ fn run(arguments: Strings) -> u8 {
     }
     let words: Vec<_> = arguments.skip(1).collect();
     // A command precedes: systemd gives the socket to ExecStartPre= too.
-    let inherited = if words.is_empty() { Socket::inherited() } else { Ok(None) };
+    let inherited = if words.is_empty() {
+        Socket::inherited()
+    } else {
+        Ok(None)
+    };
     match inherited {
         Ok(Some(socket)) => serve_fastcgi(socket),
         Ok(None) => match command_line::run(&words) {
@@ -77,7 +81,11 @@ fn answer_cgi(variables: &Variables) -> u8 {
     panic::set_hook(Box::new(|panic| {
         let error = Error::perhaps_stored(panic.to_string());
         let config = Config::load().ok();
-        respond(&comedor::refuse(config.as_ref(), &Variables::of_process(), error));
+        respond(&comedor::refuse(
+            config.as_ref(),
+            &Variables::of_process(),
+            error,
+        ));
         exit(0);
     }));
     let mut body = Body::new(variables, StandardInput);

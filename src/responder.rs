@@ -47,12 +47,18 @@ impl Handler for Responder {
 impl Responder {
     /// Reads the settings.
     pub fn load() -> Responder {
-        Responder { settings: InForce::load() }
+        Responder {
+            settings: InForce::load(),
+        }
     }
 
     /// The number of worker processes; `None` if the settings cannot be used.
     pub fn workers(&mut self) -> Option<usize> {
-        self.settings.get().as_ref().ok().map(|config| config.workers)
+        self.settings
+            .get()
+            .as_ref()
+            .ok()
+            .map(|config| config.workers)
     }
 }
 

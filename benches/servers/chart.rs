@@ -21,10 +21,14 @@ const BARS: [(&str, &str); 5] = [
 ];
 
 pub fn svg(sections: &[Section]) -> String {
-    let section = sections.iter().find(|one| one.server == APACHE_PREFORK && !one.saves);
+    let section = sections
+        .iter()
+        .find(|one| one.server == APACHE_PREFORK && !one.saves);
     let rows = section.map_or(&[][..], |section| &section.rows);
     let bars = BARS.iter().filter_map(|(name, label)| {
-        rows.iter().find(|row| row.name == *name).map(|row| (row, *label))
+        rows.iter()
+            .find(|row| row.name == *name)
+            .map(|row| (row, *label))
     });
     let mut bars: Vec<(&Row, &str)> = bars.collect();
     bars.sort_by(|(one, _), (other, _)| rate(other).total_cmp(&rate(one)));
@@ -51,7 +55,11 @@ fn rate(row: &Row) -> f64 {
 
 /// A label and figures, and below them a bar of this share of the longest.
 fn bar(svg: &mut String, row: &Row, label: &str, y: usize, share: f64) {
-    let color = if label.starts_with("comedor") { "#0d6efd" } else { "#a991d4" };
+    let color = if label.starts_with("comedor") {
+        "#0d6efd"
+    } else {
+        "#a991d4"
+    };
     let (top, end, length) = (y + 8, WIDTH - MARGIN, share * BAR as f64);
     let (rate, median) = (rate(row), digits(row.figures[0].quantile(0.5)));
     writeln!(

@@ -8,8 +8,11 @@ use crate::support::site::Site;
 
 /// The menu that is read.
 pub const DATE: &str = "2026-03-04";
-pub const MENU: [(&str, &str); 3] =
-    [("primero", "Lentejas con verduras"), ("segundo", "Merluza a la plancha"), ("postre", "Piña")];
+pub const MENU: [(&str, &str); 3] = [
+    ("primero", "Lentejas con verduras"),
+    ("segundo", "Merluza a la plancha"),
+    ("postre", "Piña"),
+];
 
 /// The numbers of concurrent clients. Of more than 8 saves at once in one aulario, some could be `BUSY`.
 pub const READERS: [usize; 3] = [1, 8, 32];
@@ -48,7 +51,10 @@ impl<'s> Client<'s> {
         Client {
             site,
             // No timeout: ureq would start a thread for each request.
-            agent: Agent::config_builder().http_status_as_error(false).build().new_agent(),
+            agent: Agent::config_builder()
+                .http_status_as_error(false)
+                .build()
+                .new_agent(),
             url: site.url(&format!("{page}?{query}")),
             cookie: format!("PHPSESSID={number}"),
             aulario: format!("aula{of}"),
@@ -65,12 +71,17 @@ impl<'s> Client<'s> {
 
     pub fn try_request(&self, name: &str) -> Result<String, String> {
         let response = if self.work == Work::Read {
-            self.agent.get(&self.url).header("Cookie", &self.cookie).call()
+            self.agent
+                .get(&self.url)
+                .header("Cookie", &self.cookie)
+                .call()
         } else {
             let plates = json!({"primero": {"name": name}});
             let body = json!({"date": self.day, "menu_type": "basal", "plates": plates});
             let request = self.agent.post(&self.url).header("Cookie", &self.cookie);
-            request.content_type("application/json").send(body.to_string())
+            request
+                .content_type("application/json")
+                .send(body.to_string())
         };
         let answer = response.and_then(|mut response| {
             let text = response.body_mut().read_to_string()?;

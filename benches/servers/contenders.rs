@@ -50,7 +50,9 @@ type Start = fn() -> Server;
 /// Each server and the function that starts it, which panics if a part is not installed.
 pub const SERVERS: [(&str, Start); 4] = [
     (APACHE_PREFORK, || apache("prefork", Php::Module, "cgi")),
-    ("Apache, event and mod_cgid", || apache("event", Php::Fpm, "cgid")),
+    ("Apache, event and mod_cgid", || {
+        apache("event", Php::Fpm, "cgid")
+    }),
     ("lighttpd", lighttpd),
     ("nginx", nginx),
 ];
@@ -59,7 +61,8 @@ pub const SERVERS: [(&str, Start); 4] = [
 pub fn attempt<T>(start: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(start)).map_err(|panic| {
         let text = panic.downcast_ref::<String>().cloned();
-        text.or(panic.downcast_ref().map(|text: &&str| text.to_string())).unwrap_or_default()
+        text.or(panic.downcast_ref().map(|text: &&str| text.to_string()))
+            .unwrap_or_default()
     })
 }
 
@@ -135,7 +138,11 @@ fn apache(mpm: &str, php: Php, cgi: &str) -> Server {
     if php == Php::Module {
         contenders.push((MOD_PHP, "mod_php/comedor.php"));
     }
-    Server { site, contenders, missing }
+    Server {
+        site,
+        contenders,
+        missing,
+    }
 }
 
 fn lighttpd() -> Server {
@@ -177,7 +184,11 @@ fn lighttpd() -> Server {
         (PHP_CGI, "php-cgi/comedor.php"),
         (PHP_FPM, "php-fpm/comedor.php"),
     ];
-    Server { site, contenders, missing }
+    Server {
+        site,
+        contenders,
+        missing,
+    }
 }
 
 fn nginx() -> Server {
@@ -204,14 +215,21 @@ fn nginx() -> Server {
         }}
         "
     );
-    let upstreams = [("php", "fpm"), ("floor", "floor-kept"), ("baseline", "baseline")];
+    let upstreams = [
+        ("php", "fpm"),
+        ("floor", "floor-kept"),
+        ("baseline", "baseline"),
+    ];
     let upstreams = upstreams.map(|(name, socket)| {
         format!("upstream {name} {{ server unix:{folder}/{socket}.sock; keepalive 16; }}\n")
     });
     let example = site.fill("examples/nginx.conf.example", Settings::File);
     let kept = fastcgi_example(&site, "examples/nginx.conf.example");
     let new = kept
-        .replace("fastcgi_pass comedor;", &format!("fastcgi_pass unix:{folder}/comedor.sock;"))
+        .replace(
+            "fastcgi_pass comedor;",
+            &format!("fastcgi_pass unix:{folder}/comedor.sock;"),
+        )
         .replace("fastcgi_keep_conn on;", "");
     let baseline =
         of_baseline(&kept) + &of_baseline(&new).replace("~ /baseline", "~ /new-baseline");
@@ -226,23 +244,33 @@ fn nginx() -> Server {
         (PHP_FPM_KEPT, "php-fpm-kept/comedor.php"),
     ];
     contenders.extend(start_baseline(&mut site));
-    Server { site, contenders, missing: Vec::new() }
+    Server {
+        site,
+        contenders,
+        missing: Vec::new(),
+    }
 }
 
 /// The example, for the path `fastcgi` of the site.
 fn fastcgi_example(site: &Site, example: &str) -> String {
     let example = site.fill(example, Settings::File);
-    example.replace("/api/comedor.php", "/fastcgi").replace(r"/api/comedor\.php", "/fastcgi")
+    example
+        .replace("/api/comedor.php", "/fastcgi")
+        .replace(r"/api/comedor\.php", "/fastcgi")
 }
 
 /// The lines for the path `fastcgi`, for the path `baseline` and the executable of COMEDOR_BASELINE.
 fn of_baseline(lines: &str) -> String {
-    lines.replace("/fastcgi", "/baseline").replace("comedor", "baseline")
+    lines
+        .replace("/fastcgi", "/baseline")
+        .replace("comedor", "baseline")
 }
 
 /// Starts the executable that COMEDOR_BASELINE names, beside the program and with its settings.
 fn start_baseline(site: &mut Site) -> Vec<(&'static str, &'static str)> {
-    let Some(baseline) = env::var_os("COMEDOR_BASELINE") else { return Vec::new() };
+    let Some(baseline) = env::var_os("COMEDOR_BASELINE") else {
+        return Vec::new();
+    };
     fs::copy(baseline, site.path().join("cgi/baseline")).unwrap();
     site.start_with_socket("baseline");
     vec![(BASELINE, "baseline"), (BASELINE_NEW, "new-baseline")]
@@ -264,7 +292,11 @@ fn site() -> Site {
     let mut site = Site::new();
     site.fpm_settings = "php_admin_value[opcache.validate_timestamps] = 0";
     for client in 1..=READERS[2] {
-        fs::write(site.path().join(format!("sessions/sess_{client}")), session(ADMIN)).unwrap();
+        fs::write(
+            site.path().join(format!("sessions/sess_{client}")),
+            session(ADMIN),
+        )
+        .unwrap();
     }
     for aulario in 2..=WRITERS[1] {
         let path = format!("data/Centros/centro1/Aularios/aula{aulario}.json");
@@ -276,13 +308,21 @@ fn site() -> Site {
         let script = php_script(&folder);
         // opcache does not cache files younger than two seconds (opcache.file_update_protection).
         let old = SystemTime::now() - Duration::from_secs(3600);
-        File::options().append(true).open(&script).unwrap().set_modified(old).unwrap();
+        File::options()
+            .append(true)
+            .open(&script)
+            .unwrap()
+            .set_modified(old)
+            .unwrap();
         let hits = "<?php $cache = opcache_get_status();
             echo ini_get('opcache.validate_timestamps') ? 'timestamps are checked' :
                 $cache['scripts'][__DIR__ . '/comedor.php']['hits'] ?? 0;";
         fs::write(folder.join("hits.php"), hits).unwrap();
     }
-    sessions_of_php_cgi(&site.path().join("docroot/php-cgi"), &site.path().join("sessions"));
+    sessions_of_php_cgi(
+        &site.path().join("docroot/php-cgi"),
+        &site.path().join("sessions"),
+    );
     site
 }
 
@@ -315,7 +355,10 @@ pub fn floor(name: &str, compiler: &str, size: usize, to: &Path) -> Result<(), S
         };
         let source = format!("{REPOSITORY}/benches/{source}.c");
         let mut compiler = Command::new(compiler);
-        compiler.args(["-O2", "-static", &format!("-DSIZE={size}"), "-o"]).arg(to).arg(source);
+        compiler
+            .args(["-O2", "-static", &format!("-DSIZE={size}"), "-o"])
+            .arg(to)
+            .arg(source);
         compiler.args(more);
         output(&mut compiler, "gcc libc6-dev libfcgi-dev musl-tools");
     })
@@ -336,14 +379,18 @@ impl Server {
 
         for program in ["floor", "floor-fastcgi", "floor-kept"] {
             let is_it = |name: &str| is_floor(name) && process(name).unwrap_or("floor") == program;
-            let floors: Vec<_> = self.contenders.iter().filter(|(name, _)| is_it(name)).collect();
+            let floors: Vec<_> = self
+                .contenders
+                .iter()
+                .filter(|(name, _)| is_it(name))
+                .collect();
             let to = self.site.path().join("cgi").join(program);
             match floor(program, "cc", expected.len(), &to) {
                 Ok(()) if program == "floor" || floors.is_empty() => (),
                 Ok(()) => self.site.start_with_socket(program),
-                Err(why) => {
-                    self.missing.extend(floors.iter().map(|(name, _)| (*name, why.clone())))
-                }
+                Err(why) => self
+                    .missing
+                    .extend(floors.iter().map(|(name, _)| (*name, why.clone()))),
             }
         }
         let answer = |page| Client::new(&self.site, page, Work::Read, 1).request("");
@@ -359,7 +406,9 @@ impl Server {
             }
             if name.ends_with("opcache") {
                 answer(page);
-                let hits = self.site.curl(&[&self.site.url(&page.replace("comedor", "hits"))]);
+                let hits = self
+                    .site
+                    .curl(&[&self.site.url(&page.replace("comedor", "hits"))]);
                 if hits.0 != 200 || hits.1.parse().unwrap_or(0) == 0 {
                     without_opcache.push((name, format!("opcache is off: {hits:?}")));
                     continue;

@@ -64,7 +64,10 @@ impl Figures {
                     })
                 })
                 .collect();
-            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+            threads
+                .into_iter()
+                .map(|thread| thread.join().unwrap())
+                .collect()
         });
         let elapsed = started.elapsed();
         if let (Some(before), Some(after)) = (before, process.map(processor_time)) {
@@ -93,7 +96,8 @@ impl Figures {
 
     /// The processor time of the program for a request, user and system, in microseconds.
     pub fn processor_time(&self) -> [f64; 2] {
-        self.processor.map(|seconds| seconds * 1e6 / self.times.len() as f64)
+        self.processor
+            .map(|seconds| seconds * 1e6 / self.times.len() as f64)
     }
 
     /// The median of the requests per second of each round.

@@ -74,7 +74,10 @@ fn main() {
 
     let mut text = report::markdown(&sections, &starts, &missing);
     if is_quick {
-        text.insert_str(0, "From --quick: too few requests for reliable figures.\n\n");
+        text.insert_str(
+            0,
+            "From --quick: too few requests for reliable figures.\n\n",
+        );
     }
     if is_other {
         text.insert_str(
@@ -125,5 +128,6 @@ fn measure(server: &Server, saves: bool, rounds: usize, span: Duration) -> Vec<R
         }
     }
     let rows = runs.into_iter().zip(figures);
-    rows.map(|((name, ..), figures)| Row { name, figures }).collect()
+    rows.map(|((name, ..), figures)| Row { name, figures })
+        .collect()
 }

@@ -64,15 +64,28 @@ pub fn markdown(
     text.push_str(
         "\n## Ratios of medians\n\ncomedor divided by each other. Below 1, comedor is faster.\n",
     );
-    let php = [PHP_FPM, MOD_PHP].map(|php| [php.to_owned(), format!("{php}, flushed")]).concat();
-    let kept = [PHP_FPM_KEPT, BASELINE, FASTCGI_NEW, COMEDOR].map(str::to_owned).to_vec();
+    let php = [PHP_FPM, MOD_PHP]
+        .map(|php| [php.to_owned(), format!("{php}, flushed")])
+        .concat();
+    let kept = [PHP_FPM_KEPT, BASELINE, FASTCGI_NEW, COMEDOR]
+        .map(str::to_owned)
+        .to_vec();
     let floors = vec![FLOOR_FASTCGI.to_owned(), FLOOR_KEPT.to_owned()];
     let by_fastcgi = [floors, php.clone(), kept];
     ratios(&mut text, sections, FASTCGI, &by_fastcgi.concat());
     let new = [FLOOR_FASTCGI, PHP_FPM, MOD_PHP, BASELINE_NEW].map(str::to_owned);
     ratios(&mut text, sections, FASTCGI_NEW, &new);
-    let by_cgi = [FLOOR.to_owned(), PHP_CGI.to_owned(), format!("{PHP_CGI}, flushed")];
-    ratios(&mut text, sections, COMEDOR, &[by_cgi.to_vec(), php].concat());
+    let by_cgi = [
+        FLOOR.to_owned(),
+        PHP_CGI.to_owned(),
+        format!("{PHP_CGI}, flushed"),
+    ];
+    ratios(
+        &mut text,
+        sections,
+        COMEDOR,
+        &[by_cgi.to_vec(), php].concat(),
+    );
     for section in sections {
         writeln!(text, "\n## {}\n", title(section)).unwrap();
         let columns = clients(section.saves).iter().map(|&clients| count(clients));
@@ -99,8 +112,16 @@ pub fn markdown(
     let rule = "--:|".repeat(2 * columns.len());
     writeln!(text, "| µs | {}\n|---|{rule}", columns.join(" ")).unwrap();
     for section in sections.iter().filter(|section| !section.saves) {
-        for row in section.rows.iter().filter(|row| process(&row.name).is_some()) {
-            let times = row.figures.iter().flat_map(Figures::processor_time).map(digits);
+        for row in section
+            .rows
+            .iter()
+            .filter(|row| process(&row.name).is_some())
+        {
+            let times = row
+                .figures
+                .iter()
+                .flat_map(Figures::processor_time)
+                .map(digits);
             let cells = times.collect::<Vec<_>>().join(" | ");
             writeln!(text, "| {}: {} | {cells} |", section.server, row.name).unwrap();
         }
@@ -130,7 +151,11 @@ pub fn markdown(
 fn ratios(text: &mut String, sections: &[Section], name: &str, others: &[String]) {
     let rows = || sections.iter().flat_map(|section| &section.rows);
     let is_measured = |other: &&String| rows().any(|row| row.name == **other);
-    let others: Vec<&str> = others.iter().filter(is_measured).map(String::as_str).collect();
+    let others: Vec<&str> = others
+        .iter()
+        .filter(is_measured)
+        .map(String::as_str)
+        .collect();
     let rule = "--:|".repeat(others.len());
     writeln!(text, "\n| {name} ÷ | {} |\n|---|{rule}", others.join(" | ")).unwrap();
     for section in sections {
@@ -153,12 +178,21 @@ fn failures(text: &mut String, sections: &[Section]) {
     let mut lines = String::new();
     for section in sections {
         for row in &section.rows {
-            for figures in row.figures.iter().filter(|figures| !figures.failures.is_empty()) {
+            for figures in row
+                .figures
+                .iter()
+                .filter(|figures| !figures.failures.is_empty())
+            {
                 let failed = figures.failures.len();
                 let first = figures.failures[0].trim().replace('\n', " ");
                 let all = failed + figures.times.len();
-                writeln!(lines, "- {}: {}: {failed} of {all}: {first}", title(section), row.name)
-                    .unwrap();
+                writeln!(
+                    lines,
+                    "- {}: {}: {failed} of {all}: {first}",
+                    title(section),
+                    row.name
+                )
+                .unwrap();
             }
         }
     }
@@ -168,7 +202,11 @@ fn failures(text: &mut String, sections: &[Section]) {
 }
 
 fn title(section: &Section) -> String {
-    format!("{}: {}", section.server, if section.saves { "saves" } else { "reads" })
+    format!(
+        "{}: {}",
+        section.server,
+        if section.saves { "saves" } else { "reads" }
+    )
 }
 
 fn count(clients: usize) -> String {
@@ -177,15 +215,21 @@ fn count(clients: usize) -> String {
 
 fn machine() -> String {
     let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let cpu = cpu.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
+    let cpu = cpu
+        .lines()
+        .find_map(|line| line.strip_prefix("model name")?.split_once(": "));
     let cpu = cpu.map_or("unknown processor", |(_, name)| name);
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let folder = env::temp_dir().display().to_string();
     let file_system = first_line("findmnt", &["-no", "FSTYPE,SOURCE", "-T", &folder]);
     // The last that changed the program.
-    let commit =
-        first_line("git", &["log", "-1", "--format=%h", "--", "src", "Cargo.lock", "cgi-bin"]);
+    let commit = first_line(
+        "git",
+        &[
+            "log", "-1", "--format=%h", "--", "src", "Cargo.lock", "cgi-bin",
+        ],
+    );
     let baseline = env::var("COMEDOR_BASELINE").unwrap_or_default();
     let baseline = baseline.rsplit_once('/').map_or("none", |(_, name)| name);
     let versions = [
@@ -209,12 +253,26 @@ fn first_line(program: &str, arguments: &[&str]) -> String {
     // nginx prints its version to standard error.
     let output = output.map(|output| [output.stdout, output.stderr].concat());
     let output = output.map(|output| String::from_utf8_lossy(&output).into_owned());
-    let line = output.unwrap_or_default().lines().next().unwrap_or_default().trim().to_owned();
-    if line.is_empty() { format!("{program} is not installed") } else { line }
+    let line = output
+        .unwrap_or_default()
+        .lines()
+        .next()
+        .unwrap_or_default()
+        .trim()
+        .to_owned();
+    if line.is_empty() {
+        format!("{program} is not installed")
+    } else {
+        line
+    }
 }
 
 /// Rounds to about three digits.
 pub fn digits(value: f64) -> String {
-    let decimals = if value < 9.995 { 2 } else { usize::from(value < 99.95) };
+    let decimals = if value < 9.995 {
+        2
+    } else {
+        usize::from(value < 99.95)
+    };
     format!("{value:.decimals$}")
 }

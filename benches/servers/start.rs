@@ -19,10 +19,15 @@ pub fn measure(rounds: usize) -> Result<Vec<(&'static str, Figures)>, String> {
     let school = School::new();
     let document_root = school.data().with_file_name("docroot");
     fs::create_dir(&document_root).unwrap();
-    let plates: Value =
-        MENU.iter().map(|(plate, name)| (plate.to_string(), json!({"name": name}))).collect();
+    let plates: Value = MENU
+        .iter()
+        .map(|(plate, name)| (plate.to_string(), json!({"name": name})))
+        .collect();
     school.save(json!({"date": DATE, "menu_type": "basal", "plates": plates}));
-    let read = school.get("get_menu").query("date", DATE).query("menu", "basal");
+    let read = school
+        .get("get_menu")
+        .query("date", DATE)
+        .query("menu", "basal");
     let expected = read.run().ok();
 
     let mut contenders = Vec::new();
@@ -41,20 +46,28 @@ pub fn measure(rounds: usize) -> Result<Vec<(&'static str, Figures)>, String> {
         let php = php.set("SCRIPT_FILENAME", php_script(&document_root));
         contenders.push((PHP_CGI, php.set("DOCUMENT_ROOT", document_root)));
     }
-    let mut figures: Vec<_> =
-        contenders.iter().map(|(name, _)| (*name, Figures::default())).collect();
+    let mut figures: Vec<_> = contenders
+        .iter()
+        .map(|(name, _)| (*name, Figures::default()))
+        .collect();
     for _ in 0..rounds {
         for ((name, cgi), (_, figures)) in contenders.iter().zip(&mut figures) {
             let mut command = cgi.command();
             let started = Instant::now();
-            let output =
-                command.stdin(Stdio::null()).output().unwrap_or_else(|e| panic!("{name}: {e}"));
+            let output = command
+                .stdin(Stdio::null())
+                .output()
+                .unwrap_or_else(|e| panic!("{name}: {e}"));
             figures.times.push(started.elapsed());
             assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{name}");
             let text = String::from_utf8(output.stdout).unwrap();
             let (_, body) = text.split_once("\r\n\r\n").expect("headers");
             if !is_floor(name) {
-                assert_eq!(serde_json::from_str::<Value>(body).expect("JSON"), expected, "{name}");
+                assert_eq!(
+                    serde_json::from_str::<Value>(body).expect("JSON"),
+                    expected,
+                    "{name}"
+                );
             }
         }
     }

@@ -31,15 +31,23 @@ impl<'s> Caller<'s> {
             .ok_or_else(|| Error::invalid_session("The session has no centre.", None))?;
         Ok(Caller {
             centro: Id::parse(&centro).map_err(|expected| unusable_centre(&centro, expected))?,
-            permissions: data.and_then(|data| data.get("permissions")).and_then(PhpValue::as_array),
-            aulas: unit.and_then(PhpValue::as_array).and_then(|unit| unit.get("aulas")),
+            permissions: data
+                .and_then(|data| data.get("permissions"))
+                .and_then(PhpValue::as_array),
+            aulas: unit
+                .and_then(PhpValue::as_array)
+                .and_then(|unit| unit.get("aulas")),
             config,
         })
     }
 
     /// The ids of the aularios in the session, if it has a list of them.
     pub fn aulas(&self) -> Option<Vec<String>> {
-        let ids = self.aulas?.as_array().into_iter().flat_map(PhpArray::values);
+        let ids = self
+            .aulas?
+            .as_array()
+            .into_iter()
+            .flat_map(PhpArray::values);
         Some(ids.filter_map(|id| id.to_text()).collect())
     }
 
@@ -64,7 +72,8 @@ impl<'s> Caller<'s> {
 
     /// Whether the session has this permission.
     fn has(&self, permission: &str) -> bool {
-        self.permissions.is_some_and(|list| list.values().any(|value| value.is(permission)))
+        self.permissions
+            .is_some_and(|list| list.values().any(|value| value.is(permission)))
     }
 
     /// FORBIDDEN if the user has no access to `aulario`.
@@ -78,7 +87,11 @@ impl<'s> Caller<'s> {
 }
 
 fn require(is_allowed: bool, reason: Reason) -> Result<(), Error> {
-    if is_allowed { Ok(()) } else { Err(Error::forbidden(reason)) }
+    if is_allowed {
+        Ok(())
+    } else {
+        Err(Error::forbidden(reason))
+    }
 }
 
 /// Whether the application has logged a user in.
@@ -88,7 +101,10 @@ pub fn is_logged_in(session: &Session) -> bool {
 
 /// The name of the centre in the session's data of a service. An empty one is none.
 pub fn name_of_centre(unit: PhpValue) -> Option<String> {
-    unit.as_array()?.get("centro")?.to_text().filter(|name| !name.is_empty())
+    unit.as_array()?
+        .get("centro")?
+        .to_text()
+        .filter(|name| !name.is_empty())
 }
 
 /// The error of a centre whose name is not an id. A name can be as long as a session.

@@ -47,11 +47,17 @@ impl Fields {
     }
 
     pub fn label(&self) -> Result<Option<Label<'_>>, Error> {
-        self.text("label")?.map(Label::parse).transpose().map_err(refused("label"))
+        self.text("label")?
+            .map(Label::parse)
+            .transpose()
+            .map_err(refused("label"))
     }
 
     pub fn color(&self) -> Result<Option<Color<'_>>, Error> {
-        self.text("color")?.map(Color::parse).transpose().map_err(refused("color"))
+        self.text("color")?
+            .map(Color::parse)
+            .transpose()
+            .map_err(refused("color"))
     }
 
     /// The plates that have a name, by key. INVALID_FORMAT if they are absent.
@@ -87,9 +93,15 @@ fn plate_name(plate: &Value) -> Result<Option<PlateName<'_>>, Error> {
         Value::Null => None,
         // An empty map, as PHP writes it. Another list is rejected: it has no field `name`.
         Value::List(list) if list.is_empty() => None,
-        _ => return Err(Error::invalid_format("A plate must be an object with a name.")),
+        _ => {
+            return Err(Error::invalid_format(
+                "A plate must be an object with a name.",
+            ));
+        }
     };
-    let name = string(name, "The name of a plate")?.map(PlateName::parse).transpose();
+    let name = string(name, "The name of a plate")?
+        .map(PlateName::parse)
+        .transpose();
     name.map_err(refused("The name of a plate"))
 }
 

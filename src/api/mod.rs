@@ -37,12 +37,36 @@ pub struct Call<'c> {
 }
 
 static ACTIONS: [Action; 6] = [
-    Action { name: "get_menu_types", is_write: false, run: get_menu_types },
-    Action { name: "get_menu", is_write: false, run: get_menu },
-    Action { name: "save_menu", is_write: true, run: save_menu },
-    Action { name: "add_menu_type", is_write: true, run: add_menu_type },
-    Action { name: "rename_menu_type", is_write: true, run: rename_menu_type },
-    Action { name: "delete_menu_type", is_write: true, run: delete_menu_type },
+    Action {
+        name: "get_menu_types",
+        is_write: false,
+        run: get_menu_types,
+    },
+    Action {
+        name: "get_menu",
+        is_write: false,
+        run: get_menu,
+    },
+    Action {
+        name: "save_menu",
+        is_write: true,
+        run: save_menu,
+    },
+    Action {
+        name: "add_menu_type",
+        is_write: true,
+        run: add_menu_type,
+    },
+    Action {
+        name: "rename_menu_type",
+        is_write: true,
+        run: rename_menu_type,
+    },
+    Action {
+        name: "delete_menu_type",
+        is_write: true,
+        run: delete_menu_type,
+    },
 ];
 
 impl Action {
@@ -60,15 +84,20 @@ impl Action {
 /// The action that a query names. INVALID_ACTION if it is unknown.
 pub fn action(query: &Form) -> Result<&'static Action, Error> {
     let name = query.last("action");
-    ACTIONS.iter().find(|action| Some(action.name) == name).ok_or_else(|| {
-        let [others @ .., last] = ACTIONS.each_ref().map(|action| action.name);
-        Error::invalid_action(format!("action must be {} or {last}.", others.join(", ")))
-    })
+    ACTIONS
+        .iter()
+        .find(|action| Some(action.name) == name)
+        .ok_or_else(|| {
+            let [others @ .., last] = ACTIONS.each_ref().map(|action| action.name);
+            Error::invalid_action(format!("action must be {} or {last}.", others.join(", ")))
+        })
 }
 
 /// The aulario that a query names. MISSING_PARAM if it is absent or empty, INVALID_FORMAT if it is not an id.
 pub fn aulario(query: &Form) -> Result<Id, Error> {
-    let text = query.last("aulario").ok_or_else(|| Error::missing_param("aulario"))?;
+    let text = query
+        .last("aulario")
+        .ok_or_else(|| Error::missing_param("aulario"))?;
     Id::parse(text).map_err(refused("aulario"))
 }
 
@@ -112,9 +141,9 @@ fn save_menu(call: &Call) -> Result<Map, Error> {
     // If the type is deleted after this check, its saved menus stay in their files, as does this one.
     let types = call.aulario.menu_types()?;
     let id = types.find(menu_type).ok_or_else(Error::invalid_menu_type)?;
-    let menu = call
-        .aulario
-        .change_day(&date, &id, |day| day.save(&date, &id, &plates).ok_or_else(too_many_plates))?;
+    let menu = call.aulario.change_day(&date, &id, |day| {
+        day.save(&date, &id, &plates).ok_or_else(too_many_plates)
+    })?;
     Ok(Map::from([
         ("date", Value::from(date.as_str())),
         ("menu_type", Value::String(id.into_owned())),
@@ -127,12 +156,17 @@ fn add_menu_type(call: &Call) -> Result<Map, Error> {
     fields.require(&["id", "label"])?;
     let id = TypeId::parse(fields.text("id")?.unwrap_or_default()).map_err(refused("id"))?;
     let id = id.ok_or_else(|| Error::missing_param("id"))?;
-    let label = fields.label()?.ok_or_else(|| Error::missing_param("label"))?;
+    let label = fields
+        .label()?
+        .ok_or_else(|| Error::missing_param("label"))?;
     let color = fields.color()?.unwrap_or(Color::DEFAULT);
     let added = call
         .aulario
         .change_menu_types(|types| types.add(&id, label, color).ok_or_else(Error::duplicate))?;
-    Ok(Map::from([("menu_type", added), ("message", Value::from("Menu type added."))]))
+    Ok(Map::from([
+        ("menu_type", added),
+        ("message", Value::from("Menu type added.")),
+    ]))
 }
 
 fn rename_menu_type(call: &Call) -> Result<Map, Error> {
@@ -144,16 +178,24 @@ fn rename_menu_type(call: &Call) -> Result<Map, Error> {
     let id = fields.text("id")?.unwrap_or_default();
     let (label, color) = (fields.label()?, fields.color()?);
     let renamed = call.aulario.change_menu_types(|types| {
-        types.rename(id, label, color).ok_or_else(|| Error::not_found("Menu type"))
+        types
+            .rename(id, label, color)
+            .ok_or_else(|| Error::not_found("Menu type"))
     })?;
-    Ok(Map::from([("menu_type", renamed), ("message", Value::from("Menu type changed."))]))
+    Ok(Map::from([
+        ("menu_type", renamed),
+        ("message", Value::from("Menu type changed.")),
+    ]))
 }
 
 fn delete_menu_type(call: &Call) -> Result<Map, Error> {
     call.fields.require(&["id"])?;
     let id = call.fields.text("id")?.unwrap_or_default();
-    call.aulario
-        .change_menu_types(|types| types.delete(id).ok_or_else(|| Error::not_found("Menu type")))?;
+    call.aulario.change_menu_types(|types| {
+        types
+            .delete(id)
+            .ok_or_else(|| Error::not_found("Menu type"))
+    })?;
     Ok(Map::from([("message", Value::from("Menu type deleted."))]))
 }
 

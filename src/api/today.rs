@@ -11,7 +11,9 @@ use crate::model::Date;
 
 /// Today in `zone` (a value of `TZ`), else in the system's time zone.
 pub fn today(zone: Option<&str>) -> Result<Date, config::Error> {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
     day_at(zone, now.as_secs() as i64)
 }
 
@@ -24,7 +26,9 @@ pub fn day_at(zone: Option<&str>, seconds: i64) -> Result<Date, config::Error> {
         Some(name) => TimeZone::from_posix_tz(name),
         None => system_zone(),
     };
-    let offset = loaded.map_err(|error| error.to_string()).and_then(|zone| offset(&zone, seconds));
+    let offset = loaded
+        .map_err(|error| error.to_string())
+        .and_then(|zone| offset(&zone, seconds));
     let offset = offset.map_err(|why| {
         let problem = match zone {
             Some(_) => "must name a time zone below /usr/share/zoneinfo (Debian's tzdata), such as Europe/Madrid",
@@ -57,7 +61,9 @@ fn offset(zone: &TimeZone, seconds: i64) -> Result<i32, String> {
     if rules.extra_rule().is_none() && !rules.transitions().is_empty() {
         return Err("it has no rules for the future".to_owned());
     }
-    let local = rules.find_local_time_type(seconds).map_err(|error| error.to_string())?;
+    let local = rules
+        .find_local_time_type(seconds)
+        .map_err(|error| error.to_string())?;
     Ok(local.ut_offset())
 }
 

@@ -46,13 +46,17 @@ impl<R: Read> Body<R> {
     /// Reads the body, whose length was checked. TOO_LARGE beyond [`MAX_BODY`], INVALID_FORMAT if it ends early.
     pub(crate) fn read(&mut self) -> Result<Vec<u8>, Error> {
         // Without a length, the limit is larger.
-        let length = if self.0.limit() <= MAX_BODY { self.0.limit() } else { 0 };
+        let length = if self.0.limit() <= MAX_BODY {
+            self.0.limit()
+        } else {
+            0
+        };
         let mut bytes = Vec::with_capacity(length as usize);
         match self.0.by_ref().take(MAX_BODY + 1).read_to_end(&mut bytes) {
             Ok(read) if read as u64 > MAX_BODY => Err(too_large()),
-            Ok(read) if length > read as u64 => {
-                Err(Error::invalid_format("The body is shorter than its Content-Length."))
-            }
+            Ok(read) if length > read as u64 => Err(Error::invalid_format(
+                "The body is shorter than its Content-Length.",
+            )),
             Ok(_) => Ok(bytes),
             Err(error) if error.kind() == ErrorKind::TimedOut => {
                 Err(Error::invalid_format("The body did not arrive in time."))
@@ -70,16 +74,23 @@ pub fn parse(variables: &Variables, body: &[u8]) -> Result<Map, Error> {
         return Ok(Map::default());
     }
     let content_type = variables.meta("CONTENT_TYPE").unwrap_or_default();
-    let media_type = content_type.split(|&byte| byte == b';').next().unwrap_or_default();
-    let is = |name: &str| media_type.trim_ascii().eq_ignore_ascii_case(name.as_bytes());
+    let media_type = content_type
+        .split(|&byte| byte == b';')
+        .next()
+        .unwrap_or_default();
+    let is = |name: &str| {
+        media_type
+            .trim_ascii()
+            .eq_ignore_ascii_case(name.as_bytes())
+    };
     // By default curl sends JSON with the media type of a form, and fetch with that of text.
     if body.starts_with(b"{") || is("application/json") {
         return match Value::parse_with(|_| None, MAX_VALUES, body) {
             Ok(Value::Map(map)) => Ok(map),
             Ok(_) => Err(Error::invalid_format("The JSON body must be an object.")),
-            Err(_) => {
-                Err(Error::invalid_format("The body must be valid JSON of at most 10,000 values."))
-            }
+            Err(_) => Err(Error::invalid_format(
+                "The body must be valid JSON of at most 10,000 values.",
+            )),
         };
     }
     let form = if is("application/x-www-form-urlencoded") {
@@ -116,7 +127,10 @@ impl Read for StandardInput {
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The timeout for the next part of such a body.
-const DRAIN_IDLE_TIMEOUT: Timespec = Timespec { tv_sec: 5, tv_nsec: 0 };
+const DRAIN_IDLE_TIMEOUT: Timespec = Timespec {
+    tv_sec: 5,
+    tv_nsec: 0,
+};
 
 impl Body<StandardInput> {
     /// Reads the rest of the body, until a timeout.

@@ -39,7 +39,9 @@ fn parameter(header: &str, name: &str) -> Option<String> {
         rest = rest.split_once(';')?.1;
         let (key, after) = rest.split_at(rest.find(['=', ';'])?);
         // A parameter without a value is skipped.
-        let Some(after) = after.strip_prefix('=') else { continue };
+        let Some(after) = after.strip_prefix('=') else {
+            continue;
+        };
         let (value, after) = match after.strip_prefix('"') {
             Some(quoted) => unquoted(quoted)?,
             None => {
@@ -72,7 +74,9 @@ fn unquoted(quoted: &str) -> Option<(String, &str)> {
 
 /// The bytes before and after the first `separator`.
 fn split_at<'b>(bytes: &'b [u8], separator: &[u8]) -> Option<(&'b [u8], &'b [u8])> {
-    let at = bytes.windows(separator.len()).position(|window| window == separator)?;
+    let at = bytes
+        .windows(separator.len())
+        .position(|window| window == separator)?;
     Some((&bytes[..at], &bytes[at + separator.len()..]))
 }
 
@@ -99,7 +103,10 @@ mod tests {
                  Content-Disposition: form-data; name=\"p[\\\"a\\\\]\"\r\n\r\n--x\r\n--x y--epilogue",
                 r#"a=%0D%0A1%0D%0A&p["a\]=--x"#,
             ),
-            ("--x y\r\nContent-Disposition: form-data; name=\"a\\\"\r\n\r\n1\r\n--x y--", r"a\=1"),
+            (
+                "--x y\r\nContent-Disposition: form-data; name=\"a\\\"\r\n\r\n1\r\n--x y--",
+                r"a\=1",
+            ),
             ("--x y--", ""),
         ] {
             assert_eq!(read(body), Form::from_body(expected.as_bytes()), "{body}");

@@ -19,15 +19,22 @@ pub struct Cors<'t> {
 impl<'t> Cors<'t> {
     pub fn new(variables: &Variables, trusted: &'t [String]) -> Cors<'t> {
         let sent = variables.meta("HTTP_ORIGIN").and_then(normal);
-        let origin = trusted.iter().find(|trusted| Some(*trusted) == sent.as_ref());
-        Cors { origin: origin.map(String::as_str), varies: !trusted.is_empty() }
+        let origin = trusted
+            .iter()
+            .find(|trusted| Some(*trusted) == sent.as_ref());
+        Cors {
+            origin: origin.map(String::as_str),
+            varies: !trusted.is_empty(),
+        }
     }
 
     /// Whether a browser asks if a page may send a request. It sends no cookie with this question.
     pub fn is_preflight(&self, variables: &Variables) -> bool {
         self.origin.is_some()
             && variables.method() == Method::Options
-            && variables.meta("HTTP_ACCESS_CONTROL_REQUEST_METHOD").is_some()
+            && variables
+                .meta("HTTP_ACCESS_CONTROL_REQUEST_METHOD")
+                .is_some()
     }
 }
 
@@ -39,7 +46,10 @@ pub fn is_another_site(variables: &Variables, trusted: &[String]) -> bool {
     if Cors::new(variables, trusted).origin.is_some() {
         return false;
     }
-    match (variables.meta("HTTP_SEC_FETCH_SITE"), variables.meta("HTTP_ORIGIN")) {
+    match (
+        variables.meta("HTTP_SEC_FETCH_SITE"),
+        variables.meta("HTTP_ORIGIN"),
+    ) {
         (Some(b"cross-site" | b"same-site"), _) => true,
         (Some(b"same-origin" | b"none"), _) | (_, None) => false,
         (_, Some(origin)) => !normal(origin).is_some_and(|origin| is_own(&origin, variables)),
@@ -49,10 +59,15 @@ pub fn is_another_site(variables: &Variables, trusted: &[String]) -> bool {
 /// Whether `origin` matches the requested host. The scheme is not compared, because a proxy may
 /// terminate TLS; for the same reason the default port may be 80 or 443.
 fn is_own(origin: &str, variables: &Variables) -> bool {
-    let host = variables.meta("HTTP_HOST").or_else(|| variables.meta("SERVER_NAME"));
+    let host = variables
+        .meta("HTTP_HOST")
+        .or_else(|| variables.meta("SERVER_NAME"));
     let host = str::from_utf8(host.unwrap_or_default()).unwrap_or_default();
     let site = origin.split_once("://").map(|(_, site)| site);
-    site.is_some() && ["80", "443"].iter().any(|port| authority(host, port).as_deref() == site)
+    site.is_some()
+        && ["80", "443"]
+            .iter()
+            .any(|port| authority(host, port).as_deref() == site)
 }
 
 /// An origin of a setting, spelled as a browser sends it (URL standard, "host serializing"). `None` for
@@ -64,7 +79,10 @@ pub fn of_setting(text: &str) -> Option<String> {
     if !matches!(scheme, "http" | "https") {
         return None;
     }
-    let Some(address) = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) else {
+    let Some(address) = host
+        .strip_prefix('[')
+        .and_then(|host| host.strip_suffix(']'))
+    else {
         return is_name(host).then(|| origin.clone());
     };
     Some(origin.replace(host, &serialized(address.parse().ok()?)))
@@ -75,7 +93,12 @@ pub fn of_setting(text: &str) -> Option<String> {
 fn is_name(host: &str) -> bool {
     // No name of DNS has a `_`, but one of a local network can.
     let is_valid = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
-    let last = host.strip_suffix('.').unwrap_or(host).rsplit('.').next().unwrap_or_default();
+    let last = host
+        .strip_suffix('.')
+        .unwrap_or(host)
+        .rsplit('.')
+        .next()
+        .unwrap_or_default();
     let is_number = match last.strip_prefix("0x") {
         Some(digits) => digits.bytes().all(|byte| byte.is_ascii_hexdigit()),
         None => !last.is_empty() && last.bytes().all(|byte| byte.is_ascii_digit()),
@@ -140,13 +163,17 @@ mod tests {
             ("http://menus.example:80", "http://menus.example"),
             ("https://menus.example:80", "https://menus.example:80"),
             ("http://localhost:65535", "http://localhost:65535"),
-            ("https://xn--mens-1ra.example", "https://xn--mens-1ra.example"),
+            (
+                "https://xn--mens-1ra.example", "https://xn--mens-1ra.example",
+            ),
             ("https://menus.example.", "https://menus.example."),
             ("https://2.example", "https://2.example"),
             ("http://My_NAS:8080", "http://my_nas:8080"),
             ("http://192.168.1.10:8080", "http://192.168.1.10:8080"),
             ("http://[::1]:80", "http://[::1]"),
-            ("http://[2001:DB8:0:0:0:0:0:1]:8080", "http://[2001:db8::1]:8080"),
+            (
+                "http://[2001:DB8:0:0:0:0:0:1]:8080", "http://[2001:db8::1]:8080",
+            ),
             ("http://[::ffff:192.168.1.10]", "http://[::ffff:c0a8:10a]"),
         ] {
             assert_eq!(of_setting(text).as_deref(), Some(origin), "{text}");

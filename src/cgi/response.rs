@@ -7,10 +7,16 @@ use crate::sys::log::{self, Output};
 
 /// The output for a request with `method`: the response, and the cause of an error.
 pub(crate) fn output(answer: Result<Response, Error>, method: Method, cors: &Cors) -> Output {
-    let cause = answer.as_ref().err().and_then(|error| error.cause.as_deref());
+    let cause = answer
+        .as_ref()
+        .err()
+        .and_then(|error| error.cause.as_deref());
     let stderr = cause.map(log::line).unwrap_or_default().into_bytes();
     let response = answer.unwrap_or_else(Response::from);
-    Output { stdout: response.to_bytes(method == Method::Head, cors), stderr }
+    Output {
+        stdout: response.to_bytes(method == Method::Head, cors),
+        stderr,
+    }
 }
 
 /// Status, headers and a JSON body, or the answer to a preflight request, which has none.
@@ -28,12 +34,20 @@ impl Response {
     pub(crate) fn ok(mut fields: Map) -> Response {
         *fields.move_to(0, "success") = Value::Bool(true);
         let body = Some(Value::Map(fields).to_compact());
-        Response { status: "200 OK", allow: None, body }
+        Response {
+            status: "200 OK",
+            allow: None,
+            body,
+        }
     }
 
     /// The answer to [`Cors::is_preflight`].
     pub(crate) fn preflight() -> Response {
-        Response { status: "204 No Content", allow: None, body: None }
+        Response {
+            status: "204 No Content",
+            allow: None,
+            body: None,
+        }
     }
 
     /// The bytes for standard output; for HEAD the same headers without the body
@@ -55,8 +69,14 @@ impl Response {
             ("Retry-After", (self.status == BUSY).then_some("1")),
             ("Vary", cors.varies.then_some("Origin")),
             ("Access-Control-Allow-Origin", cors.origin),
-            ("Access-Control-Allow-Credentials", cors.origin.and(Some("true"))),
-            ("Access-Control-Expose-Headers", cors.origin.and(with_body("Retry-After"))),
+            (
+                "Access-Control-Allow-Credentials",
+                cors.origin.and(Some("true")),
+            ),
+            (
+                "Access-Control-Expose-Headers",
+                cors.origin.and(with_body("Retry-After")),
+            ),
             ("Access-Control-Allow-Methods", without_body("GET, POST")),
             ("Access-Control-Allow-Headers", without_body("Content-Type")),
             ("Access-Control-Max-Age", without_body("600")),
@@ -89,6 +109,10 @@ impl From<Error> for Response {
             *fields.entry("reason") = Value::from(reason.word());
         }
         let body = Some(Value::Map(fields).to_compact());
-        Response { status: error.status, allow: error.allow, body }
+        Response {
+            status: error.status,
+            allow: error.allow,
+            body,
+        }
     }
 }

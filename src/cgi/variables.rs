@@ -53,18 +53,23 @@ impl<'v> Variables<'v> {
     /// The value of `name`, unless it is not set or empty, which is the same in CGI (RFC 3875 §4.1).
     pub(crate) fn meta(&self, name: &str) -> Option<&'v [u8]> {
         let found = self.0.iter().find(|(known, _)| *known == name);
-        found.map(|(_, value)| *value).filter(|value| !value.is_empty())
+        found
+            .map(|(_, value)| *value)
+            .filter(|value| !value.is_empty())
     }
 
     /// Whether a web server started this process. `REQUEST_METHOD` alone is enough: some
     /// servers do not set `GATEWAY_INTERFACE`.
     pub fn is_cgi(&self) -> bool {
-        self.0.iter().any(|(name, _)| matches!(*name, "GATEWAY_INTERFACE" | "REQUEST_METHOD"))
+        self.0
+            .iter()
+            .any(|(name, _)| matches!(*name, "GATEWAY_INTERFACE" | "REQUEST_METHOD"))
     }
 
     /// Whether Apache sent the request.
     pub fn is_from_apache(&self) -> bool {
-        self.meta("SERVER_SOFTWARE").is_some_and(|name| name.starts_with(b"Apache"))
+        self.meta("SERVER_SOFTWARE")
+            .is_some_and(|name| name.starts_with(b"Apache"))
     }
 
     pub fn method(&self) -> Method {
@@ -85,11 +90,15 @@ impl<'v> Variables<'v> {
     /// `CONTENT_LENGTH` (RFC 3875 §4.1.2); `None` without a body, or with one of unknown length (a
     /// chunked body). INVALID_FORMAT if it is not a number.
     pub(super) fn content_length(&self) -> Result<Option<u64>, Error> {
-        let Some(digits) = self.meta("CONTENT_LENGTH") else { return Ok(None) };
+        let Some(digits) = self.meta("CONTENT_LENGTH") else {
+            return Ok(None);
+        };
         if !digits.iter().all(u8::is_ascii_digit) {
             return Err(Error::invalid_format("Content-Length must be a number."));
         }
-        let length = str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok());
+        let length = str::from_utf8(digits)
+            .ok()
+            .and_then(|digits| digits.parse().ok());
         // Only a number beyond 64 bits does not parse.
         Ok(Some(length.unwrap_or(u64::MAX)))
     }

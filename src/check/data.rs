@@ -41,7 +41,11 @@ impl Survey<'_> {
     /// Checks the data folder and what it contains, as far as time and room allow.
     pub fn data(&mut self) {
         let centros = layout::centres(&self.config.data_dir);
-        if !self.reaches(&centros, "the data folder, which contains Centros", &DATA_DIR) {
+        if !self.reaches(
+            &centros,
+            "the data folder, which contains Centros",
+            &DATA_DIR,
+        ) {
             return;
         }
         self.file_system(&centros, true);
@@ -51,7 +55,11 @@ impl Survey<'_> {
         }
         let aularios = counted(self.aularios, "aulario");
         let days = counted(self.days, "saved day");
-        self.add(Kind::Data, &centros, format!("{aularios} and {days} checked"));
+        self.add(
+            Kind::Data,
+            &centros,
+            format!("{aularios} and {days} checked"),
+        );
         if !self.goes_on() {
             let text = "not everything was checked, because of the time or of too many errors: correct the errors, and \
                         run the check again";
@@ -65,7 +73,9 @@ impl Survey<'_> {
     }
 
     fn centre(&mut self, centre: &Path) {
-        let Some(centro) = self.id(centre, &name(centre)) else { return };
+        let Some(centro) = self.id(centre, &name(centre)) else {
+            return;
+        };
         if !self.enters(centre) {
             return;
         }
@@ -80,7 +90,9 @@ impl Survey<'_> {
                 }
                 continue;
             };
-            let Some(id) = self.id(&path, id) else { continue };
+            let Some(id) = self.id(&path, id) else {
+                continue;
+            };
             if id.as_str().contains(".sync-conflict-") {
                 let text = "is Syncthing's copy of a file that two computers changed; it counts as an aulario: compare \
                             both, and delete one";
@@ -91,7 +103,10 @@ impl Survey<'_> {
             }
             self.aularios += 1;
             let aulario = Aulario::find(&self.config.data_dir, &centro, &id);
-            let aulario = aulario.map_err(|error| self.fault(&path, &error)).ok().flatten();
+            let aulario = aulario
+                .map_err(|error| self.fault(&path, &error))
+                .ok()
+                .flatten();
             self.sharing(&path, &centro, aulario.as_ref());
             // An aulario that shows the menus of another one does not use its own folder.
             if !aulario.is_some_and(|aulario| aulario.is_shared) {
@@ -103,7 +118,13 @@ impl Survey<'_> {
         }
         if !has_all_folders {
             let effect = "the first save in an aulario without a folder fails";
-            self.done(may_change(&folder), Kind::FolderClosed, &folder, "write here", effect);
+            self.done(
+                may_change(&folder),
+                Kind::FolderClosed,
+                &folder,
+                "write here",
+                effect,
+            );
         }
     }
 
@@ -126,8 +147,14 @@ impl Survey<'_> {
                 let Some((day, types)) = self.day(&name(&month), &day).zip(known.as_ref()) else {
                     continue;
                 };
-                for id in day.ids().filter(|id| types.find(id).as_deref() != Some(*id)) {
-                    let first = || Deleted { first: id.to_owned(), menus: 0 };
+                for id in day
+                    .ids()
+                    .filter(|id| types.find(id).as_deref() != Some(*id))
+                {
+                    let first = || Deleted {
+                        first: id.to_owned(),
+                        menus: 0,
+                    };
                     deleted.get_or_insert_with(first).menus += 1;
                 }
             }
@@ -142,7 +169,14 @@ impl Survey<'_> {
 
     /// Reports what a save in the aulario needs and the user may not use.
     fn name_closed(&mut self, folder: &Path) {
-        let Some(Closed { first, error, count }) = self.closed.take() else { return };
+        let Some(Closed {
+            first,
+            error,
+            count,
+        }) = self.closed.take()
+        else {
+            return;
+        };
         let user = &self.user;
         let paths = counted(count, "path");
         let first = first.display();
@@ -157,7 +191,11 @@ impl Survey<'_> {
         if let Err(error) = allowed.map_err(Into::into)
             && error.kind() != ErrorKind::NotFound
         {
-            let first = || Closed { first: path.to_owned(), error, count: 0 };
+            let first = || Closed {
+                first: path.to_owned(),
+                error,
+                count: 0,
+            };
             self.closed.get_or_insert_with(first).count += 1;
         }
     }
@@ -207,17 +245,24 @@ impl Survey<'_> {
             // PHP would lose access to a file that cannot keep its owner.
             let attributes = Attributes::of(&snapshot.file).ok();
             let kept = attributes.and_then(|it| of_replacement(&snapshot.metadata, &it, path).ok());
-            self.needs(path, access(path, Access::WRITE_OK).and(kept.map(drop).ok_or(Errno::PERM)));
+            self.needs(
+                path,
+                access(path, Access::WRITE_OK).and(kept.map(drop).ok_or(Errno::PERM)),
+            );
         }
-        parse(value).map_err(|why| self.fault(path, &store::Error::unusable(path, why))).ok()
+        parse(value)
+            .map_err(|why| self.fault(path, &store::Error::unusable(path, why)))
+            .ok()
     }
 
     /// The id in the name of `path`.
     fn id(&mut self, path: &Path, name: &str) -> Option<Id> {
         let id = Id::parse(name).ok();
         if id.is_none() {
-            let text =
-                format!("is not a valid id, so no request can use it: it must be {}", Id::EXPECTED);
+            let text = format!(
+                "is not a valid id, so no request can use it: it must be {}",
+                Id::EXPECTED
+            );
             self.add(Kind::IdInvalid, path, text);
         }
         id
@@ -226,7 +271,9 @@ impl Survey<'_> {
     /// Warns about a `shared_comedor_from` that has another effect than it says.
     fn sharing(&mut self, path: &Path, centro: &Id, aulario: Option<&Aulario>) {
         let Some(aulario) = aulario else { return };
-        let Some(source) = &aulario.shared_comedor_from else { return };
+        let Some(source) = &aulario.shared_comedor_from else {
+            return;
+        };
         let is_chain = Id::parse(source).is_ok_and(|source| {
             let source = Aulario::find(&self.config.data_dir, centro, &source);
             source.is_ok_and(|source| source.is_some_and(|source| source.is_shared))
@@ -241,7 +288,10 @@ impl Survey<'_> {
     }
 
     fn folders(&mut self, folder: &Path) -> Vec<PathBuf> {
-        self.list(folder).into_iter().filter(|path| path.is_dir()).collect()
+        self.list(folder)
+            .into_iter()
+            .filter(|path| path.is_dir())
+            .collect()
     }
 
     /// Whether the user can open what is in `folder`, tested before what is in it: the finding names the closed one.
@@ -249,7 +299,14 @@ impl Survey<'_> {
         self.report.looks_at(folder);
         let entered = access(folder, Access::EXEC_OK).map_err(io::Error::from);
         let effect = "requests fail";
-        self.done(entered, Kind::FolderClosed, folder, "enter this folder", effect).is_some()
+        self.done(
+            entered,
+            Kind::FolderClosed,
+            folder,
+            "enter this folder",
+            effect,
+        )
+        .is_some()
     }
 
     /// The entries of `folder` that a page lists, sorted: not those of macOS (`._x`), Office (`~$x`) and Syncthing.
@@ -260,7 +317,11 @@ impl Survey<'_> {
         let listed = fs::read_dir(folder);
         let effect = "it is not checked";
         let listed = self.done(listed, Kind::NotListed, folder, "list this folder", effect);
-        let paths = listed.into_iter().flatten().flatten().map(|entry| entry.path());
+        let paths = listed
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|entry| entry.path());
         let paths = paths.filter(|path| !name(path).starts_with(['.', '~']));
         let mut paths: Vec<_> = paths.take(MAX_ENTRIES + 1).collect();
         if paths.len() > MAX_ENTRIES {
@@ -295,7 +356,11 @@ impl Survey<'_> {
         let size = fs::symlink_metadata(path).map_or(0, |file| file.len());
         let is_large = (MAX_READ + 1..=MAX_SIZE).contains(&size);
         if is_large {
-            self.add(Kind::FileNotChecked, path, "is larger than 1 MiB and was not checked");
+            self.add(
+                Kind::FileNotChecked,
+                path,
+                "is larger than 1 MiB and was not checked",
+            );
         }
         !is_large
     }
@@ -303,19 +368,30 @@ impl Survey<'_> {
     /// Reports a file that cannot be used.
     fn fault(&mut self, path: &Path, error: &store::Error) {
         let (kind, reason, help) = match error {
-            store::Error::Unusable { why, .. } => {
-                (Kind::FileDamaged, format!("is damaged ({why})"), guide::DAMAGED)
-            }
+            store::Error::Unusable { why, .. } => (
+                Kind::FileDamaged,
+                format!("is damaged ({why})"),
+                guide::DAMAGED,
+            ),
             store::Error::Fault { source, .. } => {
                 let help = match source {
                     Fault::Io(error) => guide::help(error),
                     _ => guide::DAMAGED,
                 };
-                (Kind::FileUnreadable, format!("cannot be read ({source})"), help)
+                (
+                    Kind::FileUnreadable,
+                    format!("cannot be read ({source})"),
+                    help,
+                )
             }
             other => (Kind::FileUnreadable, other.to_string(), ""),
         };
-        self.problem(kind, path, format!("{reason}, so requests for it fail"), help);
+        self.problem(
+            kind,
+            path,
+            format!("{reason}, so requests for it fail"),
+            help,
+        );
     }
 
     /// Adds a finding about a file, with its owner and the heading that has the command.

@@ -56,7 +56,16 @@ impl<'r> Survey<'r> {
         report: &'r Report,
         end: Instant,
     ) -> Survey<'r> {
-        Survey { config, settings, user, report, end, aularios: 0, days: 0, closed: None }
+        Survey {
+            config,
+            settings,
+            user,
+            report,
+            end,
+            aularios: 0,
+            days: 0,
+            closed: None,
+        }
     }
 
     /// Checks the folder or the server of the sessions.
@@ -80,7 +89,9 @@ impl<'r> Survey<'r> {
         parts.reverse();
         for path in parts {
             self.report.looks_at(path);
-            let Err(error) = access(path.join("."), Access::EXEC_OK) else { continue };
+            let Err(error) = access(path.join("."), Access::EXEC_OK) else {
+                continue;
+            };
             let error = io::Error::from(error);
             let is_hidden = || fs::metadata(path).is_ok_and(|folder| folder.mode() & 0o777 == 0);
             let help = match guide::help(&error) {
@@ -107,7 +118,10 @@ impl<'r> Survey<'r> {
         let Ok(mount) = statvfs(folder) else { return };
         // access(2) would name a missing permission first.
         if mount.f_flag.contains(StatVfsMountFlags::RDONLY) {
-            let text = format!("is read-only for this process, so requests fail{}", guide::DISK);
+            let text = format!(
+                "is read-only for this process, so requests fail{}",
+                guide::DISK
+            );
             self.add(Kind::ReadOnly, folder, text);
         }
         // Some file systems have no limit of files, and give 0 for all numbers.
@@ -133,14 +147,20 @@ impl<'r> Survey<'r> {
             Err(fault) => {
                 let effect = "every request fails with INTERNAL_ERROR";
                 let until = "until this is fixed (docs/redis.md#set-up)";
-                self.report.add(Kind::RedisFails, server, format!("{fault}; {until}, {effect}"));
+                self.report.add(
+                    Kind::RedisFails,
+                    server,
+                    format!("{fault}; {until}, {effect}"),
+                );
             }
         }
     }
 
     /// Warns about a file of settings with a password that every user can read.
     fn password(&self, server: &RedisServer) {
-        let Source::Line { path, .. } = self.settings.source(&SESSION_DIR) else { return };
+        let Source::Line { path, .. } = self.settings.source(&SESSION_DIR) else {
+            return;
+        };
         if server.login.is_some() && fs::metadata(path).is_ok_and(|file| file.mode() & 0o004 != 0) {
             let text = "every user of this machine can read the password of Redis in this file; give it mode 640 \
                         and PHP's group (docs/redis.md#set-up)";
@@ -175,12 +195,20 @@ impl<'r> Survey<'r> {
 /// subvolume, and a mount can hide another one with the same path.
 fn kind_of(folder: &Path) -> Option<String> {
     // 0 before Linux 5.8
-    let id = statx(CWD, folder, AtFlags::empty(), StatxFlags::MNT_ID).ok()?.stx_mnt_id;
+    let id = statx(CWD, folder, AtFlags::empty(), StatxFlags::MNT_ID)
+        .ok()?
+        .stx_mnt_id;
     let mountinfo = fs::read("/proc/self/mountinfo").ok()?;
     let mountinfo = String::from_utf8_lossy(&mountinfo);
-    let line = mountinfo.lines().find(|line| line.starts_with(&format!("{id} ")))?;
+    let line = mountinfo
+        .lines()
+        .find(|line| line.starts_with(&format!("{id} ")))?;
     // The number of fields before the hyphen varies.
-    line.split_once(" - ")?.1.split(' ').next().map(str::to_owned)
+    line.split_once(" - ")?
+        .1
+        .split(' ')
+        .next()
+        .map(str::to_owned)
 }
 
 /// What is said of a file system
@@ -196,11 +224,15 @@ fn file_system(name: &str, is_data: bool) -> Suitability {
             Kind::FileSystemUnproven,
             ": if several servers mount it, see docs/network-storage.md#nfs",
         ),
-        "unknown" => (Kind::FileSystemUnproven, ": /proc/self/mountinfo does not tell it"),
+        "unknown" => (
+            Kind::FileSystemUnproven,
+            ": /proc/self/mountinfo does not tell it",
+        ),
         "ceph" | "fuse.ceph-fuse" => (Kind::FileSystem, ""),
-        "ext4" | "xfs" | "btrfs" if is_data => {
-            (Kind::FileSystem, ", which was tested with simulated power cuts")
-        }
+        "ext4" | "xfs" | "btrfs" if is_data => (
+            Kind::FileSystem,
+            ", which was tested with simulated power cuts",
+        ),
         "tmpfs" | "ramfs" | "overlay" if is_data => (
             Kind::FileSystemVolatile,
             ", so a restart, or the end of its container, deletes the data: use a disk or a volume",
@@ -210,10 +242,16 @@ fn file_system(name: &str, is_data: bool) -> Suitability {
             ", which was not tested: changes, or access to files, may be lost; use a local ext4, XFS or Btrfs, \
              or NFS or CephFS",
         ),
-        _ if is_data => (Kind::FileSystemUnproven, ", which was not tested with power cuts"),
+        _ if is_data => (
+            Kind::FileSystemUnproven,
+            ", which was not tested with power cuts",
+        ),
         _ => (Kind::FileSystem, ""),
     };
-    Suitability { kind, text: format!("the file system is {name}{rest}") }
+    Suitability {
+        kind,
+        text: format!("the file system is {name}{rest}"),
+    }
 }
 
 #[cfg(test)]
@@ -224,11 +262,31 @@ mod tests {
     fn each_kind_of_file_system_has_its_finding() {
         use Kind::{FileSystem, FileSystemUnproven, FileSystemUntested, FileSystemVolatile};
         for (names, data, text, sessions) in [
-            (&["ext4", "xfs", "btrfs"][..], FileSystem, "simulated power cuts", FileSystem),
-            (&["tmpfs", "ramfs", "overlay"], FileSystemVolatile, "deletes the data", FileSystem),
+            (
+                &["ext4", "xfs", "btrfs"][..],
+                FileSystem,
+                "simulated power cuts",
+                FileSystem,
+            ),
+            (
+                &["tmpfs", "ramfs", "overlay"],
+                FileSystemVolatile,
+                "deletes the data",
+                FileSystem,
+            ),
             (&["ceph", "fuse.ceph-fuse"], FileSystem, "ceph", FileSystem),
-            (&["unknown"], FileSystemUnproven, "does not tell it", FileSystemUnproven),
-            (&["nfs", "nfs4"], FileSystemUnproven, "network-storage.md#nfs", FileSystemUnproven),
+            (
+                &["unknown"],
+                FileSystemUnproven,
+                "does not tell it",
+                FileSystemUnproven,
+            ),
+            (
+                &["nfs", "nfs4"],
+                FileSystemUnproven,
+                "network-storage.md#nfs",
+                FileSystemUnproven,
+            ),
             (
                 &["cifs", "fuse.glusterfs", "fuseblk", "vfat"],
                 FileSystemUntested,

@@ -46,8 +46,16 @@ mod tests {
         ] {
             let text = heading.split('"').nth(1).unwrap();
             let is_it = |line: &str| line.trim_start_matches('#').trim() == text;
-            assert!(english.lines().any(|line| line.starts_with('#') && is_it(line)), "{text}");
-            assert!(spanish.lines().any(|line| line.starts_with(counterpart)), "{counterpart}");
+            assert!(
+                english
+                    .lines()
+                    .any(|line| line.starts_with('#') && is_it(line)),
+                "{text}"
+            );
+            assert!(
+                spanish.lines().any(|line| line.starts_with(counterpart)),
+                "{counterpart}"
+            );
         }
     }
 }

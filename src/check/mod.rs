@@ -54,7 +54,11 @@ pub fn run(options: Options) -> (String, u8) {
     match looking {
         Ok(thread) => wait(thread, &report),
         Err(error) => {
-            report.add(Kind::CheckFailed, "check", format!("cannot start a thread: {error}"));
+            report.add(
+                Kind::CheckFailed,
+                "check",
+                format!("cannot start a thread: {error}"),
+            );
         }
     }
     report.finish(options.as_json)
@@ -82,14 +86,22 @@ fn wait(thread: thread::JoinHandle<()>, report: &Report) {
 
 /// What this process sees: everything, or the session whose cookie is `session`.
 fn look(session: Option<&str>, report: &Report) {
-    let Some((config, settings)) = settings::load(report) else { return };
+    let Some((config, settings)) = settings::load(report) else {
+        return;
+    };
     let user = user_name(geteuid().as_raw());
     report.add(Kind::User, "user", &user);
     // In a container of the released image, which has no accounts, requests run as root too.
     if geteuid().is_root() && Path::new("/etc/passwd").exists() {
         name_user(&config, report);
     }
-    let mut survey = Survey::new(&config, &settings, user, report, Instant::now() + TIME_TO_LOOK);
+    let mut survey = Survey::new(
+        &config,
+        &settings,
+        user,
+        report,
+        Instant::now() + TIME_TO_LOOK,
+    );
     if let Some(line) = session {
         let checked = session::check(&survey, line);
         return checked.unwrap_or_else(|error| report.add(Kind::SessionUnusable, "session", error));
@@ -111,7 +123,11 @@ fn name_user(config: &Config, report: &Report) {
     let data = owner(layout::centres(&config.data_dir));
     let mut text = "checked as root, which can access everything".to_owned();
     if data == Some(0) {
-        return report.add(Kind::RootOwnsData, "user", text + "; the data belongs to root too");
+        return report.add(
+            Kind::RootOwnsData,
+            "user",
+            text + "; the data belongs to root too",
+        );
     }
     let sessions = match &config.session.save_path {
         // In Debian's folder every user can create files, and root owns it.

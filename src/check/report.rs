@@ -102,7 +102,9 @@ impl Report {
             let kind = Kind::NotShown;
             let about = "findings".to_owned();
             let text = format!("not shown: {count} more of the level {}", level.name());
-            state.levels[kind.level() as usize].kept.push(Finding { kind, about, text });
+            state.levels[kind.level() as usize]
+                .kept
+                .push(Finding { kind, about, text });
         }
     }
 
@@ -121,7 +123,10 @@ impl Finding {
         let Finding { kind, about, text } = self;
         let level = kind.level().name();
         match in_color {
-            true => format!("\x1b[{}m{level:7}\x1b[0m {about}: {text}\n", kind.level().color()),
+            true => format!(
+                "\x1b[{}m{level:7}\x1b[0m {about}: {text}\n",
+                kind.level().color()
+            ),
             false => format!("{level:7} {about}: {text}\n"),
         }
     }

@@ -13,7 +13,9 @@ use crate::store::layout;
 
 /// Checks the session whose cookie is `line`. The error says why every request with it fails.
 pub fn check(survey: &Survey, line: &str) -> Result<(), String> {
-    let Survey { config, settings, .. } = survey;
+    let Survey {
+        config, settings, ..
+    } = survey;
     let name = &config.session.name;
     if let SavePath::Files(sessions) = &config.session.save_path {
         survey.report.looks_at(&sessions.folder);
@@ -27,7 +29,11 @@ pub fn check(survey: &Survey, line: &str) -> Result<(), String> {
     let session = session::read(&config.session, &id, Effect::Nothing).map_err(|error| {
         let used = [&SESSION_DIR, &SESSION_FORMAT];
         let used = used.map(|setting| shown(settings, setting)).join(" and ");
-        let cause = error.cause.as_deref().unwrap_or(&error.sentence).trim_end_matches('.');
+        let cause = error
+            .cause
+            .as_deref()
+            .unwrap_or(&error.sentence)
+            .trim_end_matches('.');
         format!("{cause}; if the user is logged in, PHP has other settings than {used}")
     })?;
     if !is_logged_in(&session) {
@@ -40,11 +46,17 @@ pub fn check(survey: &Survey, line: &str) -> Result<(), String> {
         Kind::Session,
         format!("the session exists; the browser must send it in the cookie {name}"),
     );
-    add(Kind::Session, format!("the centre is {}", caller.centro.as_str()));
+    add(
+        Kind::Session,
+        format!("the centre is {}", caller.centro.as_str()),
+    );
     let folder = layout::centres(&config.data_dir).join(caller.centro.as_str());
     if !folder.is_dir() {
         let unknown = "does not exist, so every aulario is unknown";
-        add(Kind::CentreUnknown, format!("the centre's folder {} {unknown}", folder.display()));
+        add(
+            Kind::CentreUnknown,
+            format!("the centre's folder {} {unknown}", folder.display()),
+        );
     }
     survey.aularios_of(&caller);
     survey.permissions_of(&caller);
@@ -60,10 +72,16 @@ impl Survey<'_> {
                 "the session has no list of aularios (aulas), which COMEDOR_ACCESS=listed requires: the \
                  user has no access to any aulario",
             ),
-            None => add(Kind::Session, "the user may use every aulario of the centre"),
+            None => add(
+                Kind::Session,
+                "the user may use every aulario of the centre",
+            ),
             Some([]) => add(Kind::NoAularios, "the user has no access to any aulario"),
             Some(ids) => {
-                add(Kind::Session, &format!("the user may use the aularios {}", ids.join(", ")));
+                add(
+                    Kind::Session,
+                    &format!("the user may use the aularios {}", ids.join(", ")),
+                );
             }
         }
     }
@@ -91,7 +109,8 @@ impl Survey<'_> {
             ),
         ] {
             if is_allowed {
-                self.report.add(Kind::Session, "session", format!("the user may {action}"));
+                self.report
+                    .add(Kind::Session, "session", format!("the user may {action}"));
             } else {
                 let text =
                     format!("the permission {permission} is missing: the user cannot {action}");
@@ -117,10 +136,13 @@ fn no_centre(session: &Session, config: &Config) -> String {
     let service = config.service.as_str();
     let data = session.get("auth_data").and_then(PhpValue::as_array);
     let is_id = |name: &String| Id::parse(name).is_ok();
-    let others = data.into_iter().flat_map(PhpArray::entries).filter_map(|(name, unit)| {
-        name_of_centre(unit).filter(is_id)?;
-        name.to_text().filter(is_id)
-    });
+    let others = data
+        .into_iter()
+        .flat_map(PhpArray::entries)
+        .filter_map(|(name, unit)| {
+            name_of_centre(unit).filter(is_id)?;
+            name.to_text().filter(is_id)
+        });
     let others = others.collect::<Vec<_>>().join("`, `");
     let instead = match others.as_str() {
         "" => ", nor under another service".to_owned(),

@@ -11,7 +11,11 @@ const ABOUT: &str = "settings";
 pub fn load(report: &Report) -> Option<(Config, Settings)> {
     let refused = |place: &str, error: config::Error| {
         let effect = "until this is fixed, every request fails with INTERNAL_ERROR";
-        report.add(Kind::SettingsInvalid, ABOUT, format!("{place}{error}; {effect}"));
+        report.add(
+            Kind::SettingsInvalid,
+            ABOUT,
+            format!("{place}{error}; {effect}"),
+        );
     };
     let settings = Settings::load().map_err(|error| refused("", error)).ok()?;
     let config = Config::from_settings(&settings).map_err(|error| match error {
@@ -25,14 +29,24 @@ pub fn load(report: &Report) -> Option<(Config, Settings)> {
 
 /// Reports the settings that are set, and the date of today.
 pub fn check(config: &Config, settings: &Settings, report: &Report) {
-    for setting in SETTINGS.iter().filter(|setting| settings.get(setting).is_some()) {
+    for setting in SETTINGS
+        .iter()
+        .filter(|setting| settings.get(setting).is_some())
+    {
         report.add(Kind::Setting, ABOUT, shown(settings, setting));
     }
-    report.add(Kind::Setting, ABOUT, "the other settings have their defaults");
+    report.add(
+        Kind::Setting,
+        ABOUT,
+        "the other settings have their defaults",
+    );
     match today::today(config.zone.as_deref()) {
         Ok(today) => report.add(Kind::Today, ABOUT, format!("today is {}", today.as_str())),
         Err(error) => {
-            let text = format!("{}: {error}; requests without a date fail", shown(settings, &TZ));
+            let text = format!(
+                "{}: {error}; requests without a date fail",
+                shown(settings, &TZ)
+            );
             report.add(Kind::TodayUnknown, ABOUT, text);
         }
     }

@@ -27,7 +27,11 @@ impl InForce {
     pub fn load() -> InForce {
         let settings = Config::load();
         let hash = settings.as_ref().map_or(0, publish);
-        InForce { settings, hash, read_at: Instant::now() }
+        InForce {
+            settings,
+            hash,
+            read_at: Instant::now(),
+        }
     }
 
     /// The settings in force. Reads them again if they are old, or an error.
@@ -79,8 +83,15 @@ impl Error {
     /// file descriptors or memory, or its disk fails.
     fn is_passing(&self) -> bool {
         match self {
-            Error::BeingSaved { .. } | Error::Unreadable { fault: Fault::Leased, .. } => true,
-            Error::Unreadable { fault: Fault::Io(error), .. } => matches!(
+            Error::BeingSaved { .. }
+            | Error::Unreadable {
+                fault: Fault::Leased,
+                ..
+            } => true,
+            Error::Unreadable {
+                fault: Fault::Io(error),
+                ..
+            } => matches!(
                 Errno::from_io_error(error),
                 Some(Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::IO)
             ),
@@ -106,7 +117,10 @@ mod tests {
             (Errno::LOOP, false),
         ] {
             let fault = Fault::Io(errno.into());
-            let error = Error::Unreadable { path: PathBuf::new(), fault };
+            let error = Error::Unreadable {
+                path: PathBuf::new(),
+                fault,
+            };
             assert_eq!(error.is_passing(), is_passing, "{errno}");
         }
     }

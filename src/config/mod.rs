@@ -31,7 +31,9 @@ pub struct Setting {
 
 impl Setting {
     pub(crate) fn find(name: &[u8]) -> Option<&'static Setting> {
-        SETTINGS.iter().find(|setting| setting.name.as_bytes() == name)
+        SETTINGS
+            .iter()
+            .find(|setting| setting.name.as_bytes() == name)
     }
 
     /// A value without its password, to be shown: an address of a server may have one in any place.
@@ -46,7 +48,11 @@ impl Setting {
             _ => {}
         }
         // `tcp://a?auth=…, tcp://b` and `seed[]=…` of phpredis, `host=…` of other handlers
-        match text.find("://").map(|at| at + 3).or_else(|| text.find('=').map(|at| at + 1)) {
+        match text
+            .find("://")
+            .map(|at| at + 3)
+            .or_else(|| text.find('=').map(|at| at + 1))
+        {
             Some(end) => format!("{}…", &text[..end]),
             None => text,
         }
@@ -118,12 +124,18 @@ pub(crate) enum Access {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("{} {problem}", setting.name)]
-    Setting { setting: &'static Setting, problem: String },
+    Setting {
+        setting: &'static Setting,
+        problem: String,
+    },
     #[error("{}: {problem}", path.display())]
     File { path: PathBuf, problem: String },
     /// An editor is saving the file, so that what it had may come back.
     #[error("{}: {problem}", path.display())]
-    BeingSaved { path: PathBuf, problem: &'static str },
+    BeingSaved {
+        path: PathBuf,
+        problem: &'static str,
+    },
     #[error("{}: {fault}", path.display())]
     Unreadable { path: PathBuf, fault: Fault },
 }
@@ -131,9 +143,10 @@ pub enum Error {
 impl From<&Error> for crate::error::Error {
     fn from(error: &Error) -> crate::error::Error {
         match error {
-            Error::Unreadable { fault: Fault::Leased, .. } => {
-                crate::error::Error::busy_because(error.to_string())
-            }
+            Error::Unreadable {
+                fault: Fault::Leased,
+                ..
+            } => crate::error::Error::busy_because(error.to_string()),
             _ => crate::error::Error::internal(error.to_string()),
         }
     }
@@ -166,7 +179,10 @@ impl Config {
             _ => Err("centre or listed"),
         })?;
         let trusted_origins = settings.parse(&TRUSTED_ORIGINS, |text| {
-            let origins = text.split(',').map(str::trim).filter(|origin| !origin.is_empty());
+            let origins = text
+                .split(',')
+                .map(str::trim)
+                .filter(|origin| !origin.is_empty());
             let origins: Option<_> = origins.map(origin::of_setting).collect();
             origins.ok_or("a comma-separated list of origins like https://menus.example")
         })?;
@@ -176,11 +192,22 @@ impl Config {
         })?;
         let zone = settings.parse(&TZ, |text| Ok(text.to_owned()))?;
         let zone = Some(zone).filter(|zone| !zone.is_empty());
-        Ok(Config { service, data_dir, session, access, trusted_origins, workers, zone })
+        Ok(Config {
+            service,
+            data_dir,
+            session,
+            access,
+            trusted_origins,
+            workers,
+            zone,
+        })
     }
 }
 
 /// The value of `setting` is invalid.
 pub(crate) fn invalid(setting: &'static Setting, problem: impl Into<String>) -> Error {
-    Error::Setting { setting, problem: problem.into() }
+    Error::Setting {
+        setting,
+        problem: problem.into(),
+    }
 }

@@ -32,8 +32,13 @@ const CARRIAGE_RETURN: &str =
 fn files() -> &'static [PathBuf] {
     static FILES: OnceLock<Vec<PathBuf>> = OnceLock::new();
     FILES.get_or_init(|| {
-        let beside = std::env::current_exe().ok().map(|exe| exe.with_file_name("comedor.conf"));
-        beside.into_iter().chain([PathBuf::from("/etc/comedor/comedor.conf")]).collect()
+        let beside = std::env::current_exe()
+            .ok()
+            .map(|exe| exe.with_file_name("comedor.conf"));
+        beside
+            .into_iter()
+            .chain([PathBuf::from("/etc/comedor/comedor.conf")])
+            .collect()
     })
 }
 
@@ -85,7 +90,11 @@ impl Settings {
     pub fn within(timeout: Duration) -> Result<Settings, Error> {
         let set = environment().filter_map(|(name, value)| {
             let setting = Setting::find(name)?;
-            Some(Set { setting, value: value.to_vec(), source: Source::Environment })
+            Some(Set {
+                setting,
+                value: value.to_vec(),
+                source: Source::Environment,
+            })
         });
         let settings = Settings(set.collect());
         // Whether this process, or another worker of it, has seen the file there
@@ -112,8 +121,15 @@ impl Settings {
                 continue;
             }
             let (setting, value) = self.parse_line(text).map_err(fails)?;
-            let source = Source::Line { path: path.to_owned(), line };
-            self.0.push(Set { setting, value: value.to_vec(), source });
+            let source = Source::Line {
+                path: path.to_owned(),
+                line,
+            };
+            self.0.push(Set {
+                setting,
+                value: value.to_vec(),
+                source,
+            });
         }
         Ok(self)
     }
@@ -123,7 +139,10 @@ impl Settings {
             let problem = "the file starts with a byte order mark; save it as UTF-8 without one";
             return Err(problem.to_owned());
         }
-        let equals = line.iter().position(|&byte| byte == b'=').ok_or("expected NAME=value")?;
+        let equals = line
+            .iter()
+            .position(|&byte| byte == b'=')
+            .ok_or("expected NAME=value")?;
         let (name, value) = (line[..equals].trim_ascii(), line[equals + 1..].trim_ascii());
         let setting = Setting::find(name)
             .ok_or_else(|| format!("unknown setting `{}`", String::from_utf8_lossy(name)))?;
@@ -132,7 +151,9 @@ impl Settings {
             if let Source::Line { line, .. } = earlier.source
                 && earlier.setting.name == name
             {
-                return Err(format!("duplicate setting `{name}` (first set in line {line})"));
+                return Err(format!(
+                    "duplicate setting `{name}` (first set in line {line})"
+                ));
             }
         }
         if value.starts_with(b"\"") || value.starts_with(b"'") {
@@ -159,7 +180,8 @@ impl Settings {
     }
 
     pub fn source(&self, setting: &Setting) -> &Source {
-        self.find(setting).map_or(&Source::Default, |set| &set.source)
+        self.find(setting)
+            .map_or(&Source::Default, |set| &set.source)
     }
 
     /// The value of `setting`, else its default.
@@ -174,7 +196,8 @@ impl Settings {
         parse: impl FnOnce(&str) -> Result<T, &'static str>,
     ) -> Result<T, Error> {
         let text = str::from_utf8(self.value(setting)).map_err(|_| "valid UTF-8");
-        text.and_then(parse).map_err(|expected| invalid(setting, format!("must be {expected}")))
+        text.and_then(parse)
+            .map_err(|expected| invalid(setting, format!("must be {expected}")))
     }
 }
 
@@ -189,7 +212,10 @@ fn read(path: &Path, was_seen: &AtomicBool, timeout: Duration) -> Result<Option<
                 if !bytes.is_empty() {
                     return Ok(Some(bytes));
                 }
-                (FileId::of(&metadata), "is empty; write a comment line if nothing is to be set")
+                (
+                    FileId::of(&metadata),
+                    "is empty; write a comment line if nothing is to be set",
+                )
             }
             Err(Fault::Io(error))
                 if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
@@ -197,12 +223,23 @@ fn read(path: &Path, was_seen: &AtomicBool, timeout: Duration) -> Result<Option<
                 if !was_seen.load(Ordering::Relaxed) {
                     return Ok(None);
                 }
-                (FileId::NONE, "was deleted; restore it, or restart this process")
+                (
+                    FileId::NONE,
+                    "was deleted; restore it, or restart this process",
+                )
             }
-            Err(fault) => return Err(Error::Unreadable { path: path.to_owned(), fault }),
+            Err(fault) => {
+                return Err(Error::Unreadable {
+                    path: path.to_owned(),
+                    fault,
+                });
+            }
         };
         if retries.pause(id) != Pause::Ended {
-            return Err(Error::BeingSaved { path: path.to_owned(), problem });
+            return Err(Error::BeingSaved {
+                path: path.to_owned(),
+                problem,
+            });
         }
     }
 }

@@ -15,7 +15,10 @@ const MAX_INPUT: usize = 64 * 1024;
 const MAX_LINE: usize = 1100;
 
 /// A terminal sends a long paste in several parts. After this time without one, it has ended.
-const PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 250_000_000 };
+const PAUSE: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 250_000_000,
+};
 
 /// Reads standard input up to an empty line, or its end.
 pub fn read() -> Result<Vec<u8>, String> {
@@ -28,7 +31,11 @@ pub fn read() -> Result<Vec<u8>, String> {
     }
     let read = read_lines(&mut input);
     // Otherwise the shell would run what follows.
-    let rest = if is_terminal { discard(&mut input)? } else { Vec::new() };
+    let rest = if is_terminal {
+        discard(&mut input)?
+    } else {
+        Vec::new()
+    };
     let text = read?;
     if !rest.trim_ascii().is_empty() {
         return Err("text follows the empty line; paste the settings alone".to_owned());
@@ -41,7 +48,9 @@ fn read_lines(input: &mut impl BufRead) -> Result<Vec<u8>, String> {
     loop {
         let mut line = Vec::new();
         let mut limited = input.take((MAX_INPUT + 1 - text.len()) as u64);
-        limited.read_until(b'\n', &mut line).map_err(|error| error.to_string())?;
+        limited
+            .read_until(b'\n', &mut line)
+            .map_err(|error| error.to_string())?;
         if line.trim_ascii().is_empty() {
             break;
         }
@@ -85,7 +94,11 @@ fn discard(input: &mut (impl BufRead + std::os::fd::AsFd)) -> Result<Vec<u8>, St
     loop {
         let mut ready = [PollFd::new(&*input, PollFlags::IN)];
         let count = poll(&mut ready, Some(&PAUSE)).map_err(|error| error.to_string())?;
-        let read = if count == 0 { 0 } else { input.read_until(b'\n', &mut rest).unwrap_or(0) };
+        let read = if count == 0 {
+            0
+        } else {
+            input.read_until(b'\n', &mut rest).unwrap_or(0)
+        };
         if read == 0 {
             break;
         }
@@ -99,7 +112,11 @@ fn discard(input: &mut (impl BufRead + std::os::fd::AsFd)) -> Result<Vec<u8>, St
 /// Asks at the terminal. The answer is a number, so that it cannot be part of a paste.
 pub fn confirm() -> Result<(), String> {
     let no_terminal = |error| format!("cannot ask, without a terminal ({error}): use --yes");
-    let terminal = File::options().read(true).write(true).open("/dev/tty").map_err(no_terminal)?;
+    let terminal = File::options()
+        .read(true)
+        .write(true)
+        .open("/dev/tty")
+        .map_err(no_terminal)?;
     let number = random_number().map_err(|error| format!("/dev/urandom: {error}"))?;
     _ = write!(&terminal, "To write this, type {number} and press Enter: ");
     let mut answer = String::new();

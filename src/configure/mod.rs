@@ -77,7 +77,9 @@ fn configure(options: &Options) -> Result<(), String> {
 }
 
 fn parse(path: &Path, content: &[u8]) -> Result<Settings, String> {
-    Settings::default().with_file(path, content).map_err(|error| error.to_string())
+    Settings::default()
+        .with_file(path, content)
+        .map_err(|error| error.to_string())
 }
 
 /// The settings, if requests can use them.
@@ -92,7 +94,9 @@ fn changes(file: &SettingsFile, pasted: &Settings) -> Result<String, String> {
     let old = parse(&file.path, &file.content)?;
     let mut text = format!("{}:\n", file.path.display());
     for setting in SETTINGS {
-        let Some(new) = pasted.get(setting) else { continue };
+        let Some(new) = pasted.get(setting) else {
+            continue;
+        };
         let shown_new = shown(setting, new);
         let line = match old.get(setting) {
             Some(old) if old == new => format!("{shown_new} (unchanged)"),

@@ -40,22 +40,38 @@ impl SettingsFile {
         if metadata.as_ref().is_some_and(|file| !file.is_file()) {
             return Err(format!("{} is not a regular file", path.display()));
         }
-        let content =
-            if metadata.is_some() { fs::read(&path).map_err(failed)? } else { Vec::new() };
+        let content = if metadata.is_some() {
+            fs::read(&path).map_err(failed)?
+        } else {
+            Vec::new()
+        };
         let folder = path.ancestors().skip(1).find(|folder| folder.exists());
         let folder = folder.unwrap_or(Path::new("/"));
         access(folder, Access::WRITE_OK).map_err(|error| failed(error.into()))?;
-        Ok(SettingsFile { path, content, metadata })
+        Ok(SettingsFile {
+            path,
+            content,
+            metadata,
+        })
     }
 
     /// The content with the pasted settings in the lines of the old ones, the others at the end.
     pub fn with(&self, pasted: &Settings) -> Vec<u8> {
         let mut content = Vec::new();
-        let mut rest: Vec<&Setting> =
-            SETTINGS.iter().filter(|setting| pasted.get(setting).is_some()).collect();
+        let mut rest: Vec<&Setting> = SETTINGS
+            .iter()
+            .filter(|setting| pasted.get(setting).is_some())
+            .collect();
         for line in self.content.split_inclusive(|&byte| byte == b'\n') {
-            let name = line.split(|&byte| byte == b'=').next().unwrap_or_default().trim_ascii();
-            match rest.iter().position(|setting| setting.name.as_bytes() == name) {
+            let name = line
+                .split(|&byte| byte == b'=')
+                .next()
+                .unwrap_or_default()
+                .trim_ascii();
+            match rest
+                .iter()
+                .position(|setting| setting.name.as_bytes() == name)
+            {
                 Some(at) => push_line(&mut content, rest.remove(at), pasted),
                 None => content.extend(line),
             }
@@ -73,7 +89,10 @@ impl SettingsFile {
     pub fn check_unchanged(&self) -> Result<(), String> {
         match fs::read(&self.path).unwrap_or_default() == self.content {
             true => Ok(()),
-            false => Err(format!("{} has changed in the meantime", self.path.display())),
+            false => Err(format!(
+                "{} has changed in the meantime",
+                self.path.display()
+            )),
         }
     }
 
@@ -83,7 +102,10 @@ impl SettingsFile {
         let is_closed = |file: &Metadata| file.mode() & 0o044 == 0o040;
         let is_closed = self.metadata.as_ref().is_some_and(is_closed);
         let mode = if is_closed { 0o640 } else { 0o644 };
-        Readers { gid: self.metadata.as_ref().map(Metadata::gid), mode }
+        Readers {
+            gid: self.metadata.as_ref().map(Metadata::gid),
+            mode,
+        }
     }
 
     /// For a file with a password, which only its owner and a group can read: the group `name`, or that of the
@@ -98,7 +120,10 @@ impl SettingsFile {
                 group_id(name).ok_or_else(unknown)?
             }
         };
-        Ok(Readers { gid: Some(gid), mode: 0o640 })
+        Ok(Readers {
+            gid: Some(gid),
+            mode: 0o640,
+        })
     }
 
     /// Replaces the file atomically, as the store replaces data files.
@@ -111,7 +136,10 @@ impl SettingsFile {
             .inspect_err(|_| _ = fs::remove_file(&temporary))
             .map_err(|error| format!("{}: {error}", self.path.display()))?;
         if let Err(error) = File::open(folder).and_then(|folder| folder.sync_all()) {
-            log(&format!("{}: {error}: a power cut may undo this change", folder.display()));
+            log(&format!(
+                "{}: {error}: a power cut may undo this change",
+                folder.display()
+            ));
         }
         Ok(())
     }
@@ -145,7 +173,11 @@ fn write(path: &Path, content: &[u8], readers: &Readers) -> io::Result<()> {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
         _ => {}
     }
-    let mut file = File::options().write(true).create_new(true).mode(0o600).open(path)?;
+    let mut file = File::options()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)?;
     let gid = file.metadata()?.gid();
     if readers.gid.is_some_and(|wanted| wanted != gid) {
         fchown(&file, None, readers.gid)?;

@@ -34,7 +34,10 @@ pub fn serve(
     // Before the first fork: a worker never gets these signals.
     let signals = Blocked::of_parent()?;
     ioctl_fionbio(&socket.listener, true)?;
-    let limits = Limits { workers: limits.workers.clamp(1, MAX_WORKERS), ..limits.clone() };
+    let limits = Limits {
+        workers: limits.workers.clamp(1, MAX_WORKERS),
+        ..limits.clone()
+    };
     board.set_workers(limits.workers);
     let (stopped, stop) = pipe()?;
     let mut parent = Parent {
@@ -100,13 +103,28 @@ impl<H: Handler> Parent<H> {
     }
 
     fn start(&mut self, number: usize) -> io::Result<Pid> {
-        let Parent { socket, handler, limits, board, stopped, stop, .. } = self;
+        let Parent {
+            socket,
+            handler,
+            limits,
+            board,
+            stopped,
+            stop,
+            ..
+        } = self;
         run_in_child(|| {
             // The pipe ends with the parent, not with its last child.
             *stop = None;
             let worker = board.enter(number);
-            Service { socket, limits, worker, stopped, is_stopping: false, rest: limits.requests }
-                .run(handler)
+            Service {
+                socket,
+                limits,
+                worker,
+                stopped,
+                is_stopping: false,
+                rest: limits.requests,
+            }
+            .run(handler)
         })
     }
 
@@ -122,7 +140,11 @@ impl<H: Handler> Parent<H> {
     fn reap(&mut self) {
         while let Ok(Some((ended, status))) = wait(WaitOptions::NOHANG) {
             // Process 1 of a container has children of others too.
-            let Some(number) = self.workers.iter().position(|&worker| worker == Some(ended)) else {
+            let Some(number) = self
+                .workers
+                .iter()
+                .position(|&worker| worker == Some(ended))
+            else {
                 continue;
             };
             self.workers[number] = None;

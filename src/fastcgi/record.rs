@@ -44,7 +44,12 @@ impl Header {
     pub fn parse(bytes: [u8; HEADER]) -> Option<Header> {
         let [version, kind, id1, id0, length1, length0, padding, _] = bytes;
         let [id, content] = [[id1, id0], [length1, length0]].map(u16::from_be_bytes);
-        (version == VERSION).then_some(Header { kind, id, content, padding })
+        (version == VERSION).then_some(Header {
+            kind,
+            id,
+            content,
+            padding,
+        })
     }
 }
 
@@ -91,9 +96,10 @@ impl<'b> Iterator for Pairs<'b> {
 /// One byte below 128, or four with the highest bit set.
 fn length(bytes: &[u8]) -> Option<(usize, &[u8])> {
     match *bytes {
-        [b3, b2, b1, b0, ref rest @ ..] if b3 >= 0x80 => {
-            Some((usize::try_from(u32::from_be_bytes([b3 & 0x7f, b2, b1, b0])).ok()?, rest))
-        }
+        [b3, b2, b1, b0, ref rest @ ..] if b3 >= 0x80 => Some((
+            usize::try_from(u32::from_be_bytes([b3 & 0x7f, b2, b1, b0])).ok()?,
+            rest,
+        )),
         [short, ref rest @ ..] if short < 0x80 => Some((short.into(), rest)),
         _ => None,
     }

@@ -157,7 +157,10 @@ impl<S: Read + Write> Requests<S> {
             match (header.kind, header.id) {
                 (_, 0) => self.reply(header)?,
                 (kind::BEGIN_REQUEST, id) => {
-                    let mut begun = Some(FcgiRequest { id: self.id, ..FcgiRequest::default() });
+                    let mut begun = Some(FcgiRequest {
+                        id: self.id,
+                        ..FcgiRequest::default()
+                    });
                     self.begin(id, &mut begun)?;
                     if id == self.id {
                         self.next = begun;
@@ -212,7 +215,10 @@ impl<S: Read + Write> Requests<S> {
     ) -> io::Result<()> {
         let id = request.id;
         let mut out = Vec::with_capacity(stdout.len() + stderr.len() + 64);
-        for line in stderr.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
+        for line in stderr
+            .split(|&byte| byte == b'\n')
+            .filter(|line| !line.is_empty())
+        {
             record::push(&mut out, kind::STDERR, id, line);
         }
         if !stderr.is_empty() {
@@ -248,7 +254,11 @@ impl<S: Read + Write> Requests<S> {
         }
         let keep = flags & KEEP_CONNECTION != 0;
         if u16::from_be_bytes([role1, role0]) == RESPONDER {
-            *begun = Some(FcgiRequest { id, keep, params: Vec::new() });
+            *begun = Some(FcgiRequest {
+                id,
+                keep,
+                params: Vec::new(),
+            });
             return Ok(());
         }
         *begun = None;
@@ -382,5 +392,10 @@ impl<S: Read + Write> Requests<S> {
 
 /// END_REQUEST (§5.5): application status (4), protocol status, reserved (3).
 fn push_end(out: &mut Vec<u8>, id: u16, status: Status) {
-    record::push(out, kind::END_REQUEST, id, &[0, 0, 0, 0, status as u8, 0, 0, 0]);
+    record::push(
+        out,
+        kind::END_REQUEST,
+        id,
+        &[0, 0, 0, 0, status as u8, 0, 0, 0],
+    );
 }

@@ -52,9 +52,10 @@ impl Socket {
         }
         let listener = UnixListener::from(stdin().as_fd().try_clone_to_owned()?);
         match listener.local_addr() {
-            Ok(address) if address.as_pathname().is_some() => {
-                Ok(Some(Socket { listener, file: None }))
-            }
+            Ok(address) if address.as_pathname().is_some() => Ok(Some(Socket {
+                listener,
+                file: None,
+            })),
             // The address of a TCP socket is of another type.
             _ => Err(Error::new(ErrorKind::Unsupported, NO_FILE)),
         }
@@ -64,15 +65,21 @@ impl Socket {
     /// listens on.
     pub fn bind(path: &Path) -> io::Result<Socket> {
         // Locks the folder: two processes that start at the same time must not both replace the file.
-        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let parent = path
+            .parent()
+            .filter(|parent| !parent.as_os_str().is_empty());
         let folder = File::open(parent.unwrap_or(Path::new(".")))?;
         if !lock::take(&folder, lock::EXCLUSIVE, LOCK_TIMEOUT)? {
             let problem = "another process has locked its folder (flock)";
             return Err(Error::new(ErrorKind::TimedOut, problem));
         }
         remove_unused(path)?;
-        let socket =
-            socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+        let socket = socket_with(
+            AddressFamily::UNIX,
+            SocketType::STREAM,
+            SocketFlags::CLOEXEC,
+            None,
+        )?;
         // Linux makes the file with the descriptor's mode less the umask (unix_bind_bsd in
         // net/unix/af_unix.c), so that it never has more permissions than these.
         fchmod(&socket, Mode::from_raw_mode(MODE))?;
@@ -80,7 +87,10 @@ impl Socket {
         fs::set_permissions(path, Permissions::from_mode(MODE))?;
         listen(&socket, BACKLOG)?;
         let id = FileId::of(&fs::symlink_metadata(path)?);
-        Ok(Socket { listener: socket.into(), file: Some((path.to_owned(), id)) })
+        Ok(Socket {
+            listener: socket.into(),
+            file: Some((path.to_owned(), id)),
+        })
     }
 
     /// Whether no new process can connect after the stop.
@@ -109,12 +119,14 @@ fn remove_unused(path: &Path) -> io::Result<()> {
         Err(Errno::CONNREFUSED) if fs::symlink_metadata(path)?.file_type().is_socket() => {
             fs::remove_file(path)
         }
-        Err(Errno::NOENT | Errno::CONNREFUSED) => {
-            Err(Error::new(ErrorKind::AlreadyExists, "the file exists and is not a socket"))
-        }
-        Ok(()) | Err(Errno::AGAIN) => {
-            Err(Error::new(ErrorKind::AddrInUse, "another process listens on this socket"))
-        }
+        Err(Errno::NOENT | Errno::CONNREFUSED) => Err(Error::new(
+            ErrorKind::AlreadyExists,
+            "the file exists and is not a socket",
+        )),
+        Ok(()) | Err(Errno::AGAIN) => Err(Error::new(
+            ErrorKind::AddrInUse,
+            "another process listens on this socket",
+        )),
         Err(error) => Err(error.into()),
     }
 }

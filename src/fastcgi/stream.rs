@@ -26,7 +26,12 @@ pub struct Stream {
 impl Stream {
     /// `socket` must be non-blocking.
     pub fn new(socket: UnixStream, timeout: Duration) -> Stream {
-        Stream { socket, pause: timeout, deadline: Instant::now() + timeout, is_counted: false }
+        Stream {
+            socket,
+            pause: timeout,
+            deadline: Instant::now() + timeout,
+            is_counted: false,
+        }
     }
 
     /// From now on, each read or write may take `pause`, and all together `total`.
@@ -52,7 +57,10 @@ impl Stream {
 
     fn wait_until(&self, ready: PollFlags, most: Duration) -> io::Result<()> {
         let rest = self.deadline.saturating_duration_since(Instant::now());
-        match wait(&mut [PollFd::new(&self.socket, ready)], rest.min(self.pause).min(most))? {
+        match wait(
+            &mut [PollFd::new(&self.socket, ready)],
+            rest.min(self.pause).min(most),
+        )? {
             0 => Err(ErrorKind::TimedOut.into()),
             _ => Ok(()),
         }

@@ -63,12 +63,20 @@ impl Service<'_> {
         let events = epoll::create(CreateFlags::CLOEXEC)?;
         // A connection wakes one of the workers that wait, the one that has begun to wait last.
         let only_one = EventFlags::IN | EventFlags::EXCLUSIVE;
-        epoll::add(&events, &self.socket.listener, EventData::new_u64(0), only_one)?;
+        epoll::add(
+            &events,
+            &self.socket.listener,
+            EventData::new_u64(0),
+            only_one,
+        )?;
         epoll::add(&events, self.stopped, EventData::new_u64(1), EventFlags::IN)?;
         while self.rest > 0 {
             self.worker.set(State::Free);
             if !self.is_stopping {
-                let mut ready = [Event { flags: EventFlags::empty(), data: EventData::new_u64(0) }];
+                let mut ready = [Event {
+                    flags: EventFlags::empty(),
+                    data: EventData::new_u64(0),
+                }];
                 retry_on_intr(|| epoll::wait(&events, &mut ready, None))?;
                 self.is_stopping = ready[0].data.u64() == 1;
             }
@@ -76,7 +84,10 @@ impl Service<'_> {
             if self.is_stopping && !self.socket.is_own() {
                 return Ok(());
             }
-            match accept_with(&self.socket.listener, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
+            match accept_with(
+                &self.socket.listener,
+                SocketFlags::NONBLOCK | SocketFlags::CLOEXEC,
+            ) {
                 Ok(socket) => {
                     self.worker.set(State::Busy);
                     // An error ends the connection, not the worker.
@@ -171,7 +182,9 @@ impl Service<'_> {
 
     /// Prepares the connection for another request, or for its end.
     fn next(&mut self, request: &FcgiRequest, requests: &mut Requests<Stream>) -> io::Result<Next> {
-        requests.stream.allow(self.limits.arrival, self.limits.arrival);
+        requests
+            .stream
+            .allow(self.limits.arrival, self.limits.arrival);
         requests.stream.count_as_waiting();
         if !request.keep && requests.body == Body::Open {
             requests.stream.socket.shutdown(Shutdown::Write)?;
@@ -200,14 +213,22 @@ impl Service<'_> {
     fn await_request(&mut self, requests: &Requests<Stream>) -> io::Result<Next> {
         let since = Instant::now();
         loop {
-            let timeout = if self.is_stopping { self.limits.linger } else { self.limits.idle };
+            let timeout = if self.is_stopping {
+                self.limits.linger
+            } else {
+                self.limits.idle
+            };
             let mut sources = [
                 PollFd::new(&requests.stream.socket, PollFlags::IN),
                 PollFd::new(self.stopped, PollFlags::IN),
             ];
             // The other one stays readable.
             let count = if self.is_stopping { 1 } else { 2 };
-            if wait(&mut sources[..count], timeout.saturating_sub(since.elapsed()))? == 0 {
+            if wait(
+                &mut sources[..count],
+                timeout.saturating_sub(since.elapsed()),
+            )? == 0
+            {
                 return Ok(Next::End);
             }
             self.is_stopping |= !sources[1].revents().is_empty();

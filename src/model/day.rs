@@ -24,7 +24,9 @@ impl From<Day> for Value {
 /// Converts to maps the values in `map` at `path`, in which `None` is every key. A list becomes a map; null is
 /// accepted as absent. The error is the path of what is not a map.
 fn convert(map: &mut Map, path: &[Option<&str>]) -> Result<(), String> {
-    let Some((wanted, inner)) = path.split_first() else { return Ok(()) };
+    let Some((wanted, inner)) = path.split_first() else {
+        return Ok(());
+    };
     for (key, value) in map.iter_mut() {
         if wanted.is_none_or(|wanted| wanted == key) && !matches!(value, Value::Null) {
             let map = value.as_php_map().ok_or(key)?;
@@ -109,5 +111,8 @@ fn shown_menu(mut menu: Value) -> Value {
 }
 
 fn new_plate(name: &str) -> Value {
-    Value::Map(Map::from([("name", Value::from(name)), ("pictogram", Value::from(""))]))
+    Value::Map(Map::from([
+        ("name", Value::from(name)),
+        ("pictogram", Value::from("")),
+    ]))
 }

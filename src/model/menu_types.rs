@@ -50,7 +50,9 @@ impl MenuTypes {
             Some(_) => return Err("the document is not a list of menu types".to_owned()),
         };
         if list.is_empty() {
-            let defaults = DEFAULTS.iter().map(|(id, label, color)| menu_type(id, label, color));
+            let defaults = DEFAULTS
+                .iter()
+                .map(|(id, label, color)| menu_type(id, label, color));
             return Ok(MenuTypes(defaults.collect()));
         }
         Ok(MenuTypes(list))
@@ -89,8 +91,10 @@ impl MenuTypes {
         color: Option<Color>,
     ) -> Option<Value> {
         let id = self.find(text)?.into_owned();
-        let entry =
-            self.0.iter_mut().find(|entry| id_of(entry).is_some_and(|known| known == id))?;
+        let entry = self
+            .0
+            .iter_mut()
+            .find(|entry| id_of(entry).is_some_and(|known| known == id))?;
         let map = entry.coerce_to_map();
         if let Some(label) = label {
             *map.entry("label") = Value::from(label.0);
@@ -104,14 +108,19 @@ impl MenuTypes {
     /// Removes all entries of the type `text`. `None` if it is unknown.
     pub fn delete(&mut self, text: &str) -> Option<()> {
         let id = self.find(text)?.into_owned();
-        self.0.retain(|entry| id_of(entry).is_none_or(|known| known != id));
+        self.0
+            .retain(|entry| id_of(entry).is_none_or(|known| known != id));
         Some(())
     }
 }
 
 fn shown_type(mut entry: Value) -> Option<Value> {
     let id = id_of(&entry)?.into_owned();
-    let fields = [("id", id.as_str()), ("label", &id), ("color", Color::DEFAULT.0)];
+    let fields = [
+        ("id", id.as_str()),
+        ("label", &id),
+        ("color", Color::DEFAULT.0),
+    ];
     put_strings_first(entry.coerce_to_map(), fields);
     Some(entry)
 }

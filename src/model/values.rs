@@ -107,7 +107,9 @@ impl<'t> Color<'t> {
     pub fn parse(text: &'t str) -> Result<Color<'t>, &'static str> {
         let digits = text.strip_prefix('#').unwrap_or_default();
         let is_color = digits.len() == 6 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
-        is_color.then_some(Color(text)).ok_or("# and six hexadecimal digits")
+        is_color
+            .then_some(Color(text))
+            .ok_or("# and six hexadecimal digits")
     }
 }
 
@@ -118,7 +120,9 @@ pub struct Label<'t>(pub(super) &'t str);
 impl<'t> Label<'t> {
     pub fn parse(text: &'t str) -> Result<Label<'t>, &'static str> {
         let is_short = text.chars().count() <= MAX_LABEL;
-        is_short.then_some(Label(text)).ok_or("at most 200 characters long")
+        is_short
+            .then_some(Label(text))
+            .ok_or("at most 200 characters long")
     }
 }
 
@@ -129,8 +133,12 @@ pub struct PlateKey<'t>(pub(super) &'t str);
 impl<'t> PlateKey<'t> {
     pub fn parse(text: &'t str) -> Result<PlateKey<'t>, &'static str> {
         let is_key = (1..=64).contains(&text.len())
-            && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
-        is_key.then_some(PlateKey(text)).ok_or("1 to 64 characters A-Z a-z 0-9 _ -")
+            && text
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
+        is_key
+            .then_some(PlateKey(text))
+            .ok_or("1 to 64 characters A-Z a-z 0-9 _ -")
     }
 }
 
@@ -142,7 +150,9 @@ impl<'t> PlateName<'t> {
     pub fn parse(text: &'t str) -> Result<PlateName<'t>, &'static str> {
         let name = trim(text);
         let is_short = name.chars().count() <= MAX_PLATE_NAME;
-        is_short.then_some(PlateName(name)).ok_or("at most 2000 characters long")
+        is_short
+            .then_some(PlateName(name))
+            .ok_or("at most 2000 characters long")
     }
 }
 

@@ -45,7 +45,8 @@ impl Form {
             let (base, path) = php_name(key);
             path.is_empty() && base == name
         });
-        last.map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
+        last.map(|(_, value)| value.as_str())
+            .filter(|value| !value.is_empty())
     }
 
     /// The pairs as in `$_POST`: `plates[primero][name]=x` makes nested maps, and the last pair of a
@@ -65,7 +66,11 @@ impl Form {
             let mut place = map.entry(base.into_owned());
             for key in path {
                 let inner = place.coerce_to_map();
-                let key = if key.is_empty() { next_index(inner)? } else { key.to_owned() };
+                let key = if key.is_empty() {
+                    next_index(inner)?
+                } else {
+                    key.to_owned()
+                };
                 place = inner.entry(key);
             }
             *place = Value::String(value);
@@ -95,7 +100,10 @@ fn next_index(map: &Map) -> Option<String> {
 /// dot and an unclosed first bracket become `_`; text after a closed bracket is dropped, unless it
 /// is another bracket. The same rules apply to names of cookies.
 pub fn php_name(name: &str) -> (Cow<'_, str>, Vec<&str>) {
-    if name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
+    if name
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    {
         return (name.into(), Vec::new());
     }
     let name = name.split('\0').next().unwrap_or_default();
@@ -109,7 +117,13 @@ pub fn php_name(name: &str) -> (Cow<'_, str>, Vec<&str>) {
     let mut path = Vec::new();
     while let Some((key, after)) = rest.split_once(']') {
         // A blank index is the same as an empty one.
-        path.push(if matches!(key, " " | "\t" | "\n" | "\r" | "\x0b" | "\x0c") { "" } else { key });
+        path.push(
+            if matches!(key, " " | "\t" | "\n" | "\r" | "\x0b" | "\x0c") {
+                ""
+            } else {
+                key
+            },
+        );
         match after.strip_prefix('[') {
             Some(next) => rest = next,
             None => break,
@@ -126,5 +140,9 @@ fn plain(name: &str) -> Cow<'_, str> {
     }
     let plain = name.replace([' ', '.', '['], "_");
     let is_forged = |prefix| plain.starts_with(prefix) && !name.starts_with(prefix);
-    if ["__Host-", "__Secure-"].into_iter().any(is_forged) { "".into() } else { plain.into() }
+    if ["__Host-", "__Secure-"].into_iter().any(is_forged) {
+        "".into()
+    } else {
+        plain.into()
+    }
 }

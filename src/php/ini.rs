@@ -29,7 +29,9 @@ impl Format {
 pub fn parse_name(text: &str) -> Result<String, &'static str> {
     let refused = |c| matches!(c, '=' | ',' | ';' | '.' | '[' | ' ' | '\t'..='\r');
     let is_name = text.contains(|c: char| !c.is_ascii_digit()) && !text.contains(refused);
-    is_name.then(|| text.to_owned()).ok_or("a name that PHP accepts as session.name")
+    is_name
+        .then(|| text.to_owned())
+        .ok_or("a name that PHP accepts as session.name")
 }
 
 /// `session.gc_maxlifetime`. phpredis replaces any other value (`session_gc_maxlifetime`).
@@ -40,5 +42,7 @@ pub fn parse_lifetime(text: &str) -> Result<u32, &'static str> {
 
 /// A number in digits only: [`str::parse`] accepts a sign.
 pub fn parse_number<N: FromStr>(text: &str) -> Option<N> {
-    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
+    text.bytes()
+        .all(|byte| byte.is_ascii_digit())
+        .then(|| text.parse().ok())?
 }

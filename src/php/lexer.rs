@@ -21,7 +21,10 @@ pub enum Token<'b> {
     /// `N;`, `d:`, or `E:`, a case of an enum
     Other,
     /// `a:`, or `O:` with the name of a class, and its brace, before this number of pairs
-    Open { class: Option<&'b [u8]>, pairs: usize },
+    Open {
+        class: Option<&'b [u8]>,
+        pairs: usize,
+    },
     /// `C:`, content of this length that only its class can decode
     Custom { length: usize },
     /// `R:`, a reference to a slot
@@ -39,7 +42,9 @@ pub enum Key<'b> {
 
 impl<'b> Key<'b> {
     pub fn of(text: &'b [u8]) -> Key<'b> {
-        let is_number = text.first().is_some_and(|b| b.is_ascii_digit() || *b == b'-');
+        let is_number = text
+            .first()
+            .is_some_and(|b| b.is_ascii_digit() || *b == b'-');
         let number = str::from_utf8(text).ok().filter(|_| is_number);
         match number.and_then(|text| text.parse::<i64>().ok()) {
             Some(int) if int.to_string().as_bytes() == text => Key::Int(int),
@@ -61,12 +66,19 @@ impl<'b> Cursor<'b> {
     }
 
     pub fn error(&self, expected: &'static str) -> Error {
-        Error { offset: self.at, expected }
+        Error {
+            offset: self.at,
+            expected,
+        }
     }
 
     /// Fails with the error that `expected` is missing at this position, unless it is there.
     pub fn require(&self, is_there: bool, expected: &'static str) -> Result<(), Error> {
-        if is_there { Ok(()) } else { Err(self.error(expected)) }
+        if is_there {
+            Ok(())
+        } else {
+            Err(self.error(expected))
+        }
     }
 
     /// Skips `text`, which must be next.
@@ -110,7 +122,9 @@ impl<'b> Cursor<'b> {
         let digits = self.take_while(|byte| byte.is_ascii_digit());
         self.require(!digits.is_empty(), "a number before this")?;
         let number = digits.iter().try_fold(0usize, |number, digit| {
-            number.checked_mul(10)?.checked_add(usize::from(digit - b'0'))
+            number
+                .checked_mul(10)?
+                .checked_add(usize::from(digit - b'0'))
         });
         number.ok_or(self.error("a smaller number before this"))
     }
@@ -167,8 +181,18 @@ impl<'b> Cursor<'b> {
                 self.require(is_enum_case(case), "Enum:Case before this")?;
                 Token::Other
             }
-            b'a' => return Ok(Token::Open { class: None, pairs: self.opening()? }),
-            b'O' => return Ok(Token::Open { class: Some(self.class()?), pairs: self.opening()? }),
+            b'a' => {
+                return Ok(Token::Open {
+                    class: None,
+                    pairs: self.opening()?,
+                });
+            }
+            b'O' => {
+                return Ok(Token::Open {
+                    class: Some(self.class()?),
+                    pairs: self.opening()?,
+                });
+            }
             b'C' => {
                 self.class()?;
                 let length = self.number()?;
@@ -185,14 +209,21 @@ impl<'b> Cursor<'b> {
 
     /// A signed number, clamped to 64 bits as in PHP.
     fn int(&mut self) -> Result<i64, Error> {
-        let sign = self.rest().first().filter(|byte| matches!(byte, b'+' | b'-'));
+        let sign = self
+            .rest()
+            .first()
+            .filter(|byte| matches!(byte, b'+' | b'-'));
         self.at += usize::from(sign.is_some());
         let digits = self.take_while(|byte| byte.is_ascii_digit());
         self.require(!digits.is_empty(), "an integer")?;
         Ok(digits.iter().fold(0i64, |int, digit| {
             let digit = i64::from(digit - b'0');
             let int = int.saturating_mul(10);
-            if sign == Some(&b'-') { int.saturating_sub(digit) } else { int.saturating_add(digit) }
+            if sign == Some(&b'-') {
+                int.saturating_sub(digit)
+            } else {
+                int.saturating_add(digit)
+            }
         }))
     }
 

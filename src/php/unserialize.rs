@@ -49,7 +49,9 @@ impl Slots {
             return None;
         }
         let known = self.known.map_or(number, |known| known.min(number));
-        self.starts.get(known.checked_sub(1)?).map(|&start| start as usize)
+        self.starts
+            .get(known.checked_sub(1)?)
+            .map(|&start| start as usize)
     }
 }
 
@@ -113,18 +115,34 @@ pub struct PhpArray<'s> {
 impl Session {
     /// Decodes the content of a session file. Fails if PHP does; PHP then drops the whole session.
     pub fn decode(bytes: Vec<u8>, format: Format) -> Result<Session, Error> {
-        let cursor = Cursor { bytes: &bytes, at: 0 };
+        let cursor = Cursor {
+            bytes: &bytes,
+            at: 0,
+        };
         cursor.require(u32::try_from(bytes.len()).is_ok(), "less than 4 GiB")?;
         // Room for most sessions, so that these do not grow three times.
         let room = || Vec::with_capacity(64);
-        let slots = Slots { starts: room(), ..Slots::default() };
-        let mut decoder = Decoder { cursor, slots, keys: room(), open: Vec::new() };
+        let slots = Slots {
+            starts: room(),
+            ..Slots::default()
+        };
+        let mut decoder = Decoder {
+            cursor,
+            slots,
+            keys: room(),
+            open: Vec::new(),
+        };
         let entries = match format {
             Format::PhpSerialize => decoder.serialized()?,
             Format::Php | Format::PhpBinary => decoder.entries(format)?,
         };
         let slots = decoder.slots;
-        Ok(Session { bytes, format, entries, slots })
+        Ok(Session {
+            bytes,
+            format,
+            entries,
+            slots,
+        })
     }
 
     /// `$_SESSION[key]`
@@ -135,21 +153,30 @@ impl Session {
                 Format::PhpSerialize => PhpValue::from(cursor.token().ok()?).is(key),
                 format => cursor.entry_key(format).ok()? == key.as_bytes(),
             };
-            if found { self.value_at(cursor.at) } else { None }
+            if found {
+                self.value_at(cursor.at)
+            } else {
+                None
+            }
         })
     }
 
     fn cursor_at(&self, at: usize) -> Cursor<'_> {
-        Cursor { bytes: &self.bytes, at }
+        Cursor {
+            bytes: &self.bytes,
+            at,
+        }
     }
 
     /// The value at the offset `at`. A reference never leads to another `R`, so the recursion ends.
     fn value_at(&self, at: usize) -> Option<PhpValue<'_>> {
         let mut cursor = self.cursor_at(at);
         Some(match cursor.token().ok()? {
-            Token::Open { class: None, pairs } => {
-                PhpValue::Array(PhpArray { session: self, start: cursor.at, length: pairs })
-            }
+            Token::Open { class: None, pairs } => PhpValue::Array(PhpArray {
+                session: self,
+                start: cursor.at,
+                length: pairs,
+            }),
             Token::Reference(slot) => self.value_at(self.slots.get(slot)?)?,
             scalar => scalar.into(),
         })
@@ -169,7 +196,8 @@ impl<'s> PhpArray<'s> {
 
     /// The keys, strings or integers, and the values, in order
     pub fn entries(self) -> impl Iterator<Item = (PhpValue<'s>, PhpValue<'s>)> {
-        self.pairs().filter_map(move |(key, at)| Some((key, self.session.value_at(at)?)))
+        self.pairs()
+            .filter_map(move |(key, at)| Some((key, self.session.value_at(at)?)))
     }
 
     /// The keys, and the offset of each value
@@ -215,8 +243,13 @@ impl<'b> Decoder<'b> {
             self.value()?;
             self.keys.clear();
         }
-        let key_at = |at| Cursor { at, ..self.cursor }.entry_key(format).unwrap_or_default();
-        self.cursor.require(!repeats(&entries, key_at), "unique keys")?;
+        let key_at = |at| {
+            Cursor { at, ..self.cursor }
+                .entry_key(format)
+                .unwrap_or_default()
+        };
+        self.cursor
+            .require(!repeats(&entries, key_at), "unique keys")?;
         Ok(entries)
     }
 
@@ -226,7 +259,11 @@ impl<'b> Decoder<'b> {
         if first.is_some() {
             self.value()?;
         }
-        Ok(if first == Some(&b'a') { std::mem::take(&mut self.keys) } else { Vec::new() })
+        Ok(if first == Some(&b'a') {
+            std::mem::take(&mut self.keys)
+        } else {
+            Vec::new()
+        })
     }
 
     /// A value, with everything in it
@@ -240,34 +277,53 @@ impl<'b> Decoder<'b> {
                 let is_deep = counts && self.open.len() >= MAX_DEPTH;
                 self.cursor.require(!is_deep, "at most 4096 levels")?;
                 let (keys, last) = (self.keys.len(), Some(i64::MIN));
-                self.open.push(Open { pairs, keys, last, class });
+                self.open.push(Open {
+                    pairs,
+                    keys,
+                    last,
+                    class,
+                });
             }
             while self.open.last().is_some_and(|open| open.pairs == 0) {
                 self.close()?;
             }
-            let Some(open) = self.open.last_mut() else { return Ok(()) };
+            let Some(open) = self.open.last_mut() else {
+                return Ok(());
+            };
             open.pairs -= 1;
             let start = self.cursor.at;
             self.keys.push(start as u32);
             open.last = match (self.cursor.token()?, open.last) {
                 (Token::Int(int), Some(last)) if int > last => Some(int),
                 (Token::Text(name), _) if open.class.is_some() && unmangle(name).is_none() => {
-                    return Err(Error { offset: start, expected: "the name of a property" });
+                    return Err(Error {
+                        offset: start,
+                        expected: "the name of a property",
+                    });
                 }
                 (Token::Int(_) | Token::Text(_), _) => None,
-                _ => return Err(self.cursor.error("an integer or a string as key before this")),
+                _ => {
+                    return Err(self
+                        .cursor
+                        .error("an integer or a string as key before this"));
+                }
             };
         }
     }
 
     /// Numbers the value that starts with `token`. Every value has a slot, except `R`.
     fn add_slot(&mut self, start: usize, token: &Token<'b>) -> Result<(), Error> {
-        let missing = |expected| Error { offset: start, expected };
+        let missing = |expected| Error {
+            offset: start,
+            expected,
+        };
         let is_object = |at: &usize| matches!(self.cursor.bytes.get(*at), Some(b'O' | b'C' | b'E'));
         let value = match *token {
             Token::Reference(number) => {
                 let target = self.slots.get(number);
-                return target.map(drop).ok_or(missing("a reference to an earlier value"));
+                return target
+                    .map(drop)
+                    .ok_or(missing("a reference to an earlier value"));
             }
             Token::SameObject(number) => {
                 let target = self.slots.get(number).filter(is_object);
@@ -276,7 +332,10 @@ impl<'b> Decoder<'b> {
             _ => start,
         };
         self.slots.starts.push(value as u32);
-        if let Token::Custom { length: content @ 2.. } = token {
+        if let Token::Custom {
+            length: content @ 2..,
+        } = token
+        {
             // The shortest value has two bytes.
             self.slots.known.get_or_insert(self.slots.starts.len());
             self.slots.hidden += content / 2;
@@ -287,7 +346,9 @@ impl<'b> Decoder<'b> {
     /// The end of the innermost array or object
     fn close(&mut self) -> Result<(), Error> {
         self.cursor.expect(b"}", "the end of the array or object")?;
-        let Some(open) = self.open.pop() else { return Ok(()) };
+        let Some(open) = self.open.pop() else {
+            return Ok(());
+        };
         let key_at = |at| match (Cursor { at, ..self.cursor }.token(), open.class) {
             (Ok(Token::Int(int)), _) => Key::Int(int),
             (Ok(Token::Text(name)), Some(class)) => Key::of(plain_name(name, class)),
@@ -295,7 +356,8 @@ impl<'b> Decoder<'b> {
             _ => Key::Text(b""),
         };
         let keys = self.keys.get(open.keys..).unwrap_or_default();
-        self.cursor.require(open.last.is_some() || !repeats(keys, key_at), "unique keys")?;
+        self.cursor
+            .require(open.last.is_some() || !repeats(keys, key_at), "unique keys")?;
         // The keys of the outermost array stay: with `php_serialize` they are the keys of `$_SESSION`.
         if !self.open.is_empty() {
             self.keys.truncate(open.keys);
@@ -309,13 +371,17 @@ fn repeats<K: Ord>(starts: &[u32], key_at: impl Fn(usize) -> K) -> bool {
     let key_at = |start: &u32| key_at(*start as usize);
     let mut starts = starts.to_vec();
     starts.sort_unstable_by_key(key_at);
-    starts.windows(2).any(|pair| key_at(&pair[0]) == key_at(&pair[1]))
+    starts
+        .windows(2)
+        .any(|pair| key_at(&pair[0]) == key_at(&pair[1]))
 }
 
 /// The scope and the name of a property: `\0*\0name` if it is protected, `\0Class\0name` if it is
 /// private (`zend_unmangle_property_name_ex`).
 fn unmangle(name: &[u8]) -> Option<(&[u8], &[u8])> {
-    let Some(name) = name.strip_prefix(b"\0") else { return Some((b"", name)) };
+    let Some(name) = name.strip_prefix(b"\0") else {
+        return Some((b"", name));
+    };
     let end = name.iter().position(|&byte| byte == 0)?;
     let (scope, plain) = (&name[..end], &name[end + 1..]);
     (!scope.is_empty() && !plain.is_empty()).then_some((scope, plain))

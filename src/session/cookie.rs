@@ -13,7 +13,9 @@ pub const MAX_ID: usize = 256;
 /// the value is an array for PHP, so there is no id. Cookies after the first thousand are ignored.
 pub fn session_id(header: &[u8], name: &str) -> Option<SessionId> {
     let cookies = header.split(|&byte| byte == b';').filter_map(|cookie| {
-        let start = cookie.iter().position(|&byte| !matches!(byte, b' ' | b'\t'..=b'\r'))?;
+        let start = cookie
+            .iter()
+            .position(|&byte| !matches!(byte, b' ' | b'\t'..=b'\r'))?;
         let mut parts = cookie[start..].splitn(2, |&byte| byte == b'=');
         // PHP does not count a cookie without a name.
         let name = parts.next().filter(|name| !name.is_empty())?;
@@ -43,7 +45,9 @@ impl SessionId {
     /// Accepts 1 to 256 of `A-Z a-z 0-9 , -`.
     pub fn new(text: String) -> Option<SessionId> {
         let is_id = (1..=MAX_ID).contains(&text.len())
-            && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b',' | b'-'));
+            && text
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || matches!(b, b',' | b'-'));
         is_id.then_some(SessionId(text))
     }
 
@@ -95,17 +99,28 @@ mod tests {
         for (name, header, id) in [
             ("my_sid", "my.sid=a; my_sid=b", Some("a")),
             ("my_sid", "\x0bmy sid=a", Some("a")),
-            ("__Host-SID", " __Host-SID=a; _.Host-SID=b; _.Host-SID[]=b", Some("a")),
+            (
+                "__Host-SID",
+                " __Host-SID=a; _.Host-SID=b; _.Host-SID[]=b",
+                Some("a"),
+            ),
             ("__Host-SID", ". Host-SID=a", None),
         ] {
             let found = session_id(header.as_bytes(), name);
             assert_eq!(found.as_ref().map(SessionId::as_str), id, "{header}");
         }
-        for (before, count, is_found) in
-            [("a=1;", 999, true), ("a=1;", 1000, false), ("a;", 1000, false), ("=1; ;", 1000, true)]
-        {
+        for (before, count, is_found) in [
+            ("a=1;", 999, true),
+            ("a=1;", 1000, false),
+            ("a;", 1000, false),
+            ("=1; ;", 1000, true),
+        ] {
             let header = format!("{}S=a", before.repeat(count));
-            assert_eq!(session_id(header.as_bytes(), "S").is_some(), is_found, "{before} {count}");
+            assert_eq!(
+                session_id(header.as_bytes(), "S").is_some(),
+                is_found,
+                "{before} {count}"
+            );
         }
         for (length, is_id) in [(256, true), (257, false)] {
             let header = format!("S={}", "a".repeat(length));

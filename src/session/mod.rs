@@ -50,5 +50,8 @@ pub fn read(config: &SessionConfig, id: &SessionId, effect: Effect) -> Result<Se
 /// The error of a session that PHP would not accept either. `place` must not contain the whole id.
 fn unusable(place: &str, why: &dyn Display) -> Error {
     let cause = format!("session {place}: {why}");
-    Error::invalid_session("The session is not usable; please log in again.", Some(cause))
+    Error::invalid_session(
+        "The session is not usable; please log in again.",
+        Some(cause),
+    )
 }

@@ -73,7 +73,10 @@ pub fn read(
     effect: Effect,
 ) -> Result<Session, Error> {
     let unusable = |why: &dyn std::fmt::Display| {
-        super::unusable(&format!("{}{} in Redis at {server}", server.prefix, id.shortened()), why)
+        super::unusable(
+            &format!("{}{} in Redis at {server}", server.prefix, id.shortened()),
+            why,
+        )
     };
     let seconds = (effect == Effect::KeepAlive).then_some(config.lifetime);
     let bytes = match get(server, id.as_str(), seconds) {
@@ -103,7 +106,11 @@ fn get(server: &RedisServer, id: &str, lifetime: Option<u32>) -> Result<Reply, R
         }
         let (reply, socket) = exchange(socket, &commands, deadline)?;
         if let Some(socket) = socket {
-            let idle = Idle { server: server.clone(), socket, since: Instant::now() };
+            let idle = Idle {
+                server: server.clone(),
+                socket,
+                since: Instant::now(),
+            };
             *IDLE.lock().unwrap_or_else(PoisonError::into_inner) = Some(idle);
         }
         Ok(reply)
@@ -142,10 +149,18 @@ fn idle(server: &RedisServer) -> Option<OwnedFd> {
 impl RedisFault {
     /// An error reply without the command's arguments, which some errors repeat: a password or an id.
     fn refused(text: &str) -> RedisFault {
-        let text = text.split(", with args").next().unwrap_or_default().trim_end_matches('.');
+        let text = text
+            .split(", with args")
+            .next()
+            .unwrap_or_default()
+            .trim_end_matches('.');
         // Redis 6 does not support GT.
         let is_old = text == "ERR wrong number of arguments for 'expire' command";
-        let hint = if is_old { "; it must be Redis 7 or Valkey 7.2, or later" } else { "" };
+        let hint = if is_old {
+            "; it must be Redis 7 or Valkey 7.2, or later"
+        } else {
+            ""
+        };
         RedisFault::Refused(format!("{text}{hint}"))
     }
 }
@@ -161,7 +176,8 @@ impl Commands {
     fn push(&mut self, reply: u8, words: &[&str]) {
         self.bytes.extend(format!("*{}\r\n", words.len()).bytes());
         for word in words {
-            self.bytes.extend(format!("${}\r\n{word}\r\n", word.len()).bytes());
+            self.bytes
+                .extend(format!("${}\r\n{word}\r\n", word.len()).bytes());
         }
         self.replies.push(reply);
     }
@@ -187,7 +203,9 @@ fn open_one(address: &impl SocketAddrArg, deadline: Instant) -> Result<OwnedFd, 
     let family = address.as_any().address_family();
     let socket = socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
     // The send timeout applies to connect(2) too (socket(7)).
-    within(&socket, Timeout::Send, deadline, || connect(&socket, address))?;
+    within(&socket, Timeout::Send, deadline, || {
+        connect(&socket, address)
+    })?;
     Ok(socket)
 }
 
@@ -217,7 +235,13 @@ fn exchange(
         })?;
         rest = &rest[sent..];
     }
-    let mut input = BufReader::with_capacity(BLOCK, Input { socket: &socket, deadline });
+    let mut input = BufReader::with_capacity(
+        BLOCK,
+        Input {
+            socket: &socket,
+            deadline,
+        },
+    );
     let mut value = None;
     for &kind in &commands.replies {
         value = value.or(take(&mut input, kind)?);
@@ -292,7 +316,9 @@ pub fn take(input: &mut impl BufRead, kind: u8) -> Result<Reply, RedisFault> {
     if !line.ends_with(b"\n") && line.len() < BLOCK {
         return Err(cut());
     }
-    let text = line[1..].strip_suffix(b"\r\n").ok_or(RedisFault::NotRedis)?;
+    let text = line[1..]
+        .strip_suffix(b"\r\n")
+        .ok_or(RedisFault::NotRedis)?;
     let text = String::from_utf8_lossy(text);
     if first == b'-' {
         return Err(RedisFault::refused(&text));
@@ -335,7 +361,9 @@ fn find(hosts: &str, host: &str) -> Vec<IpAddr> {
     let entries = hosts.lines().filter_map(|line| {
         let mut fields = line.split('#').next()?.split_ascii_whitespace();
         let address = fields.next()?.parse().ok()?;
-        fields.any(|name| name.eq_ignore_ascii_case(host)).then_some(address)
+        fields
+            .any(|name| name.eq_ignore_ascii_case(host))
+            .then_some(address)
     });
     entries.collect()
 }
@@ -369,7 +397,9 @@ mod tests {
     #[test]
     fn refusal_is_read_if_the_server_has_already_closed_the_connection() {
         let (socket, mut server) = UnixStream::pair().unwrap();
-        server.write_all(b"-ERR max number of clients reached\r\n").unwrap();
+        server
+            .write_all(b"-ERR max number of clients reached\r\n")
+            .unwrap();
         drop(server);
         let mut commands = Commands::default();
         commands.push(b'+', &["PING"]);
@@ -380,12 +410,21 @@ mod tests {
     #[test]
     fn idle_connection_is_reused_for_a_minute() {
         let address = Address::Unix("/socket".into());
-        let server = RedisServer { address, login: None, database: None, prefix: String::new() };
+        let server = RedisServer {
+            address,
+            login: None,
+            database: None,
+            prefix: String::new(),
+        };
         for (seconds, is_usable) in [(0, true), (30, true), (60, false)] {
             let now = Instant::now();
             let (socket, _other_end) = UnixStream::pair().unwrap();
             let since = now.checked_sub(Duration::from_secs(seconds)).unwrap();
-            let kept = Idle { server: server.clone(), socket: socket.into(), since };
+            let kept = Idle {
+                server: server.clone(),
+                socket: socket.into(),
+                since,
+            };
             *IDLE.lock().unwrap() = Some(kept);
             assert_eq!(idle(&server).is_some(), is_usable, "{seconds}");
         }

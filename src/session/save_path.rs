@@ -79,11 +79,16 @@ impl SessionFolder {
             },
         };
         let depth = number(0, 10).ok_or(SavePath::EXPECTED)?;
-        number(1, 8).filter(|&mode| mode <= 0o7777).ok_or(SavePath::EXPECTED)?;
+        number(1, 8)
+            .filter(|&mode| mode <= 0o7777)
+            .ok_or(SavePath::EXPECTED)?;
         if depth >= MAX_ID {
             return Err(SessionFolder::EXPECTED_DEPTH);
         }
-        Ok(SessionFolder { depth, folder: PathBuf::from(OsStr::from_bytes(folder)) })
+        Ok(SessionFolder {
+            depth,
+            folder: PathBuf::from(OsStr::from_bytes(folder)),
+        })
     }
 }
 
@@ -103,7 +108,12 @@ impl RedisServer {
             _ => return None,
         };
         let prefix = PREFIX.to_owned();
-        let mut server = RedisServer { address, login: None, database: None, prefix };
+        let mut server = RedisServer {
+            address,
+            login: None,
+            database: None,
+            prefix,
+        };
         let parameters = Form::from_body(query.as_bytes())?.nested(usize::MAX)?;
         for (name, value) in parameters.iter() {
             match name {
@@ -124,13 +134,20 @@ impl RedisServer {
 fn tcp(address: &str) -> Option<Address> {
     let (authority, _path) = address.split_once('/').unwrap_or((address, ""));
     let (host, port) = host_and_port(authority);
-    let ip = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+    let ip = host
+        .strip_prefix('[')
+        .and_then(|host| host.strip_suffix(']'));
     let host = ip.or((!host.contains(':')).then_some(host))?;
     if host.is_empty() || host.contains(['[', ']', '@']) {
         return None;
     }
-    let port = port.map_or(Some(6379), |port| parse_number(port).filter(|port| *port > 0))?;
-    Some(Address::Tcp { host: host.to_owned(), port })
+    let port = port.map_or(Some(6379), |port| {
+        parse_number(port).filter(|port| *port > 0)
+    })?;
+    Some(Address::Tcp {
+        host: host.to_owned(),
+        port,
+    })
 }
 
 /// `auth=password`, or a list or map of a user and a password, or of a password (`redis_extract_auth_info`).
@@ -161,7 +178,10 @@ impl fmt::Display for RedisServer {
         let login = self.login.is_some().then(|| "auth=…".to_owned());
         let database = self.database.map(|database| format!("database={database}"));
         let prefix = (self.prefix != PREFIX).then(|| format!("prefix={}", self.prefix));
-        for (parameter, mark) in [login, database, prefix].into_iter().flatten().zip("?&&".chars())
+        for (parameter, mark) in [login, database, prefix]
+            .into_iter()
+            .flatten()
+            .zip("?&&".chars())
         {
             write!(f, "{mark}{parameter}")?;
         }
@@ -181,11 +201,21 @@ mod tests {
 
     #[test]
     fn save_path_of_files_is_parsed_like_php() {
-        for (value, depth, folder) in
-            [("/p", 0, "/p"), ("2;/p", 2, "/p"), ("1;0600;/p", 1, "/p"), ("1;600;/p;q", 1, "/p;q")]
-        {
-            let files = SessionFolder { depth, folder: PathBuf::from(folder) };
-            assert_eq!(SavePath::parse(value.as_bytes()), Ok(SavePath::Files(files)), "{value}");
+        for (value, depth, folder) in [
+            ("/p", 0, "/p"),
+            ("2;/p", 2, "/p"),
+            ("1;0600;/p", 1, "/p"),
+            ("1;600;/p;q", 1, "/p;q"),
+        ] {
+            let files = SessionFolder {
+                depth,
+                folder: PathBuf::from(folder),
+            };
+            assert_eq!(
+                SavePath::parse(value.as_bytes()),
+                Ok(SavePath::Files(files)),
+                "{value}"
+            );
         }
         let huge = "9".repeat(30);
         let [huge_mode, huge_depth] = [format!("1;{huge};/p"), format!("{huge};/p")];
@@ -193,7 +223,11 @@ mod tests {
             "", "x;/p", "-1;/p", "2;", "p", "2;p", "1;0999;/p", "1;17777;/p", "1;0600;", ";/p",
             &huge_mode,
         ] {
-            assert_eq!(SavePath::parse(bad.as_bytes()), Err(SavePath::EXPECTED), "{bad}");
+            assert_eq!(
+                SavePath::parse(bad.as_bytes()),
+                Err(SavePath::EXPECTED),
+                "{bad}"
+            );
         }
         for deep in ["256;/p", "256;0600;/p", &huge_depth] {
             let expected = Err(SessionFolder::EXPECTED_DEPTH);
@@ -205,7 +239,10 @@ mod tests {
     fn address_of_redis_is_parsed_like_phpredis() {
         for (value, shown) in [
             ("tcp://127.0.0.1", "tcp://127.0.0.1:6379"),
-            ("tcp://redis.example:7000?weight=2&timeout=2.5", "tcp://redis.example:7000"),
+            (
+                "tcp://redis.example:7000?weight=2&timeout=2.5",
+                "tcp://redis.example:7000",
+            ),
             (
                 "tcp://h?prefix=a:&auth=secret&database=2",
                 "tcp://h:6379?auth=…&database=2&prefix=a:",
@@ -213,7 +250,10 @@ mod tests {
             ("tcp://h?prefix=", "tcp://h:6379?prefix="),
             ("tcp://[::1]", "tcp://[::1]:6379"),
             ("tcp://[::1]:7000/5", "tcp://[::1]:7000"),
-            ("unix:///run/redis/redis.sock?persistent=1", "unix:///run/redis/redis.sock"),
+            (
+                "unix:///run/redis/redis.sock?persistent=1",
+                "unix:///run/redis/redis.sock",
+            ),
         ] {
             let parsed = SavePath::parse(value.as_bytes());
             assert_eq!(format!("{parsed:?}"), format!("Ok(Redis({shown}))"));
@@ -231,7 +271,11 @@ mod tests {
             "tcp://h?database=-1", "tcp://h?database=%2B1", "tcp://h?prefix[]=x",
             "tcp://h?auth[]=a&auth[]=b&auth[]=c", "tcp://h?auth[user]=a", "tcp://h?auth=%ff",
         ] {
-            assert_eq!(SavePath::parse(value.as_bytes()), Err(SavePath::EXPECTED), "{value}");
+            assert_eq!(
+                SavePath::parse(value.as_bytes()),
+                Err(SavePath::EXPECTED),
+                "{value}"
+            );
         }
     }
 }

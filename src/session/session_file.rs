@@ -49,7 +49,10 @@ pub fn read(
         return Err(Error::not_logged_in());
     }
     if !is_accepted(metadata.uid()) {
-        return Err(unusable(&format_args!("it belongs to another user ({})", metadata.uid())));
+        return Err(unusable(&format_args!(
+            "it belongs to another user ({})",
+            metadata.uid()
+        )));
     }
     let session = Session::decode(bytes, config.format).map_err(|error| unusable(&error))?;
     if effect == Effect::KeepAlive {
@@ -60,13 +63,21 @@ pub fn read(
 }
 
 const NOW: Timestamps = {
-    let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
-    Timestamps { last_access: now, last_modification: now }
+    let now = Timespec {
+        tv_sec: 0,
+        tv_nsec: UTIME_NOW,
+    };
+    Timestamps {
+        last_access: now,
+        last_modification: now,
+    }
 };
 
 /// The path of the session file for the log, with a shortened id.
 fn shown(path: &Path, id: &SessionId) -> String {
-    path.with_file_name(format!("sess_{}", id.shortened())).display().to_string()
+    path.with_file_name(format!("sess_{}", id.shortened()))
+        .display()
+        .to_string()
 }
 
 /// The path of the session `id` (`ps_files_path_create`). The first characters of the id are names of
@@ -106,7 +117,10 @@ fn refused(place: &str, folder: &Path, fault: Fault) -> Error {
         }
         _ => {}
     }
-    Error::internal(format!("session {place}: user {} {why}", geteuid().as_raw()))
+    Error::internal(format!(
+        "session {place}: user {} {why}",
+        geteuid().as_raw()
+    ))
 }
 
 /// Whether PHP accepts the owner (`ps_files_open`): root, this user, or any if this user is root.

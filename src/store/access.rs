@@ -25,8 +25,16 @@ pub fn of_replacement(
     let folder =
         fs::metadata(parent(path)).map_err(Error::modified_or("stat the folder of", path))?;
     let user = Credentials::of_process();
-    let created_gid = if folder.mode() & SETGID != 0 { folder.gid() } else { user.gid };
-    let gid = if user.is_member(old.gid()) { old.gid() } else { created_gid };
+    let created_gid = if folder.mode() & SETGID != 0 {
+        folder.gid()
+    } else {
+        user.gid
+    };
+    let gid = if user.is_member(old.gid()) {
+        old.gid()
+    } else {
+        created_gid
+    };
     match attributes.acl(old.mode()) {
         Some(_) if user.is_root() => Ok((old.uid(), old.gid())),
         Some(acl) if keeps_access(old, &acl, user.uid, gid) => Ok((user.uid, gid)),
@@ -51,7 +59,10 @@ fn keeps_access(old: &Metadata, acl: &Acl, uid: u32, gid: u32) -> bool {
     let grants = |granted: u32, had: u32| had & READ_AND_WRITE & !granted == 0;
     let (owner_had, group_had) = (old.mode() >> 6, acl.own_group);
     let group_keeps_access = old.gid() == gid
-        || acl.groups.get(&old.gid()).is_some_and(|&granted| grants(granted, group_had));
+        || acl
+            .groups
+            .get(&old.gid())
+            .is_some_and(|&granted| grants(granted, group_had));
     let owner_keeps_access = match acl.users.get(&old.uid()) {
         _ if old.uid() == uid => true,
         // As the new owner, `uid` has what the old one had.

@@ -17,7 +17,11 @@ pub struct Acl {
 impl Acl {
     /// The list of a file without one: its mode has the permissions of its group.
     pub fn of_mode(mode: u32) -> Acl {
-        Acl { users: BTreeMap::new(), groups: BTreeMap::new(), own_group: mode >> 3 & 7 }
+        Acl {
+            users: BTreeMap::new(),
+            groups: BTreeMap::new(),
+            own_group: mode >> 3 & 7,
+        }
     }
 
     /// Parses the value of the attribute. `None` if it is malformed, or of another version.
@@ -44,7 +48,14 @@ impl Acl {
                 _ => return None,
             }
         }
-        users.values_mut().chain(groups.values_mut()).for_each(|permissions| *permissions &= mask);
-        rest.is_empty().then_some(Acl { users, groups, own_group: own_group? & mask })
+        users
+            .values_mut()
+            .chain(groups.values_mut())
+            .for_each(|permissions| *permissions &= mask);
+        rest.is_empty().then_some(Acl {
+            users,
+            groups,
+            own_group: own_group? & mask,
+        })
     }
 }

@@ -37,7 +37,9 @@ impl Attributes {
     /// What the access control list grants, or without one the `mode` of the file. `None` if the list
     /// is malformed.
     pub fn acl(&self, mode: u32) -> Option<Acl> {
-        self.0.get(OsStr::new(ACL)).map_or(Some(Acl::of_mode(mode)), |value| Acl::parse(value))
+        self.0
+            .get(OsStr::new(ACL))
+            .map_or(Some(Acl::of_mode(mode)), |value| Acl::parse(value))
     }
 
     /// Sets these attributes on a new file. Without an access control list among them the file ends without one,
@@ -48,7 +50,10 @@ impl Attributes {
         }
         for (name, kept) in &self.0 {
             // SELinux may forbid even setting the label that the file has.
-            if file.get_xattr(name).is_ok_and(|set| set.as_ref() == Some(kept)) {
+            if file
+                .get_xattr(name)
+                .is_ok_and(|set| set.as_ref() == Some(kept))
+            {
                 continue;
             }
             let set = file.set_xattr(name, kept);

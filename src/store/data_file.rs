@@ -64,7 +64,9 @@ impl Snapshot {
         self.bytes.is_empty()
             && self.metadata.modified().is_ok_and(|modified| {
                 let now = SystemTime::now();
-                let age = now.duration_since(modified).unwrap_or_else(|ahead| ahead.duration());
+                let age = now
+                    .duration_since(modified)
+                    .unwrap_or_else(|ahead| ahead.duration());
                 age < PHP_SAVE_TIME
             })
     }
@@ -131,16 +133,25 @@ pub fn read(path: &Path) -> Result<Content, Error> {
     loop {
         let snapshot = open_and(path, "read", |file| {
             let (bytes, metadata) = shared_file::read(&file)?;
-            Ok(Snapshot { file, metadata, bytes })
+            Ok(Snapshot {
+                file,
+                metadata,
+                bytes,
+            })
         })?;
-        let Some(snapshot) = snapshot else { return absent(path) };
+        let Some(snapshot) = snapshot else {
+            return absent(path);
+        };
         let error = match Value::parse_with(known_key, usize::MAX, &snapshot.bytes) {
             Ok(value) => return Ok(Content::Json(value, snapshot)),
             Err(error) => error,
         };
         let is_empty = snapshot.bytes.is_empty();
-        let retries =
-            if snapshot.is_being_written() { &mut while_empty } else { &mut while_malformed };
+        let retries = if snapshot.is_being_written() {
+            &mut while_empty
+        } else {
+            &mut while_malformed
+        };
         match retries.pause(snapshot.id()) {
             Pause::Ended => {}
             Pause::Refused => return Err(Error::Busy),

@@ -40,13 +40,21 @@ const RETRIES: usize = 3;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("{}: {operation}: {source}", path.display())]
-    Fault { operation: &'static str, path: PathBuf, source: Fault },
+    Fault {
+        operation: &'static str,
+        path: PathBuf,
+        source: Fault,
+    },
     /// The file cannot be used. It is not changed.
     #[error("{}: {why}", path.display())]
     Unusable { path: PathBuf, why: String },
     /// The file was replaced, but a later step failed.
     #[error("{}: {operation}, after the replacement: {source}", path.display())]
-    Unflushed { operation: &'static str, path: PathBuf, source: std::io::Error },
+    Unflushed {
+        operation: &'static str,
+        path: PathBuf,
+        source: std::io::Error,
+    },
     /// Another request holds the lock, or too many requests wait. This is not logged.
     #[error("busy")]
     Busy,
@@ -60,30 +68,45 @@ pub enum Error {
 
 impl Error {
     fn fault<E: Into<Fault>>(operation: &'static str, path: &Path) -> impl FnOnce(E) -> Error {
-        move |source| Error::Fault { operation, path: path.to_owned(), source: source.into() }
+        move |source| Error::Fault {
+            operation,
+            path: path.to_owned(),
+            source: source.into(),
+        }
     }
 
     /// The error of a step that fails if another program creates or deletes the file, or its folder.
     fn modified_or(operation: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Error {
         move |error| match error.kind() {
-            ErrorKind::NotFound | ErrorKind::AlreadyExists => {
-                Error::Modified { path: path.to_owned(), why: format!("{operation}: {error}") }
-            }
+            ErrorKind::NotFound | ErrorKind::AlreadyExists => Error::Modified {
+                path: path.to_owned(),
+                why: format!("{operation}: {error}"),
+            },
             _ => Error::fault(operation, path)(error),
         }
     }
 
     fn modified(path: &Path) -> Error {
         let why = "another program modified it during the change".to_owned();
-        Error::Modified { path: path.to_owned(), why }
+        Error::Modified {
+            path: path.to_owned(),
+            why,
+        }
     }
 
     fn in_use(path: &Path, why: &'static str) -> Error {
-        Error::InUse { path: path.to_owned(), why }
+        Error::InUse {
+            path: path.to_owned(),
+            why,
+        }
     }
 
     fn unflushed(operation: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Error {
-        move |source| Error::Unflushed { operation, path: path.to_owned(), source }
+        move |source| Error::Unflushed {
+            operation,
+            path: path.to_owned(),
+            source,
+        }
     }
 
     /// Whether the file may be read and changed again.
@@ -93,7 +116,10 @@ impl Error {
     }
 
     pub(crate) fn unusable(path: &Path, why: impl Into<String>) -> Error {
-        Error::Unusable { path: path.to_owned(), why: why.into() }
+        Error::Unusable {
+            path: path.to_owned(),
+            why: why.into(),
+        }
     }
 }
 
@@ -104,9 +130,10 @@ impl From<Error> for crate::error::Error {
             Error::Busy => crate::error::Error::busy(),
             Error::InUse { .. }
             | Error::Modified { .. }
-            | Error::Fault { source: Fault::Leased, .. } => {
-                crate::error::Error::busy_because(cause)
-            }
+            | Error::Fault {
+                source: Fault::Leased,
+                ..
+            } => crate::error::Error::busy_because(cause),
             Error::Unflushed { .. } => crate::error::Error::perhaps_stored(cause),
             Error::Fault { .. } | Error::Unusable { .. } => crate::error::Error::internal(cause),
         }
@@ -181,7 +208,9 @@ impl Aulario {
 
     /// The day of `date`, to read the menu of the type `id`.
     pub fn day(&self, date: &Date, id: &str) -> Result<Day, Error> {
-        Ok(self.read(&layout::day(date), |value| Day::of_file(value, Some(id)))?.document)
+        Ok(self
+            .read(&layout::day(date), |value| Day::of_file(value, Some(id)))?
+            .document)
     }
 
     /// See [`Aulario::change`].
@@ -199,7 +228,11 @@ impl Aulario {
         id: &str,
         change: impl Fn(&mut Day) -> Result<T, E>,
     ) -> Result<T, E> {
-        self.change(&layout::day(date), |value| Day::of_file(value, Some(id)), change)
+        self.change(
+            &layout::day(date),
+            |value| Day::of_file(value, Some(id)),
+            change,
+        )
     }
 
     /// Reads a document, which has its default if the file does not exist, or has been empty for a while.
@@ -215,7 +248,11 @@ impl Aulario {
         }
         let (value, snapshot) = content.into_parts();
         let document = parse(value).map_err(|why| Error::unusable(&path, why))?;
-        Ok(Stored { document, path, snapshot })
+        Ok(Stored {
+            document,
+            path,
+            snapshot,
+        })
     }
 
     /// Reads a document, applies `change` and stores it, with the lock of the aulario. PHP does not
@@ -229,7 +266,11 @@ impl Aulario {
     ) -> Result<T, E> {
         let attempt = || {
             let lock = WriteLock::take(&self.folder, LOCK)?;
-            let Stored { mut document, path, snapshot } = self.read(names, &parse)?;
+            let Stored {
+                mut document,
+                path,
+                snapshot,
+            } = self.read(names, &parse)?;
             let outcome = change(&mut document);
             if outcome.is_err() {
                 return Ok(outcome);
@@ -263,10 +304,17 @@ impl Aulario {
 /// One that exists and cannot be used is an error: PHP's pages show its data, so that of the other aulario must not
 /// be shown or changed in its place.
 fn find_source(configuration: &Path, aularios: &Path, name: &str) -> Result<Option<Id>, Error> {
-    let Some(path) = layout::configuration_named(aularios, name) else { return Ok(None) };
+    let Some(path) = layout::configuration_named(aularios, name) else {
+        return Ok(None);
+    };
     let is_file = match fs::symlink_metadata(&path) {
         Ok(metadata) => metadata.is_file(),
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::InvalidFilename) => {
+        Err(error)
+            if matches!(
+                error.kind(),
+                ErrorKind::NotFound | ErrorKind::InvalidFilename
+            ) =>
+        {
             return Ok(None);
         }
         Err(error) => return Err(Error::fault("stat", &path)(error)),
@@ -286,5 +334,7 @@ fn shared_comedor_from(path: &Path, mut configuration: Value) -> Result<Option<S
         .as_php_map()
         .ok_or_else(|| Error::unusable(path, "the document is not a map"))?;
     let setting = settings.get("shared_comedor_from").and_then(Value::as_str);
-    Ok(setting.filter(|setting| !["", "none"].contains(setting)).map(str::to_owned))
+    Ok(setting
+        .filter(|setting| !["", "none"].contains(setting))
+        .map(str::to_owned))
 }

@@ -44,8 +44,14 @@ pub fn replace(
     lock: &WriteLock,
 ) -> Result<(), Error> {
     let mut temporary = Temporary::create(path, snapshot.as_ref())?;
-    temporary.file.write_all(content).map_err(Error::fault("write", &temporary.path))?;
-    temporary.file.sync_all().map_err(Error::fault("flush", &temporary.path))?;
+    temporary
+        .file
+        .write_all(content)
+        .map_err(Error::fault("write", &temporary.path))?;
+    temporary
+        .file
+        .sync_all()
+        .map_err(Error::fault("flush", &temporary.path))?;
     match snapshot {
         Some(snapshot) => exchange(path, &temporary, snapshot, lock),
         None => put_new(path, &temporary, lock),
@@ -62,7 +68,9 @@ fn exchange(
         .ok_or_else(|| Error::in_use(path, "another program has it open for writing"))?;
     // Only an open file is up to date with the server of NFS (close-to-open consistency, nfs(5)).
     let is_untouched = is_at(path, snapshot.id())?
-        && snapshot.is_untouched().map_err(Error::fault("read again", path))?;
+        && snapshot
+            .is_untouched()
+            .map_err(Error::fault("read again", path))?;
     let may_exchange = lock.is_held()? && temporary.is_at(&temporary.path) && !lease.is_breaking();
     // The path is compared again: a page that saves by a rename does not wait for the lease.
     if !is_untouched || !may_exchange || !is_at(path, snapshot.id())? {
@@ -76,10 +84,17 @@ fn exchange(
         Err(error) if is_unsupported(error) => {
             drop(lease);
             drop(snapshot);
-            return settle("rename to", fs::rename(&temporary.path, path), path, temporary);
+            return settle(
+                "rename to",
+                fs::rename(&temporary.path, path),
+                path,
+                temporary,
+            );
         }
         Err(error) => {
-            return Err(Error::modified_or("exchange with the new file", path)(error.into()));
+            return Err(Error::modified_or("exchange with the new file", path)(
+                error.into(),
+            ));
         }
     }
     // These checks come before the flush: until the names are exchanged back, another page may save to the new
@@ -122,9 +137,12 @@ fn put_new(path: &Path, temporary: &Temporary, lock: &WriteLock) -> Result<(), E
     }
     // exFAT and others have no links either.
     match fs::symlink_metadata(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            settle("rename to", fs::rename(&temporary.path, path), path, temporary)
-        }
+        Err(error) if error.kind() == ErrorKind::NotFound => settle(
+            "rename to",
+            fs::rename(&temporary.path, path),
+            path,
+            temporary,
+        ),
         Err(error) => Err(Error::fault("stat", path)(error)),
         Ok(_) => Err(Error::modified(path)),
     }
@@ -178,14 +196,25 @@ impl Temporary {
         let temporary = layout::temporary(path);
         // The mode of the old file is set after the owner.
         let mode = if snapshot.is_some() { 0o600 } else { 0o666 };
-        let create = || OpenOptions::new().write(true).create_new(true).mode(mode).open(&temporary);
+        let create = || {
+            OpenOptions::new()
+                .write(true)
+                .create_new(true)
+                .mode(mode)
+                .open(&temporary)
+        };
         let created = create().or_else(|error| match error.kind() {
             ErrorKind::AlreadyExists => remove_leftover(&temporary).and_then(|()| create()),
             _ => Err(error),
         });
         let file = created.map_err(Error::modified_or("create", &temporary))?;
         let created = file.metadata().map_err(Error::fault("stat", &temporary))?;
-        let temporary = Temporary { path: temporary, file, id: FileId::of(&created), folder };
+        let temporary = Temporary {
+            path: temporary,
+            file,
+            id: FileId::of(&created),
+            folder,
+        };
         if let Some(snapshot) = snapshot {
             temporary.keep_access(snapshot, &created, path)?;
         }
@@ -210,7 +239,8 @@ impl Temporary {
         attributes
             .set(&self.file)
             .map_err(Error::fault("keep the access control list of", path))?;
-        self.keep_mode(metadata.mode()).map_err(Error::fault("keep the mode of", path))
+        self.keep_mode(metadata.mode())
+            .map_err(Error::fault("keep the mode of", path))
     }
 
     /// Sets the mode, unless the file has it: vfat and others fail if the mode cannot be set, but have the same one for
@@ -239,7 +269,9 @@ impl Temporary {
 
     /// Flushes the folder, so that the replacement of `path` survives a power cut.
     fn flush_folder(&self, path: &Path) -> Result<(), Error> {
-        self.folder.sync_all().map_err(Error::unflushed("flush the folder", path))
+        self.folder
+            .sync_all()
+            .map_err(Error::unflushed("flush the folder", path))
     }
 
     /// Whether `path` is this file.

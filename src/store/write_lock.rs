@@ -34,7 +34,11 @@ impl WriteLock {
             let locked = shared_file::open_and(flags, &path, |file| {
                 let is_locked = lock::take(&file, lock::EXCLUSIVE, TIMEOUT)?;
                 let id = FileId::of(&file.metadata()?);
-                Ok(is_locked.then(|| WriteLock { _file: file, id, path: path.clone() }))
+                Ok(is_locked.then(|| WriteLock {
+                    _file: file,
+                    id,
+                    path: path.clone(),
+                }))
             });
             if locked.as_ref().is_err_and(Fault::is_absent) {
                 // The new folder is flushed together with the first file in it.
@@ -42,14 +46,19 @@ impl WriteLock {
                 flags |= OFlags::CREATE;
                 continue;
             }
-            let lock = locked.map_err(Error::fault("open and lock", &path))?.ok_or(Error::Busy)?;
+            let lock = locked
+                .map_err(Error::fault("open and lock", &path))?
+                .ok_or(Error::Busy)?;
             // The check comes before anything is written: the leftovers that this writer would remove may be the files
             // of one with the other lock file.
             if lock.is_held()? {
                 return Ok(lock);
             }
         }
-        Err(Error::in_use(&path, "it was deleted or replaced during each attempt to lock it"))
+        Err(Error::in_use(
+            &path,
+            "it was deleted or replaced during each attempt to lock it",
+        ))
     }
 
     /// Whether other writers still lock the same file. `false` if it was deleted or replaced.

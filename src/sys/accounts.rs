@@ -20,13 +20,22 @@ pub fn user_name(uid: u32) -> String {
 
 /// The number of the group `name`.
 pub fn group_id(name: &str) -> Option<u32> {
-    entries(GROUPS).into_iter().find(|group| group.name == name).map(|group| group.id)
+    entries(GROUPS)
+        .into_iter()
+        .find(|group| group.name == name)
+        .map(|group| group.id)
 }
 
 /// The owner and mode of `path`, as text after a sentence: only that user, or root, can change its permissions.
 pub fn owner_of(path: &Path) -> String {
-    let Ok(file) = fs::symlink_metadata(path) else { return String::new() };
-    format!("; it belongs to {}, mode {:04o}", user_name(file.uid()), file.mode() & 0o7777)
+    let Ok(file) = fs::symlink_metadata(path) else {
+        return String::new();
+    };
+    format!(
+        "; it belongs to {}, mode {:04o}",
+        user_name(file.uid()),
+        file.mode() & 0o7777
+    )
 }
 
 fn entries(file: &str) -> Vec<Entry> {
@@ -38,5 +47,8 @@ fn entries(file: &str) -> Vec<Entry> {
         let id = fields.nth(1)?.parse().ok()?;
         Some(Entry { name, id })
     };
-    String::from_utf8_lossy(&text).lines().filter_map(entry).collect()
+    String::from_utf8_lossy(&text)
+        .lines()
+        .filter_map(entry)
+        .collect()
 }

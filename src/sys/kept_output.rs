@@ -20,7 +20,9 @@ use crate::sys::process::run_in_child;
 /// Keeps standard output open until this process has exited. The caller should exit next.
 pub fn until_exit() {
     // Opened before the fork: afterwards, the process id could belong to another process.
-    let Ok(parent) = pidfd_open(getpid(), PidfdFlags::empty()) else { return };
+    let Ok(parent) = pidfd_open(getpid(), PidfdFlags::empty()) else {
+        return;
+    };
     // This process has one thread.
     _ = run_in_child(|| {
         let mut gone = [PollFd::new(&parent, PollFlags::IN)];

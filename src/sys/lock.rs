@@ -48,13 +48,19 @@ pub struct Retries {
 
 impl Retries {
     pub fn new(pause: Duration, timeout: Duration) -> Retries {
-        Retries { pause, timeout, deadline: None }
+        Retries {
+            pause,
+            timeout,
+            deadline: None,
+        }
     }
 
     /// Pauses before the next attempt to use the file `id`.
     pub fn pause(&mut self, id: FileId) -> Pause {
         // The process does not wait during the attempt, which may wait for something else.
-        let Some(_waiting) = scoreboard::wait(id.0) else { return Pause::Refused };
+        let Some(_waiting) = scoreboard::wait(id.0) else {
+            return Pause::Refused;
+        };
         let now = Instant::now();
         if now >= *self.deadline.get_or_insert(now + self.timeout) {
             return Pause::TimedOut;
@@ -68,7 +74,10 @@ impl Retries {
 /// path, because `File` has methods of the same names.
 pub type Kind = [fn(&File) -> io::Result<()>; 2];
 pub const SHARED: Kind = [fs2::FileExt::try_lock_shared, fs2::FileExt::lock_shared];
-pub const EXCLUSIVE: Kind = [fs2::FileExt::try_lock_exclusive, fs2::FileExt::lock_exclusive];
+pub const EXCLUSIVE: Kind = [
+    fs2::FileExt::try_lock_exclusive,
+    fs2::FileExt::lock_exclusive,
+];
 
 /// Waits up to `timeout` for a lock on `file`, which holds until the file is closed. Returns whether it
 /// was taken; `false` at once if it may not wait.
@@ -78,7 +87,9 @@ pub fn take(file: &File, [attempt, wait]: Kind, timeout: Duration) -> io::Result
         done => return done.map(|()| true),
     }
     let FileId(id) = FileId::of(&file.metadata()?);
-    let Some(_waiting) = scoreboard::wait(id) else { return Ok(false) };
+    let Some(_waiting) = scoreboard::wait(id) else {
+        return Ok(false);
+    };
     let deadline = Instant::now() + timeout;
     let _interruptions = Interruptions::after(timeout)?;
     loop {

@@ -132,7 +132,10 @@ impl Scoreboard {
 
     /// Makes this process the worker with this number.
     pub fn enter(self, number: usize) -> Worker {
-        *WORKER.get_or_init(|| Worker { board: self, slot: &self.0.slots[number] })
+        *WORKER.get_or_init(|| Worker {
+            board: self,
+            slot: &self.0.slots[number],
+        })
     }
 
     /// Clears the slot of a worker that has ended. Returns whether it had started.
@@ -171,7 +174,9 @@ pub struct Waiting(Option<Worker>);
 /// workers wait already, or a quarter for the same file, or three quarters wait or have a kept connection. So requests
 /// that wait and idle connections never take all workers.
 pub fn wait(key: Key) -> Option<Waiting> {
-    let Some(worker) = WORKER.get() else { return Some(Waiting(None)) };
+    let Some(worker) = WORKER.get() else {
+        return Some(Waiting(None));
+    };
     let Worker { board, slot } = worker;
     let [device, inode] = &slot.file;
     device.store(key.0, SeqCst);

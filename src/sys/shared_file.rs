@@ -110,7 +110,8 @@ pub fn read(file: &File) -> Result<(Vec<u8>, Metadata), Fault> {
     // As many bytes as the file has, into a buffer with room for more, are all of them. Otherwise it has
     // changed meanwhile, or a network file system returns it in parts.
     if read.map_err(io::Error::from)? as u64 != metadata.len() {
-        file.take(MAX_SIZE.saturating_sub(bytes.len() as u64)).read_to_end(&mut bytes)?;
+        file.take(MAX_SIZE.saturating_sub(bytes.len() as u64))
+            .read_to_end(&mut bytes)?;
     }
     Ok((bytes, metadata))
 }

@@ -8,7 +8,9 @@ use rustix::stdio::{stdin, stdout};
 
 /// Reads from standard input, without the buffer of the standard library.
 pub fn read(buffer: &mut [u8]) -> Result<usize, Errno> {
-    when_ready(stdin(), PollFlags::IN, || rustix::io::read(stdin(), &mut *buffer))
+    when_ready(stdin(), PollFlags::IN, || {
+        rustix::io::read(stdin(), &mut *buffer)
+    })
 }
 
 /// Writes to standard output. Ignores that the server has closed the pipe.
@@ -16,8 +18,9 @@ pub fn write(bytes: &[u8]) {
     let mut rest = bytes;
     // The standard library's stdout would split this into two writes.
     while !rest.is_empty()
-        && let Ok(written @ 1..) =
-            when_ready(stdout(), PollFlags::OUT, || rustix::io::write(stdout(), rest))
+        && let Ok(written @ 1..) = when_ready(stdout(), PollFlags::OUT, || {
+            rustix::io::write(stdout(), rest)
+        })
     {
         rest = &rest[written..];
     }

@@ -37,7 +37,10 @@ fn set_timer(time: Duration) {
         tv_sec: time.as_secs() as _,
         tv_usec: time.subsec_micros().into(),
     };
-    let times = libc::itimerval { it_interval: timeval(INTERVAL), it_value: timeval(time) };
+    let times = libc::itimerval {
+        it_interval: timeval(INTERVAL),
+        it_value: timeval(time),
+    };
     // SAFETY: the call keeps no pointer. It fails only for times that are not valid.
     unsafe { libc::setitimer(libc::ITIMER_REAL, &times, null_mut()) };
 }

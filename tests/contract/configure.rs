@@ -76,8 +76,12 @@ impl Installed {
 #[test]
 fn pasted_settings_replace_their_lines_and_everything_else_stays() {
     for (before, pasted, after) in [
-        ("# none\n", "COMEDOR_SERVICE=aulas\n", "# none\nCOMEDOR_SERVICE=aulas\n"),
-        ("TZ=UTC", "COMEDOR_SERVICE=aulas", "TZ=UTC\nCOMEDOR_SERVICE=aulas\n"),
+        (
+            "# none\n", "COMEDOR_SERVICE=aulas\n", "# none\nCOMEDOR_SERVICE=aulas\n",
+        ),
+        (
+            "TZ=UTC", "COMEDOR_SERVICE=aulas", "TZ=UTC\nCOMEDOR_SERVICE=aulas\n",
+        ),
         (
             "# a\n COMEDOR_SERVICE = old\n\n# b\r\nTZ=UTC\r\n#TZ=x\n",
             "TZ=Europe/Madrid\r\nCOMEDOR_SERVICE=aulas\r\n",
@@ -90,7 +94,9 @@ fn pasted_settings_replace_their_lines_and_everything_else_stays() {
             "COMEDOR_SERVICE=a\nCOMEDOR_DATA_DIR=/srv/menús y más\n",
         ),
         // A value that cannot be used is replaced.
-        ("COMEDOR_ACCESS=x\n", "COMEDOR_ACCESS=listed\n", "COMEDOR_ACCESS=listed\n"),
+        (
+            "COMEDOR_ACCESS=x\n", "COMEDOR_ACCESS=listed\n", "COMEDOR_ACCESS=listed\n",
+        ),
         // The lines of set-up in version 0.4.0
         (
             "# Written by `comedor setup`\nCOMEDOR_SERVICE=old\n# End\n",
@@ -102,7 +108,10 @@ fn pasted_settings_replace_their_lines_and_everything_else_stays() {
         let installed = Installed::with(before);
         installed.writes(pasted);
         assert_eq!(installed.settings(), after);
-        assert_eq!(fs::metadata(installed.file()).unwrap().mode() & 0o7777, 0o644);
+        assert_eq!(
+            fs::metadata(installed.file()).unwrap().mode() & 0o7777,
+            0o644
+        );
     }
 }
 
@@ -119,10 +128,16 @@ fn each_setting_is_shown_with_its_old_value() {
     ] {
         assert!(said.contains(&format!("\n  {line}\n")), "{line}: {said}");
     }
-    assert!(said.contains(&format!("Wrote {}\n", installed.file().display())), "{said}");
+    assert!(
+        said.contains(&format!("Wrote {}\n", installed.file().display())),
+        "{said}"
+    );
     let before = fs::metadata(installed.file()).unwrap().ino();
     let said = installed.writes("TZ=Europe/Madrid\n");
-    assert!(said.contains("The file has these settings already."), "{said}");
+    assert!(
+        said.contains("The file has these settings already."),
+        "{said}"
+    );
     assert_eq!(fs::metadata(installed.file()).unwrap().ino(), before);
 }
 
@@ -133,17 +148,32 @@ fn a_paste_that_cannot_be_used_is_refused_and_nothing_is_written() {
     let origins = "https://menus.example,".repeat(100);
     let hidden = format!("TZ=UTC\nCOMEDOR_TRUSTED_ORIGINS={origins}https://other.example\n");
     for (input, reason) in [
-        ("TZ=UTC\nCOMEDOR_X=1\n", "standard input: line 2: unknown setting `COMEDOR_X`"),
+        (
+            "TZ=UTC\nCOMEDOR_X=1\n",
+            "standard input: line 2: unknown setting `COMEDOR_X`",
+        ),
         ("TZ\n", "line 1: expected NAME=value"),
         ("TZ=UTC\nTZ=UTC\n", "line 2: duplicate setting `TZ`"),
         ("COMEDOR_SERVICE='x'\n", "is in quotes"),
         ("COMEDOR_SERVICE=../x\n", "COMEDOR_SERVICE must be"),
-        ("COMEDOR_DATA_DIR=DATA\n", "COMEDOR_DATA_DIR must start with a /"),
-        ("COMEDOR_SESSION_DIR=memcached:1\n", "COMEDOR_SESSION_DIR must be"),
-        ("COMEDOR_ACCESS=all\n", "COMEDOR_ACCESS must be centre or listed"),
+        (
+            "COMEDOR_DATA_DIR=DATA\n", "COMEDOR_DATA_DIR must start with a /",
+        ),
+        (
+            "COMEDOR_SESSION_DIR=memcached:1\n", "COMEDOR_SESSION_DIR must be",
+        ),
+        (
+            "COMEDOR_ACCESS=all\n",
+            "COMEDOR_ACCESS must be centre or listed",
+        ),
         ("TZ=Mars\n", "TZ must name a time zone"),
-        ("COMEDOR_DATA_DIR=/a\u{202e}b\n", "line 1: the character \\u{202e} cannot be pasted"),
-        ("TZ=UTC\nCOMEDOR_DATA_DIR=/a\u{1b}[2J\n", "line 2: the character \\u{1b} "),
+        (
+            "COMEDOR_DATA_DIR=/a\u{202e}b\n",
+            "line 1: the character \\u{202e} cannot be pasted",
+        ),
+        (
+            "TZ=UTC\nCOMEDOR_DATA_DIR=/a\u{1b}[2J\n", "line 2: the character \\u{1b} ",
+        ),
         ("COMEDOR_DATA_DIR=/a\tb\n", "the character \\u{9} "),
         ("COMEDOR_DATA_DIR=/a\u{0}b\n", "the character \\u{0} "),
         ("COMEDOR_DATA_DIR=/а\n", "the character \\u{430} "),
@@ -175,23 +205,41 @@ fn a_password_is_never_shown_and_only_the_group_can_read_it() {
         format!("\n  COMEDOR_SESSION_DIR={HIDDEN} (before: /var/lib/php/sessions, the default)\n");
     for (password, shown) in [
         ("s3cret", &*default),
-        ("s3cret2", &format!("\n  COMEDOR_SESSION_DIR={HIDDEN} (another password)\n")),
-        ("s3cret2", &format!("\n  COMEDOR_SESSION_DIR={HIDDEN} (unchanged)\n")),
+        (
+            "s3cret2",
+            &format!("\n  COMEDOR_SESSION_DIR={HIDDEN} (another password)\n"),
+        ),
+        (
+            "s3cret2",
+            &format!("\n  COMEDOR_SESSION_DIR={HIDDEN} (unchanged)\n"),
+        ),
     ] {
         let output = installed.run(&options, secret(password).as_bytes());
         let said = String::from_utf8(output.stdout).unwrap();
         assert!(said.contains(shown), "{said}");
         assert!(!said.contains("s3cret"), "{said}");
         assert_eq!(output.stderr, b"");
-        assert_eq!(installed.settings(), format!("TZ=UTC\n{}", secret(password)));
-        assert_eq!(fs::metadata(installed.file()).unwrap().mode() & 0o7777, 0o640);
+        assert_eq!(
+            installed.settings(),
+            format!("TZ=UTC\n{}", secret(password))
+        );
+        assert_eq!(
+            fs::metadata(installed.file()).unwrap().mode() & 0o7777,
+            0o640
+        );
     }
-    let output = installed.run(&["--yes", "--group", "no-such-group"], secret("x").as_bytes());
+    let output = installed.run(
+        &["--yes", "--group", "no-such-group"],
+        secret("x").as_bytes(),
+    );
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(said.contains("unknown group `no-such-group`"), "{said}");
     // It stays closed: a comment may have the password.
     installed.writes("COMEDOR_SESSION_DIR=/srv/sessions\n");
-    assert_eq!(fs::metadata(installed.file()).unwrap().mode() & 0o7777, 0o640);
+    assert_eq!(
+        fs::metadata(installed.file()).unwrap().mode() & 0o7777,
+        0o640
+    );
 }
 
 #[test]
@@ -199,7 +247,10 @@ fn without_a_terminal_only_yes_writes() {
     let installed = Installed::with("# none\n");
     let output = installed.run(&[], b"TZ=UTC\n\n1234\n");
     let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains("cannot ask, without a terminal") && said.contains("--yes"), "{said}");
+    assert!(
+        said.contains("cannot ask, without a terminal") && said.contains("--yes"),
+        "{said}"
+    );
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(installed.settings(), "# none\n");
 }
@@ -217,11 +268,21 @@ fn the_next_commands_are_constant_for_each_web_server() {
     ] {
         let output = installed.run(&["--server", server], b"");
         let said = String::from_utf8(output.stdout).unwrap();
-        assert!(said.starts_with("No settings: nothing was written.\n"), "{said}");
+        assert!(
+            said.starts_with("No settings: nothing was written.\n"),
+            "{said}"
+        );
         assert!(said.contains(check) && said.contains(command), "{said}");
         // Each copies an example of this repository.
-        for name in said.split("/examples/").skip(1).map(|rest| rest.split(' ').next().unwrap()) {
-            assert!(Path::new(REPOSITORY).join("examples").join(name).exists(), "{name}");
+        for name in said
+            .split("/examples/")
+            .skip(1)
+            .map(|rest| rest.split(' ').next().unwrap())
+        {
+            assert!(
+                Path::new(REPOSITORY).join("examples").join(name).exists(),
+                "{name}"
+            );
         }
         assert_eq!(output.status.code(), Some(0));
     }

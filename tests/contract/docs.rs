@@ -10,14 +10,21 @@ use crate::support::*;
 
 /// The files of the repository with this name, by their paths in it.
 fn files_named(name: &str) -> Vec<String> {
-    let built = ["-name", "target", "-prune", "-o", "-name", "node_modules", "-prune", "-o"];
-    files_below(Path::new(REPOSITORY), &[&built[..], &["-name", name]].concat())
+    let built = [
+        "-name", "target", "-prune", "-o", "-name", "node_modules", "-prune", "-o",
+    ];
+    files_below(
+        Path::new(REPOSITORY),
+        &[&built[..], &["-name", name]].concat(),
+    )
 }
 
 /// Every Markdown file of the repository, by its path in it.
 fn documents() -> BTreeMap<PathBuf, String> {
     let files = files_named("*.md").into_iter();
-    files.map(|file| (PathBuf::from(&file), text_of(&file))).collect()
+    files
+        .map(|file| (PathBuf::from(&file), text_of(&file)))
+        .collect()
 }
 
 /// The anchors that GitHub gives to the headings.
@@ -27,7 +34,9 @@ fn anchors(text: &str) -> BTreeSet<String> {
     headings
         .map(|heading| {
             let heading = heading.trim_start_matches('#').trim().to_lowercase();
-            let kept = heading.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+            let kept = heading
+                .chars()
+                .filter(|c| c.is_alphanumeric() || " -_".contains(*c));
             kept.collect::<String>().replace(' ', "-")
         })
         .collect()
@@ -41,11 +50,23 @@ fn every_relative_link_and_anchor_of_the_documentation_resolves() {
             let (file, anchor) = link.split_once('#').unwrap_or((&link, ""));
             let folder = Path::new(REPOSITORY).join(path.parent().unwrap());
             let own = Path::new(path.file_name().unwrap());
-            let file = if file.is_empty() { own } else { Path::new(file) };
-            assert!(folder.join(file).exists(), "{}: the file of {link}", path.display());
+            let file = if file.is_empty() {
+                own
+            } else {
+                Path::new(file)
+            };
+            assert!(
+                folder.join(file).exists(),
+                "{}: the file of {link}",
+                path.display()
+            );
             if !anchor.is_empty() {
                 let anchors = anchors(&text_of(folder.join(file)));
-                assert!(anchors.contains(anchor), "{}: the anchor of {link}", path.display());
+                assert!(
+                    anchors.contains(anchor),
+                    "{}: the anchor of {link}",
+                    path.display()
+                );
             }
             count += 1;
         }
@@ -60,7 +81,9 @@ fn one_line(text: &str) -> String {
 
 /// The blocks of shell commands in a Markdown document.
 fn shell_blocks(text: &str) -> impl Iterator<Item = &str> {
-    text.split("```sh\n").skip(1).map(|rest| rest.split("```").next().unwrap())
+    text.split("```sh\n")
+        .skip(1)
+        .map(|rest| rest.split("```").next().unwrap())
 }
 
 /// The code of all modules of the program.
@@ -105,7 +128,9 @@ fn both_guides_have_the_headings_of_the_set_up_page() {
     for pair in &headings {
         for (guide, heading) in guides.iter().zip(pair) {
             assert!(
-                guide.lines().any(|line| line.trim_start_matches('#') == format!(" {heading}")),
+                guide
+                    .lines()
+                    .any(|line| line.trim_start_matches('#') == format!(" {heading}")),
                 "{heading}"
             );
         }
@@ -120,10 +145,15 @@ fn both_guides_have_the_commands_of_configure_for_each_web_server() {
     let servers = ["apache", "apache-fastcgi", "nginx", "caddy", "lighttpd"];
     for (server, headings) in servers.iter().zip(headings_of_the_set_up_page()) {
         let mut configure = Command::new(program());
-        configure.args(["configure", "--server", server]).stdin(Stdio::null());
+        configure
+            .args(["configure", "--server", server])
+            .stdin(Stdio::null());
         let said = String::from_utf8(output(&mut configure, "the program")).unwrap();
         let (_, enable) = said.split_once("\nThen enable comedor:\n").unwrap();
-        let commands: Vec<&str> = enable.lines().filter(|line| !line.starts_with('(')).collect();
+        let commands: Vec<&str> = enable
+            .lines()
+            .filter(|line| !line.starts_with('('))
+            .collect();
         for (guide, heading) in guides.iter().zip(headings) {
             let (_, part) = guide.split_once(&format!("\n### {heading}\n")).unwrap();
             let part = part.split("\n#").next().unwrap();
@@ -144,13 +174,24 @@ fn troubleshooting_md_shows_log_lines_of_the_program() {
     let none = format!("{data}/none");
     for (request, folder, documented) in [
         (read.clone(), &data, "/DATA/entreaulas"),
-        (read.clone().set("COMEDOR_DATA_DIR", &none), &none, "/DATA/entreaulas"),
+        (
+            read.clone().set("COMEDOR_DATA_DIR", &none),
+            &none,
+            "/DATA/entreaulas",
+        ),
         (read.clone().program(&program), &data, "/etc/comedor"),
         (read.set("COMEDOR_SESSION_FORMAT", "x"), &data, ""),
     ] {
-        let log = request.run().fails("INTERNAL_ERROR").log.replace(folder, documented);
+        let log = request
+            .run()
+            .fails("INTERNAL_ERROR")
+            .log
+            .replace(folder, documented);
         let documented = log.replace("centro1", "colegio");
-        assert!(troubleshooting.contains(&format!("\n{documented}")), "{documented}");
+        assert!(
+            troubleshooting.contains(&format!("\n{documented}")),
+            "{documented}"
+        );
     }
 }
 
@@ -170,7 +211,9 @@ fn error_sentences_and_files_in_the_documentation_exist_and_contributing_md_name
                 assert!(openapi.contains(&span), "{}: {span}", document.display());
                 quoted += 1;
             }
-            if ["src/", "tests/", "benches/", "fuzz/"].iter().any(|folder| span.starts_with(folder))
+            if ["src/", "tests/", "benches/", "fuzz/"]
+                .iter()
+                .any(|folder| span.starts_with(folder))
             {
                 // A command has arguments.
                 let file = Path::new(REPOSITORY).join(span.split(' ').next().unwrap());
@@ -191,13 +234,19 @@ fn error_sentences_and_files_in_the_documentation_exist_and_contributing_md_name
 #[test]
 fn only_a_release_has_a_version_without_dev_and_its_changes_in_a_section_of_the_changelog() {
     let changelog = text_of("CHANGELOG.md");
-    let (_, sections) = changelog.split_once("\n## [Unreleased]\n").expect("the section");
+    let (_, sections) = changelog
+        .split_once("\n## [Unreleased]\n")
+        .expect("the section");
     let unreleased = sections.split("\n## [").next().unwrap();
     let version = env!("CARGO_PKG_VERSION");
     let number = version.trim_end_matches("-dev");
     let is_release = number == version;
     let has_section = changelog.contains(&format!("\n## [{number}] - "));
-    assert_eq!((has_section, unreleased.trim().is_empty()), (is_release, is_release), "{version}");
+    assert_eq!(
+        (has_section, unreleased.trim().is_empty()),
+        (is_release, is_release),
+        "{version}"
+    );
 }
 
 #[test]
@@ -205,31 +254,43 @@ fn every_action_is_documented() {
     let answer = School::new().get("unknown").run();
     let body: Value = serde_json::from_slice(&answer.body).unwrap();
     let sentence = body["error"].as_str().unwrap();
-    let names =
-        sentence.strip_prefix("action must be ").and_then(|it| it.strip_suffix('.')).unwrap();
+    let names = sentence
+        .strip_prefix("action must be ")
+        .and_then(|it| it.strip_suffix('.'))
+        .unwrap();
     let (openapi, api) = (text_of("openapi.yaml"), text_of("docs/api.md"));
     for name in names.replace(" or ", ", ").split(", ") {
         assert!(
             openapi.contains(&format!("\n  /api/comedor.php/{name}:\n")),
             "{name} in openapi.yaml"
         );
-        assert!(api.contains(&format!("\n| `{name}` | ")), "{name} in docs/api.md");
+        assert!(
+            api.contains(&format!("\n| `{name}` | ")),
+            "{name} in docs/api.md"
+        );
     }
 }
 
 #[test]
 fn every_error_code_and_reason_is_documented() {
     let (openapi, api) = (text_of("openapi.yaml"), text_of("docs/api.md"));
-    let lines = openapi.lines().map(|line| line.strip_prefix("            - "));
+    let lines = openapi
+        .lines()
+        .map(|line| line.strip_prefix("            - "));
     let codes = lines.skip_while(|line| *line != Some("INVALID_SESSION"));
     let codes: Vec<&str> = codes.map_while(|line| line).collect();
     assert_eq!(codes.len(), 11);
-    let (_, reasons) = openapi.split_once("        reason:\n").expect("the field reason");
+    let (_, reasons) = openapi
+        .split_once("        reason:\n")
+        .expect("the field reason");
     let (_, reasons) = reasons.split_once("enum: [").unwrap();
     let reasons: Vec<&str> = reasons.split(']').next().unwrap().split(", ").collect();
     assert_eq!(reasons.len(), 7);
     for word in codes.into_iter().chain(reasons) {
-        assert!(api.contains(&format!("\n| `{word}` | ")), "{word} in docs/api.md");
+        assert!(
+            api.contains(&format!("\n| `{word}` | ")),
+            "{word} in docs/api.md"
+        );
     }
 }
 
@@ -239,22 +300,38 @@ fn both_readmes_have_the_same_figures_and_those_of_the_tests() {
     // Each number without the separators of its language, in any order
     let numbers = |text: &str, separators: &[char]| {
         let joined = text.replace(separators, "");
-        let digits = joined.split(|c: char| !c.is_ascii_digit()).filter(|part| !part.is_empty());
+        let digits = joined
+            .split(|c: char| !c.is_ascii_digit())
+            .filter(|part| !part.is_empty());
         let mut digits: Vec<_> = digits.map(str::to_owned).collect();
         digits.sort();
         digits
     };
-    assert_eq!(numbers(&readme, &[',', '.']), numbers(&spanish, &[',', '.', ' ']));
+    assert_eq!(
+        numbers(&readme, &[',', '.']),
+        numbers(&spanish, &[',', '.', ' '])
+    );
     let tested = text_of("tests/results.md");
     let sum = |unit: &str| -> usize {
-        let before =
-            tested.split(unit).map(|text| text.rsplit(' ').next().unwrap().replace(',', ""));
-        before.filter_map(|number| number.parse::<usize>().ok()).sum()
+        let before = tested
+            .split(unit)
+            .map(|text| text.rsplit(' ').next().unwrap().replace(',', ""));
+        before
+            .filter_map(|number| number.parse::<usize>().ok())
+            .sum()
     };
-    let (cuts, faults) = (sum(" states, 0 lost, 0 torn"), (sum(" kills") + sum(" errors")) / 1000);
+    let (cuts, faults) = (
+        sum(" states, 0 lost, 0 torn"),
+        (sum(" kills") + sum(" errors")) / 1000,
+    );
     let (thousands, rest) = (cuts / 1000, cuts % 1000);
-    assert!(readme.contains(&format!("0 lost in {thousands},{rest:03} simulated power cuts")));
+    assert!(readme.contains(&format!(
+        "0 lost in {thousands},{rest:03} simulated power cuts"
+    )));
     assert!(readme.contains(&format!("in over {faults},000 kills and injected errors")));
-    assert!(readme.contains(&format!(" {} session files", files_named("*.session").len())));
+    assert!(readme.contains(&format!(
+        " {} session files",
+        files_named("*.session").len()
+    )));
     assert!(readme.contains(concat!(" ", env!("CARGO_PKG_RUST_VERSION"), " or later")));
 }

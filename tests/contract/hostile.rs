@@ -22,7 +22,9 @@ fn invalid_utf8_in_any_variable_gets_a_well_formed_answer() {
         let write = school.post("delete_menu_type").json(&json!({"id": "no"}));
         for cgi in [write, school.get("get_menu")] {
             let mut command = cgi.command();
-            command.env(name, garbage).env(OsStr::from_bytes(b"\xff"), garbage);
+            command
+                .env(name, garbage)
+                .env(OsStr::from_bytes(b"\xff"), garbage);
             let answer = Answer::of(command.stdin(Stdio::null()).spawn().unwrap());
             if answer.status != 200 {
                 let body = answer.value();
@@ -38,10 +40,17 @@ fn deeply_nested_input_is_rejected_without_a_crash() {
     let school = School::new();
     for levels in [5_000, 500_000] {
         let nested = format!("{{\"id\":{}{}}}", "[".repeat(levels), "]".repeat(levels));
-        let write = school.post("delete_menu_type").body("application/json", &nested);
+        let write = school
+            .post("delete_menu_type")
+            .body("application/json", &nested);
         write.run().fails("INVALID_FORMAT");
-        let form = format!("plates{}=x&menu_type=basal", "[a]".repeat(levels.min(300_000)));
-        let form = school.post("save_menu").body("application/x-www-form-urlencoded", form);
+        let form = format!(
+            "plates{}=x&menu_type=basal",
+            "[a]".repeat(levels.min(300_000))
+        );
+        let form = school
+            .post("save_menu")
+            .body("application/x-www-form-urlencoded", form);
         form.run().fails("INVALID_FORMAT");
     }
 }
@@ -56,11 +65,16 @@ fn many_fields_or_keys_take_at_most_two_seconds() {
     limited(write.clone().body("application/json", body)).fails("NOT_FOUND");
     for piece in ["k[]=1&", "a[b]=&", "%00&"] {
         let form = format!("id=no&{}", piece.repeat(1_000_000 / piece.len()));
-        let form = write.clone().body("application/x-www-form-urlencoded", form);
+        let form = write
+            .clone()
+            .body("application/x-www-form-urlencoded", form);
         limited(form).fails("INVALID_FORMAT");
     }
     let plates: Vec<String> = (0..100_000).map(|n| format!("\"p{n}\":{{}}")).collect();
-    let day = format!("{{\"menus\":{{\"basal\":{{\"plates\":{{{}}}}}}}}}", plates.join(","));
+    let day = format!(
+        "{{\"menus\":{{\"basal\":{{\"plates\":{{{}}}}}}}}}",
+        plates.join(",")
+    );
     school.write(DAY, day);
     limited(school.get("get_menu").query("date", DATE)).ok();
     let parts = "--B\r\nContent-Disposition: form-data; name=a\r\n\r\n\r\n".repeat(19_000);
@@ -85,12 +99,20 @@ fn the_largest_files_take_at_most_two_gibibytes_and_ten_seconds() {
 fn a_body_has_at_most_10000_values_and_takes_little_memory() {
     let school = School::new();
     let write = |media_type, body: String| {
-        school.post("save_menu").body(media_type, body).memory(16 << 20).run()
+        school
+            .post("save_menu")
+            .body(media_type, body)
+            .memory(16 << 20)
+            .run()
     };
     // The object, the list and what it has.
-    for (piece, count) in
-        [("[]", 9_998), ("{}", 9_998), ("0", 9_998), ("[0]", 4_999), ("{\"\":0}", 4_999)]
-    {
+    for (piece, count) in [
+        ("[]", 9_998),
+        ("{}", 9_998),
+        ("0", 9_998),
+        ("[0]", 4_999),
+        ("{\"\":0}", 4_999),
+    ] {
         let body = |count| format!("{{\"x\":[{}]}}", vec![piece; count].join(","));
         write("application/json", body(count)).fails("MISSING_PARAM");
         for count in [count + 1, (1 << 20) / (piece.len() + 1) - 8] {
@@ -115,15 +137,32 @@ fn client_input_reaches_neither_headers_nor_log() {
     }
     // A path from the settings is escaped, so that it cannot forge a log line.
     let folder = "/no\u{2028}[notice] forged\u{9b}2J";
-    let answer = school.get("get_menu").set("COMEDOR_SESSION_DIR", folder).run();
-    assert_eq!(answer.fails("INTERNAL_ERROR").log.matches(char::is_control).count(), 1);
-    assert!(answer.log.contains("\\u{2028}[notice] forged\\u{9b}2J"), "{}", answer.log);
+    let answer = school
+        .get("get_menu")
+        .set("COMEDOR_SESSION_DIR", folder)
+        .run();
+    assert_eq!(
+        answer
+            .fails("INTERNAL_ERROR")
+            .log
+            .matches(char::is_control)
+            .count(),
+        1
+    );
+    assert!(
+        answer.log.contains("\\u{2028}[notice] forged\\u{9b}2J"),
+        "{}",
+        answer.log
+    );
 }
 
 #[test]
 fn a_rejected_body_is_drained_and_the_answer_does_not_wait_for_its_end() {
     let school = School::new();
-    let rejected = school.get("save_menu").method("POST").set("CONTENT_LENGTH", "3000000");
+    let rejected = school
+        .get("save_menu")
+        .method("POST")
+        .set("CONTENT_LENGTH", "3000000");
     let mut child = rejected.command().spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
     // More than a pipe holds, so the program must be reading.
@@ -139,12 +178,17 @@ fn a_write_is_kept_if_its_answer_cannot_be_written() {
         let save = school.post("save_menu").json(&save(run)).shell(run);
         let mut child = save.send(save.command().stdout(stdout).stderr(stderr));
         assert!(child.wait().unwrap().success(), "{run}");
-        assert_eq!(school.menu("basal")["menu"]["plates"]["primero"]["name"], run);
+        assert_eq!(
+            school.menu("basal")["menu"]["plates"]["primero"]["name"],
+            run
+        );
     };
     // The web server has closed the connection.
     let closed = || Stdio::from(OwnedFd::from(std::io::pipe().unwrap().1));
     is_kept("exec \"$0\"", closed(), closed());
-    for run in ["exec \"$0\" >&-", "exec \"$0\" >/dev/full 2>/dev/full", "exec \"$0\" 2>&-"] {
+    for run in [
+        "exec \"$0\" >&-", "exec \"$0\" >/dev/full 2>/dev/full", "exec \"$0\" 2>&-",
+    ] {
         is_kept(run, Stdio::null(), Stdio::null());
     }
     // An error is answered even if standard error is closed.

@@ -42,7 +42,14 @@ struct Page {
 
 impl Page {
     fn new(path: PathBuf) -> Page {
-        Page { path, made: 0, read: None, looked_up: None, opened: None, is_waiting: false }
+        Page {
+            path,
+            made: 0,
+            read: None,
+            looked_up: None,
+            opened: None,
+            is_waiting: false,
+        }
     }
 
     /// Makes the next step. Returns `false` if a lease blocks it.
@@ -50,8 +57,11 @@ impl Page {
         match self.made {
             READ => self.read = whole(&self.path),
             LOOK_UP => {
-                self.looked_up =
-                    OpenOptions::new().read(true).custom_flags(libc::O_PATH).open(&self.path).ok();
+                self.looked_up = OpenOptions::new()
+                    .read(true)
+                    .custom_flags(libc::O_PATH)
+                    .open(&self.path)
+                    .ok();
             }
             OPEN => match self.open() {
                 Ok(file) => (self.opened, self.is_waiting) = (Some(file), false),
@@ -63,7 +73,11 @@ impl Page {
             },
             _ => {
                 let content = self.content().to_string();
-                self.opened.take().unwrap().write_all(content.as_bytes()).unwrap();
+                self.opened
+                    .take()
+                    .unwrap()
+                    .write_all(content.as_bytes())
+                    .unwrap();
             }
         }
         self.made += 1;
@@ -72,7 +86,10 @@ impl Page {
 
     fn open(&self) -> std::io::Result<File> {
         let mut options = OpenOptions::new();
-        options.write(true).truncate(true).custom_flags(libc::O_NONBLOCK);
+        options
+            .write(true)
+            .truncate(true)
+            .custom_flags(libc::O_NONBLOCK);
         match &self.looked_up {
             Some(file) => options.open(format!("/proc/self/fd/{}", file.as_raw_fd())),
             None => {
@@ -84,10 +101,13 @@ impl Page {
 
     /// What it saves: what it has read, and a plate or a menu type of its own.
     fn content(&self) -> Value {
-        let mut content = self.read.clone().unwrap_or(match self.path.ends_with(TYPES) {
-            true => json!([]),
-            false => json!({"date": DATE, "menus": {"basal": {"plates": {}}}}),
-        });
+        let mut content = self
+            .read
+            .clone()
+            .unwrap_or(match self.path.ends_with(TYPES) {
+                true => json!([]),
+                false => json!({"date": DATE, "menus": {"basal": {"plates": {}}}}),
+            });
         match &mut content {
             Value::Array(types) => types.push(json!({"id": "page", "label": "P"})),
             day => day["menus"]["basal"]["plates"]["cena"] = json!({"name": "page"}),
@@ -107,7 +127,9 @@ fn whole(path: &Path) -> Option<Value> {
 
 /// Whether one of the names in the file is this.
 fn has(value: &Option<Value>, name: &str) -> bool {
-    value.as_ref().is_some_and(|value| value.to_string().contains(&format!("\"{name}\"")))
+    value
+        .as_ref()
+        .is_some_and(|value| value.to_string().contains(&format!("\"{name}\"")))
 }
 
 /// A write and a page, both in this school.
@@ -144,7 +166,11 @@ impl Stops {
 
 impl Run<'_> {
     fn new(write: &Write) -> Run<'_> {
-        Run { write, school: School::in_memory(), has_leases: true }
+        Run {
+            write,
+            school: School::in_memory(),
+            has_leases: true,
+        }
     }
 
     /// Runs the program, and the page at these moments, and checks that neither loses anything. The stops are those after
@@ -172,13 +198,18 @@ impl Run<'_> {
             }
         }
         let answer = Answer::of_output(program.output());
-        let Meeting { mut page, stops, .. } = meeting;
+        let Meeting {
+            mut page, stops, ..
+        } = meeting;
         while page.made < SAVED {
             assert!(page.step(), "a lease of a process that has ended");
         }
         let after = whole(&path);
         assert!(has(&after, "page"), "the save of the page is lost");
-        assert!(!has(&before, "other") || has(&after, "other"), "an older menu is lost");
+        assert!(
+            !has(&before, "other") || has(&after, "other"),
+            "an older menu is lost"
+        );
         if answer.status == 503 {
             answer.fails("BUSY");
             assert!(!has(&after, "new"), "BUSY, but stored");
@@ -206,7 +237,13 @@ struct Meeting {
 impl Meeting {
     fn new(path: PathBuf, moments: Moments) -> Meeting {
         let seen = fs::read(&path).ok();
-        Meeting { moments, page: Page::new(path), stops: Stops::default(), seen, may_hide: false }
+        Meeting {
+            moments,
+            page: Page::new(path),
+            stops: Stops::default(),
+            seen,
+            may_hide: false,
+        }
     }
 
     fn before_call(&mut self, stop: &Stop, program: &mut Tracer) {
@@ -277,13 +314,19 @@ fn check_each(write: &Write, all: impl IntoIterator<Item = Moments>) -> usize {
 }
 
 fn day_replaced() -> Write {
-    writes().into_iter().find(|write| write.kind == "a day replaced").unwrap()
+    writes()
+        .into_iter()
+        .find(|write| write.kind == "a day replaced")
+        .unwrap()
 }
 
 #[test]
 fn page_that_saves_at_any_call_of_a_write_loses_nothing_and_the_program_neither() {
     let mut count = 0;
-    for write in writes().iter().filter(|write| write.action != "delete_menu_type") {
+    for write in writes()
+        .iter()
+        .filter(|write| write.action != "delete_menu_type")
+    {
         let stops = Run::new(write).check(AFTER);
         assert!(stops.number > 20 && stops.in_place > 10, "{}", stops.number);
         count += check_each(write, (0..stops.number).map(|moment| [moment; 4]));
@@ -298,7 +341,11 @@ fn page_whose_steps_are_at_any_calls_of_a_replacement_loses_nothing_and_the_prog
     let write = day_replaced();
     let stops = Run::new(&write).check(AFTER);
     let are_all = std::env::var("COMEDOR_INTERLEAVINGS").is_ok();
-    let window = if are_all { 0..stops.number } else { stops.in_place - 4..stops.flushed + 3 };
+    let window = if are_all {
+        0..stops.number
+    } else {
+        stops.in_place - 4..stops.flushed + 3
+    };
     let mut all = interleavings(window.clone(), |i, j, k| [i, i, j, k]);
     if are_all {
         // It has read long before, as a page with a form does.
@@ -318,13 +365,19 @@ fn page_whose_steps_are_at_any_calls_of_a_replacement_loses_nothing_and_the_prog
             });
         }
     });
-    println!("interleavings of a page and a replacement: {}, losses: 0", all.len());
+    println!(
+        "interleavings of a page and a replacement: {}, losses: 0",
+        all.len()
+    );
 }
 
 #[test]
 fn page_that_saves_at_one_call_of_a_replacement_loses_nothing_on_a_file_system_without_leases() {
     let write = day_replaced();
-    let run = Run { has_leases: false, ..Run::new(&write) };
+    let run = Run {
+        has_leases: false,
+        ..Run::new(&write)
+    };
     let stops = run.check(AFTER).number;
     for moment in 0..stops {
         run.check([moment; 4]);
@@ -338,7 +391,10 @@ fn names_are_exchanged_back_before_the_flush_if_a_page_waits() {
     let run = Run::new(&write);
     let in_place = run.check(AFTER).in_place;
     let before = in_place - 1;
-    assert!(!run.check([before, before, in_place, in_place]).is_page_delayed);
+    assert!(
+        !run.check([before, before, in_place, in_place])
+            .is_page_delayed
+    );
 }
 
 /// So a kill of the program in between would not hide the save of the page.
@@ -347,7 +403,9 @@ fn names_are_not_exchanged_if_a_page_waits_since_the_lease_was_taken() {
     let write = day_replaced();
     let run = Run::new(&write);
     let in_place = run.check(AFTER).in_place;
-    let first = (0..in_place).map(|moment| run.check([moment; 4])).find(|stops| stops.has_waited);
+    let first = (0..in_place)
+        .map(|moment| run.check([moment; 4]))
+        .find(|stops| stops.has_waited);
     assert!(first.expect("a lease").is_after_page);
 }
 

@@ -20,7 +20,11 @@ fn states_of(write: &Write, is_real: impl Fn(&Stop) -> bool) -> States {
     let school = write.flushed_school();
     let mut disk = Disk::flushed(&school.data());
     write.add_unflushed(&school, || _ = disk.look());
-    let mut states: States = disk.states().into_iter().map(|tree| (tree, false)).collect();
+    let mut states: States = disk
+        .states()
+        .into_iter()
+        .map(|tree| (tree, false))
+        .collect();
     let mut program = write.request(&school).trace_calls();
     let mut was_answered = false;
     while let Some(stop) = program.next() {
@@ -53,7 +57,11 @@ fn states_of_script(write: &Write, new: &str) -> States {
     };
     write.add_unflushed(&school, || look(false));
     let path = school.path(write.file);
-    let mut folders: Vec<_> = path.ancestors().skip(1).take_while(|path| !path.exists()).collect();
+    let mut folders: Vec<_> = path
+        .ancestors()
+        .skip(1)
+        .take_while(|path| !path.exists())
+        .collect();
     while let Some(folder) = folders.pop() {
         fs::create_dir(folder).unwrap();
         look(false);
@@ -89,7 +97,10 @@ impl Outcome {
         }
         let next = write.next(school).run();
         match next.status {
-            200 => Ok(Outcome { seen: read.body, files: files(school) }),
+            200 => Ok(Outcome {
+                seen: read.body,
+                files: files(school),
+            }),
             _ => Err(next.log),
         }
     }
@@ -110,7 +121,10 @@ impl Expected {
         let old = Outcome::of(write, &school).unwrap();
         let school = write.school();
         write.request(&school).run().ok();
-        Expected { old, new: Outcome::of(write, &school).unwrap() }
+        Expected {
+            old,
+            new: Outcome::of(write, &school).unwrap(),
+        }
     }
 }
 
@@ -128,11 +142,18 @@ fn bad_states(write: &Write, states: &States) -> impl Iterator<Item = String> {
             return None;
         }
         let file = |(path, content): (&PathBuf, &Option<Rc<[u8]>>)| {
-            Some(format!("{}: {}", path.display(), content.as_ref()?.escape_ascii()))
+            Some(format!(
+                "{}: {}",
+                path.display(),
+                content.as_ref()?.escape_ascii()
+            ))
         };
         let files: Vec<String> = tree.iter().filter_map(file).collect();
         let errors = found.err().unwrap_or_default();
-        Some(format!("{}, answered: {is_answered}: {errors}{files:#?}", write.kind))
+        Some(format!(
+            "{}, answered: {is_answered}: {errors}{files:#?}",
+            write.kind
+        ))
     })
 }
 
@@ -153,16 +174,29 @@ fn power_cut_after_any_system_call_leaves_the_old_or_the_new_and_the_new_after_t
 /// So the test above would find a flush that is missing.
 #[test]
 fn power_cut_loses_writes_without_the_flushes_of_files_or_of_folders_and_those_of_the_script() {
-    let is_file =
-        |stop: &Stop| fs::metadata(stop.descriptor(stop.call.arguments[0])).unwrap().is_file();
+    let is_file = |stop: &Stop| {
+        fs::metadata(stop.descriptor(stop.call.arguments[0]))
+            .unwrap()
+            .is_file()
+    };
     type Maker<'m> = &'m dyn Fn(&Write) -> States;
     let kinds: [(&str, Maker); 3] = [
-        ("without the flush of files", &|write| states_of(write, |stop| !is_file(stop))),
-        ("without the flush of folders", &|write| states_of(write, is_file)),
-        ("of the script", &|write| states_of_script(write, &write.old_and_new().1.unwrap())),
+        ("without the flush of files", &|write| {
+            states_of(write, |stop| !is_file(stop))
+        }),
+        ("without the flush of folders", &|write| {
+            states_of(write, is_file)
+        }),
+        ("of the script", &|write| {
+            states_of_script(write, &write.old_and_new().1.unwrap())
+        }),
     ];
     // In a bad state the program waits for a page that may be saving.
-    let limit = if std::env::var("COMEDOR_BAD_STATES").is_ok() { usize::MAX } else { 1 };
+    let limit = if std::env::var("COMEDOR_BAD_STATES").is_ok() {
+        usize::MAX
+    } else {
+        1
+    };
     for (kind, states_of) in kinds {
         let (mut count, mut bad) = (0, 0);
         for write in writes() {

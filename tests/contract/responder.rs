@@ -31,14 +31,18 @@ fn requests_for_a_held_session_or_aulario_are_busy_beyond_16_and_delay_no_other_
         school.write(&format!("{id}/.comedor.lock"), "");
     }
     let read = school.get("get_menu_types");
-    let write = school.post("rename_menu_type").json(&json!({"id": "basal", "label": "B"}));
+    let write = school
+        .post("rename_menu_type")
+        .json(&json!({"id": "basal", "label": "B"}));
     let session = school.sessions().join("sess_teacher");
     let aulario = |id| school.path(&format!("{id}/.comedor.lock"));
     let (one, other) = (write.clone().aulario("a1"), write.aulario("a2"));
     let (mut held, mut waiting_clients) = (Vec::new(), Vec::new());
-    for (path, request) in
-        [(aulario("a1"), &one), (session, &read), (aulario("a2"), &other.session("admin"))]
-    {
+    for (path, request) in [
+        (aulario("a1"), &one),
+        (session, &read),
+        (aulario("a2"), &other.session("admin")),
+    ] {
         held.push(File::open(&path).unwrap());
         held.last().unwrap().lock().unwrap();
         let may_wait = if held.len() < 3 { 16 } else { 0 };
@@ -50,7 +54,11 @@ fn requests_for_a_held_session_or_aulario_are_busy_beyond_16_and_delay_no_other_
         for _ in 0..50 {
             let since = Instant::now();
             read.clone().session("admin").ask(&socket.path).ok();
-            assert!(since.elapsed() < Duration::from_millis(150), "{:?}", since.elapsed());
+            assert!(
+                since.elapsed() < Duration::from_millis(150),
+                "{:?}",
+                since.elapsed()
+            );
         }
         let has_answer = |client: &Client| ioctl_fionread(&client.0).unwrap() > 0;
         let (busy, waits): (Vec<_>, Vec<_>) = clients.into_iter().partition(has_answer);
@@ -79,11 +87,19 @@ fn a_body_is_read_only_when_session_and_permissions_admit_its_request() {
         ("teacher", "FORBIDDEN", false),
         ("admin", "INVALID_FORMAT", true),
     ] {
-        let records = school.post("save_menu").session(session).json(&save("x")).records();
+        let records = school
+            .post("save_menu")
+            .session(session)
+            .json(&save("x"))
+            .records();
         let (since, mut client) = (Instant::now(), Client::connect(&socket.path));
         let answer = client.send(&records[..records.len() - 20]).reply().stdout;
         assert!(answer.contains(code), "{answer}");
-        assert_eq!(since.elapsed() > Duration::from_secs(4), is_read, "{session}");
+        assert_eq!(
+            since.elapsed() > Duration::from_secs(4),
+            is_read,
+            "{session}"
+        );
     }
     process.stop();
 }
@@ -94,7 +110,9 @@ fn half_of_the_workers_wait_for_redis_and_further_requests_are_busy() {
     let (school, socket, folder) = (School::new(), Held::new(), tempfile::tempdir().unwrap());
     let path = folder.path().join("redis.sock");
     let redis = UnixListener::bind(&path).unwrap();
-    let request = school.get("get_menu_types").set("COMEDOR_TRUSTED_ORIGINS", "https://a.example");
+    let request = school
+        .get("get_menu_types")
+        .set("COMEDOR_TRUSTED_ORIGINS", "https://a.example");
     let request = request.set("COMEDOR_SESSION_DIR", format!("unix://{}", path.display()));
     let process = socket.spawn(request.clone().set("COMEDOR_WORKERS", "8").responder());
     let mut waiting: Vec<Client> = (0..4).map(|_| Client::connect(&socket.path)).collect();
@@ -110,7 +128,9 @@ fn half_of_the_workers_wait_for_redis_and_further_requests_are_busy() {
     for _ in 0..10 {
         request.ask(&socket.path).fails("BUSY");
     }
-    let large = request.set("HTTP_COOKIE", "x".repeat(300_000)).ask(&socket.path);
+    let large = request
+        .set("HTTP_COOKIE", "x".repeat(300_000))
+        .ask(&socket.path);
     assert_eq!(large.fails("TOO_LARGE").header("Vary"), Some("Origin"));
     drop((accepted, redis));
     for client in &mut waiting {
@@ -124,7 +144,11 @@ fn half_of_the_workers_wait_for_redis_and_further_requests_are_busy() {
 fn slow_uploads_without_a_session_delay_no_other_user() {
     let (school, socket) = (School::new(), Held::new());
     let process = socket.spawn(school.get("").set("COMEDOR_WORKERS", "8").responder());
-    let records = school.post("save_menu").session("none").set("CONTENT_LENGTH", "9").records();
+    let records = school
+        .post("save_menu")
+        .session("none")
+        .set("CONTENT_LENGTH", "9")
+        .records();
     let before_body = records.len() - record(STDIN, b"").len();
     let mut slow: Vec<Client> = (0..24).map(|_| Client::connect(&socket.path)).collect();
     for client in &mut slow {
@@ -132,7 +156,11 @@ fn slow_uploads_without_a_session_delay_no_other_user() {
     }
     let since = Instant::now();
     school.get("get_menu_types").ask(&socket.path).ok();
-    assert!(since.elapsed() < Duration::from_millis(1900), "{:?}", since.elapsed());
+    assert!(
+        since.elapsed() < Duration::from_millis(1900),
+        "{:?}",
+        since.elapsed()
+    );
     for client in &mut slow {
         assert!(client.reply().stdout.contains("INVALID_SESSION"));
     }
@@ -155,17 +183,31 @@ fn the_number_of_workers_is_a_setting() {
     for setting in ["0", "513", "many"] {
         let request = school.get("get_menu_types").set("COMEDOR_WORKERS", setting);
         let answer = request.run();
-        assert!(answer.fails("INTERNAL_ERROR").log.contains("COMEDOR_WORKERS must be"));
+        assert!(
+            answer
+                .fails("INTERNAL_ERROR")
+                .log
+                .contains("COMEDOR_WORKERS must be")
+        );
     }
 }
 
 #[test]
 fn the_unit_and_the_container_allow_as_many_workers_as_can_be_set() {
-    let (unit, overlay) = (text_of("systemd/comedor.service"), text_of("examples/compose.yaml"));
+    let (unit, overlay) = (
+        text_of("systemd/comedor.service"),
+        text_of("examples/compose.yaml"),
+    );
     let needed = comedor::sys::scoreboard::MAX_WORKERS + 1;
     for (file, name) in [(&unit, "TasksMax="), (&overlay, "pids_limit: ")] {
-        let allowed = file.lines().find_map(|line| line.trim().strip_prefix(name)).unwrap();
-        assert!(allowed.parse::<usize>().unwrap() >= needed, "{name}: {needed}");
+        let allowed = file
+            .lines()
+            .find_map(|line| line.trim().strip_prefix(name))
+            .unwrap();
+        assert!(
+            allowed.parse::<usize>().unwrap() >= needed,
+            "{name}: {needed}"
+        );
     }
     let image = concat!("image: comedor:", env!("CARGO_PKG_VERSION"), "\n");
     assert!(overlay.contains(image), "{image}");
@@ -178,7 +220,10 @@ fn running_out_of_file_descriptors_causes_no_busy_loop() {
     let process = socket.spawn(limited.clone().responder());
     wait_until("the workers", || process.has_started(2));
     let limit = |worker: Pid, files: u64| {
-        let files = Rlimit { current: Some(files), ..getrlimit(Resource::Nofile) };
+        let files = Rlimit {
+            current: Some(files),
+            ..getrlimit(Resource::Nofile)
+        };
         prlimit(Some(worker), Resource::Nofile, files).unwrap();
     };
     for worker in process.workers() {
@@ -188,10 +233,16 @@ fn running_out_of_file_descriptors_causes_no_busy_loop() {
     let mut client = Client::connect(&socket.path);
     client.send(limited.records());
     thread::sleep(Duration::from_millis(1500));
-    process.workers().into_iter().for_each(|worker| limit(worker, 1024));
+    process
+        .workers()
+        .into_iter()
+        .for_each(|worker| limit(worker, 1024));
     assert!(client.reply().stdout.starts_with("Status: 200 "));
     let log = process.stop();
-    let lines = log.lines().filter(|line| line.contains("cannot accept a connection")).count();
+    let lines = log
+        .lines()
+        .filter(|line| line.contains("cannot accept a connection"))
+        .count();
     assert!((1..=6).contains(&lines), "{log}");
 }
 
@@ -231,7 +282,10 @@ fn as_many_large_bodies_as_workers_take_512_mib() {
     let nested = format!("{}0{},", "{\"a\":".repeat(498), "}".repeat(498)).repeat(20);
     let most = format!("{{\"x\":[{nested}0],\"y\":\"{}\"}}", "y".repeat(900_000));
     for (body, code) in [(many, "INVALID_FORMAT"), (most, "MISSING_PARAM")] {
-        let records = school.post("save_menu").body("application/json", body).records();
+        let records = school
+            .post("save_menu")
+            .body("application/json", body)
+            .records();
         // All of the body but its last part
         let split = records.len() - 50;
         let mut clients: Vec<_> = (0..64).map(|_| Client::connect(&socket.path)).collect();
@@ -257,7 +311,9 @@ fn as_many_large_bodies_as_workers_take_512_mib() {
 #[test]
 fn memory_and_descriptors_do_not_leak() {
     let requests = std::env::var("COMEDOR_FASTCGI_REQUESTS").ok();
-    let requests: usize = requests.and_then(|count| count.parse().ok()).unwrap_or(50_000);
+    let requests: usize = requests
+        .and_then(|count| count.parse().ok())
+        .unwrap_or(50_000);
     let (school, socket) = (School::new(), Held::new());
     school.save(save("x"));
     let process = socket.serve(&school);
@@ -302,7 +358,9 @@ fn memory_and_descriptors_do_not_leak() {
     let after = process.of_workers("RssAnon");
     println!("requests: {requests}, memory of their own: {memory} KiB, then {after} KiB");
     assert!(after <= memory + 2048, "{memory} KiB, then {after} KiB");
-    wait_until("the end of connections", || process.descriptors() <= descriptors);
+    wait_until("the end of connections", || {
+        process.descriptors() <= descriptors
+    });
     process.stop();
 }
 
@@ -316,7 +374,13 @@ fn parameter_named_like_a_setting_has_no_effect_and_is_reported_once() {
         let reply = Client::connect(&socket.path).ask(false, &query, b"");
         assert!(reply.stdout.contains("\"success\":true"), "{reply:?}");
         assert_eq!(reply.stderr.len(), reported, "{reply:?}");
-        assert!(reply.stderr.iter().all(|line| line.contains("COMEDOR_DATA_DIR")), "{reply:?}");
+        assert!(
+            reply
+                .stderr
+                .iter()
+                .all(|line| line.contains("COMEDOR_DATA_DIR")),
+            "{reply:?}"
+        );
     }
     process.stop();
 }
@@ -334,12 +398,21 @@ fn command_creates_the_socket_for_its_owner_and_group() {
     };
     let process = start();
     wait_until("the socket", || UnixStream::connect(&path).is_ok());
-    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o660);
+    assert_eq!(
+        fs::metadata(&path).unwrap().permissions().mode() & 0o7777,
+        0o660
+    );
     read.ask(&path).ok();
     let is_refused = |why| {
         let mut second = start();
         let mut log = String::new();
-        second.0.stderr.take().unwrap().read_to_string(&mut log).unwrap();
+        second
+            .0
+            .stderr
+            .take()
+            .unwrap()
+            .read_to_string(&mut log)
+            .unwrap();
         assert!(!second.0.wait().unwrap().success());
         assert!(log.contains(why), "{log}");
     };
@@ -380,7 +453,11 @@ fn socket_without_a_file_is_refused_with_the_reason() {
         OwnedFd::from(TcpListener::bind("127.0.0.1:0").unwrap()),
         OwnedFd::from(UnixListener::bind_addr(&address).unwrap()),
     ] {
-        let output = Command::new(program()).env_clear().stdin(listener).output().unwrap();
+        let output = Command::new(program())
+            .env_clear()
+            .stdin(listener)
+            .output()
+            .unwrap();
         let log = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(1), "{log}");
         assert!(log.contains("not a Unix socket with a path"), "{log}");
@@ -393,7 +470,11 @@ fn a_command_precedes_the_socket_on_standard_input() {
     let (school, folder) = (School::new(), tempfile::tempdir().unwrap());
     let listener = UnixListener::bind(folder.path().join("socket")).unwrap();
     let mut check = school.get("").responder();
-    let output = check.arg("check").stdin(OwnedFd::from(listener)).output().unwrap();
+    let output = check
+        .arg("check")
+        .stdin(OwnedFd::from(listener))
+        .output()
+        .unwrap();
     let findings = String::from_utf8(output.stdout).unwrap();
     assert!(findings.contains("settings: today is 20"), "{findings}");
 }

@@ -14,7 +14,10 @@ const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/sess
 fn session_files_are_decoded_as_php_decodes_them() {
     let expectations = fs::read(Path::new(FIXTURES).join("expect.json")).unwrap();
     let expectations: Vec<Value> = serde_json::from_slice(&expectations).unwrap();
-    assert_eq!(expectations.len(), fs::read_dir(FIXTURES).unwrap().count() - 1);
+    assert_eq!(
+        expectations.len(),
+        fs::read_dir(FIXTURES).unwrap().count() - 1
+    );
     let school = School::new();
     for case in expectations {
         let text = |key: &str| case[key].as_str().unwrap_or("any").to_owned();
@@ -23,7 +26,10 @@ fn session_files_are_decoded_as_php_decodes_them() {
         let content = fs::read(Path::new(FIXTURES).join(&file)).unwrap();
         let path = school.log_in("fixture", &content);
 
-        let read = school.get("get_menu_types").session("fixture").aulario(&aulario);
+        let read = school
+            .get("get_menu_types")
+            .session("fixture")
+            .aulario(&aulario);
         let answer = read.set("COMEDOR_SESSION_FORMAT", text("handler")).run();
         let code = match answer.status {
             200 => "OK".to_owned(),
@@ -33,9 +39,15 @@ fn session_files_are_decoded_as_php_decodes_them() {
         if text("written_by") == "PHP" || !accepted {
             assert_eq!(code, expected, "{file} {}", answer.log);
         } else {
-            assert!(code == expected || code == "INVALID_SESSION", "{file}: {code}");
+            assert!(
+                code == expected || code == "INVALID_SESSION",
+                "{file}: {code}"
+            );
         }
-        assert!(accepted || !answer.log.is_empty(), "{file} is refused without a log line");
+        assert!(
+            accepted || !answer.log.is_empty(),
+            "{file} is refused without a log line"
+        );
         assert_eq!(fs::read(path).unwrap(), content, "{file} is unchanged");
     }
 }

@@ -16,7 +16,10 @@ fn settings_in_help() -> Vec<Setting> {
         let (name, text) = line.strip_prefix("  ")?.split_once(' ')?;
         is_setting(name).then_some(())?;
         let (_, default) = text.rsplit_once("(default").expect(line);
-        let default = default.trim_start_matches([':', ' ']).strip_suffix(')').expect(line);
+        let default = default
+            .trim_start_matches([':', ' '])
+            .strip_suffix(')')
+            .expect(line);
         Some((name.to_owned(), default.to_owned()))
     });
     let settings: Vec<Setting> = settings.collect();
@@ -39,8 +42,12 @@ fn the_settings_file_lists_every_setting_with_its_default_and_is_valid_if_all_ar
     });
     let file = text_of("examples/comedor.conf.example");
     // A comment has a space after the #.
-    let lines = file.lines().filter(|line| !["", "#"].contains(line) && !line.starts_with("# "));
-    let lines: Vec<&str> = lines.map(|line| line.strip_prefix('#').expect(line)).collect();
+    let lines = file
+        .lines()
+        .filter(|line| !["", "#"].contains(line) && !line.starts_with("# "));
+    let lines: Vec<&str> = lines
+        .map(|line| line.strip_prefix('#').expect(line))
+        .collect();
     assert_eq!(lines, expected.collect::<Vec<_>>());
     let folder = tempfile::tempdir().unwrap();
     let program = program_in(folder.path(), &lines.join("\n"));
@@ -50,14 +57,25 @@ fn the_settings_file_lists_every_setting_with_its_default_and_is_valid_if_all_ar
 /// A line is `.It Ev NAME Pq default VALUE`, or `| NAME | DEFAULT | explanation |`.
 #[test]
 fn the_manual_page_and_install_md_list_every_setting_with_its_default() {
-    for (file, before, between) in
-        [("man/comedor.8", ".It Ev ", " Pq default "), ("docs/install.md", "| `", "` | ")]
-    {
+    for (file, before, between) in [
+        ("man/comedor.8", ".It Ev ", " Pq default "),
+        ("docs/install.md", "| `", "` | "),
+    ] {
         let text = text_of(file);
-        let rows = text.lines().filter_map(|line| line.strip_prefix(before)?.split_once(between));
+        let rows = text
+            .lines()
+            .filter_map(|line| line.strip_prefix(before)?.split_once(between));
         let rows = rows.filter(|(name, _)| is_setting(name));
-        let default = |row: &str| row.split(" | ").next().unwrap().trim_matches('`').to_owned();
-        let listed: Vec<Setting> = rows.map(|(name, row)| (name.into(), default(row))).collect();
+        let default = |row: &str| {
+            row.split(" | ")
+                .next()
+                .unwrap()
+                .trim_matches('`')
+                .to_owned()
+        };
+        let listed: Vec<Setting> = rows
+            .map(|(name, row)| (name.into(), default(row)))
+            .collect();
         assert_eq!(listed, settings_in_help(), "{file}");
     }
 }

@@ -13,8 +13,13 @@ pub fn modules() -> Vec<(String, String)> {
         let name = file.trim_end_matches(".rs").trim_end_matches("/mod");
         let text = text_of(format!("src/{file}"));
         let code = text.split("#[cfg(test)]\nmod tests").next().unwrap();
-        let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
-        (name.replace('/', "::"), lines.collect::<Vec<_>>().join("\n"))
+        let lines = code
+            .lines()
+            .filter(|line| !line.trim_start().starts_with("//"));
+        (
+            name.replace('/', "::"),
+            lines.collect::<Vec<_>>().join("\n"),
+        )
     });
     modules.collect()
 }
@@ -28,7 +33,9 @@ fn imports() -> Vec<(String, String)> {
         for rest in code.split("crate::").skip(1) {
             let end = rest.find(|c: char| !c.is_alphanumeric() && !"_:".contains(c));
             let (path, rest) = rest.split_at(end.unwrap_or(rest.len()));
-            let list = rest.strip_prefix('{').map_or("", |list| list.split('}').next().unwrap());
+            let list = rest
+                .strip_prefix('{')
+                .map_or("", |list| list.split('}').next().unwrap());
             assert!(!list.contains('{'), "{from}: {list}");
             let name = |item: &str| (from.clone(), format!("{path}{}", item.trim()));
             imports.extend(list.split(',').map(name));

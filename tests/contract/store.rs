@@ -11,8 +11,14 @@ use crate::support::*;
 #[test]
 fn lists_are_accepted_in_place_of_maps_and_stay_lists() {
     let school = School::new();
-    school.write(TYPES, r#"[{"id":"0","label":"Cero"},{"id":"1","label":"Uno"}]"#);
-    school.write(DAY, r#"{"date":"2026-11-20","menus":[{"plates":[{"name":"A"}]},{"plates":[]}]}"#);
+    school.write(
+        TYPES,
+        r#"[{"id":"0","label":"Cero"},{"id":"1","label":"Uno"}]"#,
+    );
+    school.write(
+        DAY,
+        r#"{"date":"2026-11-20","menus":[{"plates":[{"name":"A"}]},{"plates":[]}]}"#,
+    );
     assert_eq!(school.menu("0")["menu"]["plates"]["0"]["name"], "A");
     let body = json!({"date": DATE, "menu_type": "1", "plates": [{"name": "B"}, {}]});
     school.save(body);
@@ -20,12 +26,18 @@ fn lists_are_accepted_in_place_of_maps_and_stay_lists() {
         serde_json::from_str::<Value>(&school.read(DAY)).unwrap()["menus"],
         json!([{"plates": [{"name": "A"}]}, {"plates": [{"name": "B", "pictogram": ""}]}])
     );
-    for empty in ["[]", "{}", r#"{"menus":[]}"#, r#"{"menus":null}"#, r#"{"menus":{"basal":[]}}"#] {
+    for empty in [
+        "[]", "{}", r#"{"menus":[]}"#, r#"{"menus":null}"#, r#"{"menus":{"basal":[]}}"#,
+    ] {
         let school = School::new();
         school.write(DAY, empty);
         assert_eq!(school.menu("basal")["menu"]["plates"]["postre"]["name"], "");
         school.save(save("Sopa"));
-        assert_eq!(school.menu("basal")["menu"]["plates"]["primero"]["name"], "Sopa", "{empty}");
+        assert_eq!(
+            school.menu("basal")["menu"]["plates"]["primero"]["name"],
+            "Sopa",
+            "{empty}"
+        );
     }
 }
 
@@ -57,12 +69,22 @@ fn unusable_entries_of_a_type_file_are_hidden_but_kept() {
         ])
     );
     school.write(TYPES, r#"[{"label":"no id"}]"#);
-    assert_eq!(school.get("get_menu_types").run().ok()["menu_types"], json!([]));
+    assert_eq!(
+        school.get("get_menu_types").run().ok()["menu_types"],
+        json!([])
+    );
     school.get("get_menu").run().fails("INVALID_MENU_TYPE");
     school.write(TYPES, "[]");
     assert_eq!(school.get("get_menu").run().ok()["menu_type"], "basal");
-    school.post("delete_menu_type").json(&json!({"id": "basal"})).run().ok();
-    assert_eq!(school.get("get_menu").run().ok()["menu_type"], "vegetariano");
+    school
+        .post("delete_menu_type")
+        .json(&json!({"id": "basal"}))
+        .run()
+        .ok();
+    assert_eq!(
+        school.get("get_menu").run().ok()["menu_type"],
+        "vegetariano"
+    );
 }
 
 #[test]
@@ -80,18 +102,30 @@ fn a_menu_or_plate_of_the_wrong_kind_fails_alone_and_survives_every_write() {
             "menus": {"basal": wrong, "alergias": {"plates": {"primero": {"name": "B"}}}},
         });
         school.write(DAY, day.to_string());
-        assert_eq!(school.menu("alergias")["menu"]["plates"]["primero"]["name"], "B");
+        assert_eq!(
+            school.menu("alergias")["menu"]["plates"]["primero"]["name"],
+            "B"
+        );
         let menu = school.save(json!({"date": DATE, "menu_type": "vegetariano", "plates": {}}));
         day["menus"]["vegetariano"] = menu["menu"].clone();
-        assert_eq!(serde_json::from_str::<Value>(&school.read(DAY)).unwrap(), day);
-        let get = school.get("get_menu").query("date", DATE).query("menu", "basal");
+        assert_eq!(
+            serde_json::from_str::<Value>(&school.read(DAY)).unwrap(),
+            day
+        );
+        let get = school
+            .get("get_menu")
+            .query("date", DATE)
+            .query("menu", "basal");
         for request in [get, school.post("save_menu").json(&save("C"))] {
             let answer = request.run();
             let log = &answer.fails("INTERNAL_ERROR").log;
             assert!(log.contains(&format!("{DAY}: menus.basal")), "{log}");
             assert!(log.contains("is not a map"), "{log}");
         }
-        assert_eq!(serde_json::from_str::<Value>(&school.read(DAY)).unwrap(), day);
+        assert_eq!(
+            serde_json::from_str::<Value>(&school.read(DAY)).unwrap(),
+            day
+        );
     }
 }
 
@@ -100,11 +134,16 @@ fn an_invalid_file_is_logged_and_never_overwritten() {
     let refused = |school: &School, path: &str| {
         let file = || fs::symlink_metadata(school.path(path)).unwrap();
         let before = file();
-        for request in
-            [school.get("get_menu").query("date", DATE), school.post("save_menu").json(&save("x"))]
-        {
+        for request in [
+            school.get("get_menu").query("date", DATE),
+            school.post("save_menu").json(&save("x")),
+        ] {
             let answer = request.run();
-            assert!(answer.fails("INTERNAL_ERROR").log.contains(path), "{path}: {}", answer.log);
+            assert!(
+                answer.fails("INTERNAL_ERROR").log.contains(path),
+                "{path}: {}",
+                answer.log
+            );
             assert!(!String::from_utf8_lossy(&answer.body).contains(".json"));
         }
         assert_eq!((before.ino(), before.len()), (file().ino(), file().len()));
@@ -135,11 +174,17 @@ fn an_invalid_file_is_logged_and_never_overwritten() {
         |path| fs::create_dir(path).unwrap(),
         |path| symlink("/etc/hostname", path).unwrap(),
         |path| drop(output(Command::new("mkfifo").arg(path), "coreutils")),
-        |path| fs::File::create(path).unwrap().set_len(16 * 1024 * 1024 + 1).unwrap(),
+        |path| {
+            fs::File::create(path)
+                .unwrap()
+                .set_len(16 * 1024 * 1024 + 1)
+                .unwrap()
+        },
         |path| fs::write(path, b"[\"\xff\"]").unwrap(),
     ];
-    for (path, make) in
-        [DAY, TYPES, "aula1.json"].into_iter().flat_map(|path| odd.map(|make| (path, make)))
+    for (path, make) in [DAY, TYPES, "aula1.json"]
+        .into_iter()
+        .flat_map(|path| odd.map(|make| (path, make)))
     {
         let school = School::new();
         school.write(path, "");
@@ -155,7 +200,12 @@ fn an_invalid_file_is_logged_and_never_overwritten() {
 fn an_empty_file_is_busy_for_ten_seconds_and_then_counts_as_missing() {
     for (path, aulario, action, body) in [
         (DAY, "aula1", "save_menu", save("x")),
-        (TYPES, "aula1", "delete_menu_type", json!({"id": "alergias"})),
+        (
+            TYPES,
+            "aula1",
+            "delete_menu_type",
+            json!({"id": "alergias"}),
+        ),
         ("compartida.json", "compartida", "save_menu", save("x")),
     ] {
         let school = School::new();
@@ -178,12 +228,18 @@ fn an_empty_file_is_busy_for_ten_seconds_and_then_counts_as_missing() {
         let now = SystemTime::now();
         let make = |time| {
             school.write(path, "");
-            fs::File::open(school.path(path)).unwrap().set_modified(time).unwrap();
+            fs::File::open(school.path(path))
+                .unwrap()
+                .set_modified(time)
+                .unwrap();
         };
         make(now + Duration::from_secs(5));
         is_busy(&write);
         // A time far in the future is from a wrong clock.
-        for old in [now - Duration::from_secs(11), now + Duration::from_secs(3600)] {
+        for old in [
+            now - Duration::from_secs(11),
+            now + Duration::from_secs(3600),
+        ] {
             make(old);
             read.run().ok();
             write.run().ok();
@@ -195,11 +251,19 @@ fn an_empty_file_is_busy_for_ten_seconds_and_then_counts_as_missing() {
 #[test]
 fn a_file_over_the_limit_for_reading_is_never_written() {
     let school = School::new();
-    let entries: Vec<String> = (0..600_000).map(|n| format!("{{\"id\":\"{n}\"}}")).collect();
+    let entries: Vec<String> = (0..600_000)
+        .map(|n| format!("{{\"id\":\"{n}\"}}"))
+        .collect();
     let compact = format!("[{}]", entries.join(","));
     school.write(TYPES, &compact);
     let change = school.post("delete_menu_type").json(&json!({"id": "1"}));
-    assert!(change.run().fails("INTERNAL_ERROR").log.contains("would become larger than 16 MiB"));
+    assert!(
+        change
+            .run()
+            .fails("INTERNAL_ERROR")
+            .log
+            .contains("would become larger than 16 MiB")
+    );
     assert!(school.read(TYPES) == compact);
 }
 
@@ -211,8 +275,16 @@ fn a_folder_may_be_a_symbolic_link() {
     let other_disk = tempfile::tempdir().unwrap();
     symlink(other_disk.path(), school.path("aula1")).unwrap();
     school.save(save("x"));
-    assert!(other_disk.path().join("Comedor/2026-11/20/_datos.json").is_file());
-    assert_eq!(school.menu("basal")["menu"]["plates"]["primero"]["name"], "x");
+    assert!(
+        other_disk
+            .path()
+            .join("Comedor/2026-11/20/_datos.json")
+            .is_file()
+    );
+    assert_eq!(
+        school.menu("basal")["menu"]["plates"]["primero"]["name"],
+        "x"
+    );
 }
 
 /// To a disk that is not mounted, for example.
@@ -225,9 +297,10 @@ fn a_folder_that_is_a_link_to_nothing_is_an_error_for_reads_and_writes() {
         fs::remove_dir_all(&path).unwrap();
         let path = path.to_str().unwrap().trim_end_matches('/');
         symlink("/nonexistent/disk", path).unwrap();
-        for request in
-            [school.get("get_menu").query("date", DATE), school.post("save_menu").json(&save("y"))]
-        {
+        for request in [
+            school.get("get_menu").query("date", DATE),
+            school.post("save_menu").json(&save("y")),
+        ] {
             let log = request.run().fails("INTERNAL_ERROR").log.clone();
             let cause = format!("{path}: follow the symbolic link: No such file or directory");
             assert!(log.contains(&cause), "{log}");
@@ -246,7 +319,10 @@ fn a_source_that_exists_and_cannot_be_used_is_an_error_for_reads_and_writes() {
     fs::create_dir(school.path("carpeta.json")).unwrap();
     fs::write(school.data().join("Centros/centro1/fuera.json"), "{}").unwrap();
     let requests = |source: &str| {
-        school.write("aula2.json", json!({"shared_comedor_from": source}).to_string());
+        school.write(
+            "aula2.json",
+            json!({"shared_comedor_from": source}).to_string(),
+        );
         [
             school.get("get_menu_types").aulario("aula2"),
             school.get("get_menu").aulario("aula2"),
@@ -256,17 +332,28 @@ fn a_source_that_exists_and_cannot_be_used_is_an_error_for_reads_and_writes() {
     for source in [".oculta", "Aula de Música", "enlace", "roto", "carpeta"] {
         for request in requests(source) {
             let log = request.run().fails("INTERNAL_ERROR").log.clone();
-            assert!(log.contains("/Aularios/aula2.json: shared_comedor_from names"), "{log}");
-            assert!(log.contains(&format!("/Aularios/{source}.json, wh")), "{log}");
+            assert!(
+                log.contains("/Aularios/aula2.json: shared_comedor_from names"),
+                "{log}"
+            );
+            assert!(
+                log.contains(&format!("/Aularios/{source}.json, wh")),
+                "{log}"
+            );
         }
         assert!(!school.path("aula2").exists(), "{source}");
     }
     // Nothing outside of the folder is looked up.
     let outside = school.data().join("Centros/centro1/fuera");
     let long = "x".repeat(300);
-    for source in
-        ["../fuera", "aula1/../../fuera", outside.to_str().unwrap(), "aula1\0", "otra", &long]
-    {
+    for source in [
+        "../fuera",
+        "aula1/../../fuera",
+        outside.to_str().unwrap(),
+        "aula1\0",
+        "otra",
+        &long,
+    ] {
         for request in requests(source) {
             request.run().ok();
         }
@@ -279,23 +366,36 @@ fn new_files_and_folders_have_the_modes_of_php_less_the_umask() {
     {
         let school = School::new();
         let save = school.post("save_menu").json(&save("x"));
-        save.shell(&format!("umask {umask}; exec \"$0\"")).run().ok();
+        save.shell(&format!("umask {umask}; exec \"$0\""))
+            .run()
+            .ok();
         let mode = |path| fs::metadata(school.path(path)).unwrap().mode() & 0o7777;
         assert_eq!((mode(DAY), mode(LOCK)), (file, lock));
-        for path in ["aula1", "aula1/Comedor", "aula1/Comedor/2026-11", "aula1/Comedor/2026-11/20"]
-        {
+        for path in [
+            "aula1", "aula1/Comedor", "aula1/Comedor/2026-11", "aula1/Comedor/2026-11/20",
+        ] {
             assert_eq!(mode(path), folder, "{path}");
         }
     }
 }
 
 /// The value of an access control list (`linux/posix_acl_xattr.h`): owner, user 1234, group, mask and others.
-const ACL: [(u16, u16, u32); 5] =
-    [(1, 6, u32::MAX), (2, 6, 1234), (4, 4, u32::MAX), (16, 6, u32::MAX), (32, 0, u32::MAX)];
+const ACL: [(u16, u16, u32); 5] = [
+    (1, 6, u32::MAX),
+    (2, 6, 1234),
+    (4, 4, u32::MAX),
+    (16, 6, u32::MAX),
+    (32, 0, u32::MAX),
+];
 
 fn acl() -> Vec<u8> {
     let entries = ACL.iter().flat_map(|(tag, permissions, id)| {
-        [&tag.to_le_bytes()[..], &permissions.to_le_bytes(), &id.to_le_bytes()].concat()
+        [
+            &tag.to_le_bytes()[..],
+            &permissions.to_le_bytes(),
+            &id.to_le_bytes(),
+        ]
+        .concat()
     });
     [2, 0, 0, 0].into_iter().chain(entries).collect()
 }
@@ -319,8 +419,15 @@ fn a_replaced_file_keeps_its_owner_group_mode_and_access_control_list() {
     };
     let is_root = rustix::process::geteuid().is_root();
     let own = rustix::process::getegid().as_raw();
-    let groups = rustix::process::getgroups().unwrap().into_iter().map(|group| group.as_raw());
-    let other = if is_root { Some(1234) } else { groups.into_iter().find(|group| *group != own) };
+    let groups = rustix::process::getgroups()
+        .unwrap()
+        .into_iter()
+        .map(|group| group.as_raw());
+    let other = if is_root {
+        Some(1234)
+    } else {
+        groups.into_iter().find(|group| *group != own)
+    };
     let owner = is_root.then_some(4321);
     chown(&path, owner, other).unwrap();
     for mode in [0o600, 0o640, 0o664, 0o666, 0o660] {
@@ -350,9 +457,16 @@ fn what_has_the_temporary_name_is_removed_and_a_link_not_followed_but_a_full_fol
     assert!(!path.exists());
     school.write(&format!("{name}/kept"), "x");
     let answer = school.post("save_menu").json(&save("never")).run();
-    assert!(answer.fails("INTERNAL_ERROR").log.contains(name), "{}", answer.log);
+    assert!(
+        answer.fails("INTERNAL_ERROR").log.contains(name),
+        "{}",
+        answer.log
+    );
     assert_eq!(school.read(&format!("{name}/kept")), "x");
-    assert_eq!(school.menu("basal")["menu"]["plates"]["primero"]["name"], "over a folder");
+    assert_eq!(
+        school.menu("basal")["menu"]["plates"]["primero"]["name"],
+        "over a folder"
+    );
 }
 
 #[test]
@@ -361,7 +475,12 @@ fn a_lock_makes_only_its_aulario_busy() {
     let lock = fs::File::open(school.path(LOCK)).unwrap();
     lock.lock().unwrap();
     let blocked = school.post("save_menu").json(&save("y")).start();
-    school.post("save_menu").aulario("aula2").json(&save("y")).run().ok();
+    school
+        .post("save_menu")
+        .aulario("aula2")
+        .json(&save("y"))
+        .run()
+        .ok();
     school.get("get_menu").run().ok();
     Answer::of(blocked).fails("BUSY");
 }

@@ -27,8 +27,9 @@ fn wait_until_idle(child: &Child) {
 #[test]
 fn an_answer_is_complete_on_a_standard_output_that_does_not_block() {
     let school = School::new();
-    let entries: Vec<_> =
-        (0..6_000).map(|n| json!({"id": format!("t{n}"), "label": "x".repeat(40)})).collect();
+    let entries: Vec<_> = (0..6_000)
+        .map(|n| json!({"id": format!("t{n}"), "label": "x".repeat(40)}))
+        .collect();
     school.write(TYPES, Value::from(entries).to_string());
     let (mut reader, writer) = pipe().unwrap();
     make_non_blocking(&writer);
@@ -40,7 +41,11 @@ fn an_answer_is_complete_on_a_standard_output_that_does_not_block() {
     let mut answer = Vec::new();
     reader.read_to_end(&mut answer).unwrap();
     assert!(child.wait().unwrap().success());
-    let body = answer.windows(4).position(|bytes| bytes == b"\r\n\r\n").unwrap() + 4;
+    let body = answer
+        .windows(4)
+        .position(|bytes| bytes == b"\r\n\r\n")
+        .unwrap()
+        + 4;
     assert!(answer.len() > 300_000, "{}", answer.len());
     let answer: Value = serde_json::from_slice(&answer[body..]).expect("all of it");
     assert_eq!(answer["menu_types"].as_array().unwrap().len(), 6_000);

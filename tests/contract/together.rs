@@ -26,7 +26,11 @@ fn concurrent_writers_lose_nothing_and_readers_see_complete_files() {
         school.get("get_menu").query("date", DATE).run().ok();
     };
     let write = |id: &str| {
-        school.post("add_menu_type").json(&json!({"id": id, "label": "T"})).run().ok();
+        school
+            .post("add_menu_type")
+            .json(&json!({"id": id, "label": "T"}))
+            .run()
+            .ok();
         let plates = json!({id: {"name": "x"}});
         school.save(json!({"date": DATE, "menu_type": id, "plates": plates}));
     };
@@ -53,19 +57,33 @@ fn concurrent_writers_lose_nothing_and_readers_see_complete_files() {
 /// `COMEDOR_READS=10000` makes it a long run.
 #[test]
 fn a_read_beside_a_page_that_saves_never_shows_an_empty_menu() {
-    let reads = std::env::var("COMEDOR_READS").ok().and_then(|reads| reads.parse().ok());
+    let reads = std::env::var("COMEDOR_READS")
+        .ok()
+        .and_then(|reads| reads.parse().ok());
     let reads: usize = reads.unwrap_or(200);
     let school = School::with_menu("whole");
-    school.post("add_menu_type").json(&json!({"id": "new", "label": "New"})).run().ok();
+    school
+        .post("add_menu_type")
+        .json(&json!({"id": "new", "label": "New"}))
+        .run()
+        .ok();
     let files = [TYPES, DAY].map(|path| (school.path(path), school.read(path)));
-    let page = || files.iter().for_each(|(path, content)| std::fs::write(path, content).unwrap());
+    let page = || {
+        files
+            .iter()
+            .for_each(|(path, content)| std::fs::write(path, content).unwrap())
+    };
     let socket = Held::new();
     let process = by_fastcgi().then(|| socket.serve(&school));
     let read = school.get("get_menu").query("date", DATE);
     let mut busy = 0;
     beside(1, page, || {
         for _ in 0..reads {
-            let answer = if by_fastcgi() { read.ask(&socket.path) } else { read.run() };
+            let answer = if by_fastcgi() {
+                read.ask(&socket.path)
+            } else {
+                read.run()
+            };
             if answer.status == 503 {
                 answer.fails("BUSY");
                 busy += 1;

@@ -31,17 +31,28 @@ pub fn beside(threads: usize, background: impl Fn() + Sync, test: impl FnOnce())
 fn a_request_waits_for_its_session_or_its_aulario_in_the_queue_of_the_pages() {
     let school = School::with_menu("first");
     for (path, request) in [
-        (school.sessions().join("sess_teacher"), school.get("get_menu_types")),
-        (school.path(LOCK), school.post("save_menu").json(&save("second"))),
+        (
+            school.sessions().join("sess_teacher"),
+            school.get("get_menu_types"),
+        ),
+        (
+            school.path(LOCK),
+            school.post("save_menu").json(&save("second")),
+        ),
     ] {
         let page = File::open(&path).unwrap();
         page.lock().unwrap();
         let request = request.start();
-        wait_until("the request is in the queue", || waiting(&path) == [request.id()]);
+        wait_until("the request is in the queue", || {
+            waiting(&path) == [request.id()]
+        });
         page.unlock().unwrap();
         Answer::of(request).ok();
     }
-    assert_eq!(school.menu("basal")["menu"]["plates"]["primero"]["name"], "second");
+    assert_eq!(
+        school.menu("basal")["menu"]["plates"]["primero"]["name"],
+        "second"
+    );
 }
 
 #[test]
@@ -53,7 +64,11 @@ fn readers_of_an_empty_file_do_not_delay_other_users() {
     let reader = || drop(Client::connect(&socket.path).send(&reads).reply());
     beside(64, reader, || {
         for _ in 0..200 {
-            school.get("get_menu_types").session("admin").ask(&socket.path).ok();
+            school
+                .get("get_menu_types")
+                .session("admin")
+                .ask(&socket.path)
+                .ok();
         }
     });
     process.stop();

@@ -13,7 +13,9 @@ fn run(script: &str, headings: &str) {
     // On a disk, as `comedor check` expects.
     let disk = tempfile::tempdir_in(Path::new(REPOSITORY).join("target")).unwrap();
     let mut boot = Command::new("tests/boot");
-    boot.current_dir(REPOSITORY).env("PACKAGE", package()).env("HEADINGS", headings);
+    boot.current_dir(REPOSITORY)
+        .env("PACKAGE", package())
+        .env("HEADINGS", headings);
     boot.args(["/", "sysinit.target", &format!("tests/machines/{script}")]);
     boot.arg(format!("{REPOSITORY}:{REPOSITORY}"));
     for (name, folder) in [("data", "/DATA"), ("disk", "/srv/disk")] {

@@ -37,7 +37,9 @@ impl Root {
 
     fn command(&self, script: &str) -> Command {
         let mut command = Command::new(Path::new(REPOSITORY).join(script));
-        command.env("DESTDIR", self.0.path()).env("PREFIX", "/opt/x");
+        command
+            .env("DESTDIR", self.0.path())
+            .env("PREFIX", "/opt/x");
         command
     }
 
@@ -53,7 +55,11 @@ impl Root {
 #[track_caller]
 fn assert_documented(folder: &Path) {
     let examples = files_below(&Path::new(REPOSITORY).join("examples"), &[]);
-    for example in examples.iter().map(String::as_str).chain(["apache.conf.example"]) {
+    for example in examples
+        .iter()
+        .map(String::as_str)
+        .chain(["apache.conf.example"])
+    {
         assert!(folder.join("examples").join(example).exists(), "{example}");
     }
     for file in ["README.es.md", "README.md", "openapi.yaml"] {
@@ -75,18 +81,37 @@ fn the_script_installs_below_destdir_and_prefix_keeps_settings_and_names_the_nex
     let said = root.run(INSTALL, &[]);
     let settings = fs::read_to_string(root.path("etc/comedor/comedor.conf")).unwrap();
     assert_eq!(settings, "COMEDOR_SERVICE=x\n");
-    output(Command::new(root.path("opt/x/lib/cgi-bin/comedor")).arg("--version"), "the program");
+    output(
+        Command::new(root.path("opt/x/lib/cgi-bin/comedor")).arg("--version"),
+        "the program",
+    );
     let link = fs::read_link(root.path("opt/x/bin/comedor")).unwrap();
     assert_eq!(link, Path::new("/opt/x/lib/cgi-bin/comedor"));
     assert_documented(&root.path("opt/x/share/doc/comedor"));
     for (file, text) in [
-        ("share/doc/comedor/examples/apache.conf.example", "\"/opt/x/lib/cgi-bin/comedor\""),
-        ("lib/systemd/system/comedor.service", "ExecStart=/opt/x/lib/cgi-bin/comedor\n"),
-        ("lib/systemd/system/comedor.socket", "ListenStream=/run/comedor/comedor.sock\n"),
+        (
+            "share/doc/comedor/examples/apache.conf.example",
+            "\"/opt/x/lib/cgi-bin/comedor\"",
+        ),
+        (
+            "lib/systemd/system/comedor.service", "ExecStart=/opt/x/lib/cgi-bin/comedor\n",
+        ),
+        (
+            "lib/systemd/system/comedor.socket",
+            "ListenStream=/run/comedor/comedor.sock\n",
+        ),
         ("share/comedor/comedor-setup.php", "<?php\n"),
-        ("share/man/man8/comedor.8", "Pa /opt/x/lib/cgi-bin/comedor\n"),
-        ("share/man/man8/comedor.8", "Pa /opt/x/share/comedor/comedor-setup.php\n"),
-        ("share/man/man8/comedor.8", "Pa /opt/x/share/doc/comedor/examples/\n"),
+        (
+            "share/man/man8/comedor.8", "Pa /opt/x/lib/cgi-bin/comedor\n",
+        ),
+        (
+            "share/man/man8/comedor.8",
+            "Pa /opt/x/share/comedor/comedor-setup.php\n",
+        ),
+        (
+            "share/man/man8/comedor.8",
+            "Pa /opt/x/share/doc/comedor/examples/\n",
+        ),
     ] {
         let content = fs::read_to_string(root.path("opt/x").join(file)).unwrap();
         assert!(content.contains(text), "{file} contains {text}");
@@ -106,7 +131,9 @@ fn the_script_installs_below_destdir_and_prefix_keeps_settings_and_names_the_nex
 #[test]
 fn uninstall_keeps_settings_and_names_them_and_purge_removes_them() {
     let root = Root::installed();
-    let (program, socket) = ("\"/opt/x/lib/cgi-bin/comedor\"", "unix:/run/comedor/comedor.sock;");
+    let (program, socket) = (
+        "\"/opt/x/lib/cgi-bin/comedor\"", "unix:/run/comedor/comedor.sock;",
+    );
     for (copy, content) in [
         ("etc/apache2/conf-available/comedor.conf", program),
         ("etc/apache2/conf-available/comedor-fastcgi.conf", socket),
@@ -121,11 +148,16 @@ fn uninstall_keeps_settings_and_names_them_and_purge_removes_them() {
     let kept = root.files();
     assert_eq!(kept.len(), 7, "{kept:?}");
     for path in kept {
-        assert!(text.contains(&root.path(&path).display().to_string()), "{path} in {text}");
+        assert!(
+            text.contains(&root.path(&path).display().to_string()),
+            "{path} in {text}"
+        );
     }
     root.run(UNINSTALL, &["--purge"]);
     assert_eq!(root.files(), [""; 0]);
-    for folder in ["etc/comedor", "opt/x/lib/cgi-bin", "opt/x/lib/systemd/system"] {
+    for folder in [
+        "etc/comedor", "opt/x/lib/cgi-bin", "opt/x/lib/systemd/system",
+    ] {
         assert!(!root.path(folder).exists(), "{folder}");
     }
     let of_the_package = "etc/nginx/snippets/comedor.conf";
@@ -138,13 +170,28 @@ fn uninstall_keeps_settings_and_names_them_and_purge_removes_them() {
 fn uninstall_removes_nothing_while_a_web_server_uses_the_program() {
     let root = Root::installed();
     for (file, content) in [
-        ("etc/apache2/conf-enabled/comedor.conf", "\"/opt/x/lib/cgi-bin/comedor\""),
-        ("etc/apache2/sites-enabled/000-default.conf", "\"/opt/x/lib/cgi-bin/comedor\""),
-        ("etc/apache2/sites-enabled/school.conf", "Include conf-available/comedor.conf"),
-        ("etc/lighttpd/conf-enabled/90-comedor.conf", "\"/opt/x/lib/cgi-bin/comedor\""),
-        ("etc/apache2/conf-enabled/comedor-fastcgi.conf", "unix:/run/comedor/comedor.sock|"),
+        (
+            "etc/apache2/conf-enabled/comedor.conf", "\"/opt/x/lib/cgi-bin/comedor\"",
+        ),
+        (
+            "etc/apache2/sites-enabled/000-default.conf",
+            "\"/opt/x/lib/cgi-bin/comedor\"",
+        ),
+        (
+            "etc/apache2/sites-enabled/school.conf", "Include conf-available/comedor.conf",
+        ),
+        (
+            "etc/lighttpd/conf-enabled/90-comedor.conf",
+            "\"/opt/x/lib/cgi-bin/comedor\"",
+        ),
+        (
+            "etc/apache2/conf-enabled/comedor-fastcgi.conf",
+            "unix:/run/comedor/comedor.sock|",
+        ),
         ("etc/caddy/Caddyfile", "import comedor.caddyfile"),
-        ("etc/nginx/sites-enabled/default", "include snippets/comedor.conf;"),
+        (
+            "etc/nginx/sites-enabled/default", "include snippets/comedor.conf;",
+        ),
         ("etc/systemd/system/sockets.target.wants/comedor.socket", ""),
     ] {
         root.write(file, content);
@@ -152,7 +199,10 @@ fn uninstall_removes_nothing_while_a_web_server_uses_the_program() {
         let result = root.command(UNINSTALL).arg("--purge").output().unwrap();
         assert_eq!(result.status.code(), Some(1));
         let text = String::from_utf8(result.stderr).unwrap();
-        assert!(text.contains(&root.path(file).display().to_string()), "{text}");
+        assert!(
+            text.contains(&root.path(file).display().to_string()),
+            "{text}"
+        );
         assert_eq!(root.files(), before);
         fs::remove_file(root.path(file)).unwrap();
     }
@@ -168,21 +218,33 @@ fn build_with(tools: &[(&str, &str)], architecture: &str) -> Output {
     }
     let path = format!("{}:/usr/bin:/bin", folder.path().display());
     let mut build = Command::new(Path::new(REPOSITORY).join("cgi-bin/build"));
-    build.arg(architecture).env("PATH", path).env("CARGO_TARGET_DIR", folder.path());
+    build
+        .arg(architecture)
+        .env("PATH", path)
+        .env("CARGO_TARGET_DIR", folder.path());
     build.output().unwrap()
 }
 
 #[test]
 fn without_musl_the_build_is_for_glibc_and_says_so() {
-    let rustc = ("rustc", "[ $1 = -vV ] && echo host: this-machine || echo /nonexistent");
+    let rustc = (
+        "rustc",
+        "[ $1 = -vV ] && echo host: this-machine || echo /nonexistent",
+    );
     let rustup = ("rustup", "echo offline >&2; exit 1");
     let program = "$CARGO_TARGET_DIR/this-machine/release";
     let cargo = format!("mkdir -p {program} && touch {program}/comedor");
-    for tools in [vec![rustc, ("cargo", &cargo)], vec![rustc, rustup, ("cargo", &cargo)]] {
+    for tools in [
+        vec![rustc, ("cargo", &cargo)],
+        vec![rustc, rustup, ("cargo", &cargo)],
+    ] {
         let built = build_with(&tools, std::env::consts::ARCH);
         let [path, said] =
             [built.stdout, built.stderr].map(|text| String::from_utf8(text).unwrap());
-        assert!(path.ends_with("/this-machine/release/comedor\n"), "{path} {said}");
+        assert!(
+            path.ends_with("/this-machine/release/comedor\n"),
+            "{path} {said}"
+        );
         assert!(said.contains("Building for this-machine instead"), "{said}");
         // Nothing else can be built for another machine.
         let built = build_with(&tools, "riscv64");
@@ -193,9 +255,19 @@ fn without_musl_the_build_is_for_glibc_and_says_so() {
 #[test]
 fn the_debian_package_has_the_page_the_documentation_and_no_settings_file() {
     let root = tempfile::tempdir().unwrap();
-    output(Command::new("dpkg-deb").arg("--extract").arg(package()).arg(root.path()), "dpkg");
+    output(
+        Command::new("dpkg-deb")
+            .arg("--extract")
+            .arg(package())
+            .arg(root.path()),
+        "dpkg",
+    );
     assert_documented(&root.path().join("usr/share/doc/comedor"));
-    assert!(root.path().join("usr/share/comedor/comedor-setup.php").exists());
+    assert!(
+        root.path()
+            .join("usr/share/comedor/comedor-setup.php")
+            .exists()
+    );
     // `configure` writes it: as a file of the package, each upgrade would ask.
     assert!(!root.path().join("etc/comedor").exists());
 }
@@ -208,7 +280,9 @@ fn before_removal(argument: &str, files: &[(&str, &str)]) -> String {
         .collect();
     let script = format!("mount -t tmpfs none /etc; {files} exec sh debian/prerm {argument}");
     let mut prerm = Command::new("unshare");
-    prerm.current_dir(REPOSITORY).args(["--mount", "sh", "-ec", &script]);
+    prerm
+        .current_dir(REPOSITORY)
+        .args(["--mount", "sh", "-ec", &script]);
     String::from_utf8(output(&mut prerm, "a run as root")).unwrap()
 }
 
@@ -235,25 +309,40 @@ fn a_package_that_is_removed_while_enabled_names_the_command_for_each_web_server
             "/usr/lib/cgi-bin/comedor",
             "lighty-disable-",
         ),
-        ("/etc/nginx/sites-enabled/default", "include snippets/comedor.conf;", "reload nginx"),
-        ("/etc/caddy/Caddyfile", "import comedor.caddyfile", "restart caddy"),
+        (
+            "/etc/nginx/sites-enabled/default", "include snippets/comedor.conf;", "reload nginx",
+        ),
+        (
+            "/etc/caddy/Caddyfile", "import comedor.caddyfile", "restart caddy",
+        ),
     ] {
         let said = before_removal("remove", &[(file, text)]);
-        assert!(said.contains(command) && said.lines().count() == 1, "{said}");
+        assert!(
+            said.contains(command) && said.lines().count() == 1,
+            "{said}"
+        );
         assert_eq!(before_removal("upgrade", &[(file, text)]), "");
     }
-    assert_eq!(before_removal("remove", &[("/etc/apache2/conf-enabled/other.conf", "x")]), "");
+    assert_eq!(
+        before_removal("remove", &[("/etc/apache2/conf-enabled/other.conf", "x")]),
+        ""
+    );
 }
 
 /// No error and no warning but those of `debian/lintian-overrides`.
 #[test]
 fn lintian_finds_no_error_in_the_debian_package() {
     let mut lintian = Command::new("lintian");
-    lintian.args(["--allow-root", "--no-cfg", "--fail-on=none", "--tag-display-limit=0"]);
+    lintian.args([
+        "--allow-root", "--no-cfg", "--fail-on=none", "--tag-display-limit=0",
+    ]);
     let tags = output(lintian.arg("--display-info").arg(package()), "lintian");
     let tags = String::from_utf8(tags).unwrap();
     let is_complaint = |tag: &&str| !tag.starts_with("I: ") || tag.contains("-override");
-    assert_eq!(tags.lines().filter(is_complaint).collect::<Vec<_>>(), [""; 0]);
+    assert_eq!(
+        tags.lines().filter(is_complaint).collect::<Vec<_>>(),
+        [""; 0]
+    );
 }
 
 #[test]
@@ -265,7 +354,10 @@ fn the_package_has_the_version_of_the_program_and_of_the_debian_changelog() {
     assert_eq!(version.trim(), env!("CARGO_PKG_VERSION").replace('-', "~"));
     let changelog = text_of("debian/changelog");
     let expected = format!("comedor ({}) ", version.trim());
-    assert!(changelog.starts_with(&expected), "debian/changelog starts with {expected}");
+    assert!(
+        changelog.starts_with(&expected),
+        "debian/changelog starts with {expected}"
+    );
 }
 
 /// Rust's standard library, by the names of its parts, and what the program does not use of it.
@@ -281,22 +373,35 @@ fn the_copyright_file_names_everything_that_is_linked_in() {
     let copyright = text_of("debian/copyright").replace('-', "_");
     let names: Vec<&str> = copyright.split([' ', '(', ')', ',', '\n']).collect();
 
-    let bom = output(&mut Command::new(Path::new(REPOSITORY).join("release/sbom")), "python3");
+    let bom = output(
+        &mut Command::new(Path::new(REPOSITORY).join("release/sbom")),
+        "python3",
+    );
     let bom: Value = serde_json::from_slice(&bom).unwrap();
     let components = bom["components"].as_array().unwrap().iter();
     let components = components.map(|component| component["name"].as_str().unwrap().to_owned());
 
     let mut rustc = Command::new("rustc");
-    rustc.args(["--print=target-libdir", "--target=x86_64-unknown-linux-musl"]);
+    rustc.args([
+        "--print=target-libdir", "--target=x86_64-unknown-linux-musl",
+    ]);
     let folder = String::from_utf8(output(&mut rustc, "rustc")).unwrap();
     let libraries = files_below(Path::new(folder.trim_end()), &["-name", "lib*.rlib"]);
-    let libraries = libraries.iter().map(|name| name[3..].split('-').next().unwrap().to_owned());
+    let libraries = libraries
+        .iter()
+        .map(|name| name[3..].split('-').next().unwrap().to_owned());
 
     let linked: Vec<String> = components.chain(libraries).collect();
     for name in ["chrono", "musl", "gimli"] {
-        assert!(linked.iter().any(|linked| linked == name), "{name} in {linked:?}");
+        assert!(
+            linked.iter().any(|linked| linked == name),
+            "{name} in {linked:?}"
+        );
     }
     for name in linked.iter().filter(|name| !OTHERS.contains(&&***name)) {
-        assert!(names.contains(&&*name.replace('-', "_")), "debian/copyright does not name {name}");
+        assert!(
+            names.contains(&&*name.replace('-', "_")),
+            "debian/copyright does not name {name}"
+        );
     }
 }

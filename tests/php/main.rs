@@ -17,11 +17,17 @@ use proptest::test_runner::TestRunner;
 
 use crate::support::{School, output, php, save, text_of};
 
-const FIXTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/oracle/sessions.php");
+const FIXTURE: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/tests/fixtures/oracle/sessions.php"
+);
 
 /// The number of cases and their generator, deterministic unless a number is set.
 fn runner() -> (usize, TestRunner) {
-    match std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()) {
+    match std::env::var("PROPTEST_CASES")
+        .ok()
+        .and_then(|cases| cases.parse().ok())
+    {
         Some(cases) => (cases, TestRunner::default()),
         None => (4_000, TestRunner::deterministic()),
     }
@@ -36,12 +42,19 @@ fn cases<T: std::fmt::Debug>(strategy: impl Strategy<Value = T>) -> Vec<T> {
 /// The lines that PHP prints, one for each of `inputs`. It reads them in base64, one a line.
 fn ask_php(arguments: &[&str], inputs: &[impl AsRef<[u8]>]) -> Vec<String> {
     let mut file = tempfile::tempfile().unwrap();
-    let lines: String = inputs.iter().map(|bytes| BASE64.encode(bytes) + "\n").collect();
+    let lines: String = inputs
+        .iter()
+        .map(|bytes| BASE64.encode(bytes) + "\n")
+        .collect();
     file.write_all(lines.as_bytes()).unwrap();
     file.rewind().unwrap();
     let mut command = Command::new("php");
     let answer = output(command.args(arguments).stdin(Stdio::from(file)), "php-cli");
-    let answers: Vec<_> = String::from_utf8(answer).unwrap().lines().map(str::to_owned).collect();
+    let answers: Vec<_> = String::from_utf8(answer)
+        .unwrap()
+        .lines()
+        .map(str::to_owned)
+        .collect();
     assert_eq!(answers.len(), inputs.len());
     answers
 }
@@ -64,13 +77,21 @@ fn text(value: &PhpValue, with_integers: bool) -> Option<String> {
 /// The facts of a session, in the form of the PHP script.
 fn facts(session: &Session) -> String {
     let texts = |value: PhpValue, with_integers: bool| {
-        let Some(list) = value.as_array() else { return "-".to_owned() };
-        let texts = list.values().filter_map(|value| text(&value, with_integers));
+        let Some(list) = value.as_array() else {
+            return "-".to_owned();
+        };
+        let texts = list
+            .values()
+            .filter_map(|value| text(&value, with_integers));
         texts.collect::<Vec<_>>().join(",")
     };
     let data = session.get("auth_data").and_then(PhpValue::as_array);
-    let unit = data.and_then(|data| data.get("service")).and_then(PhpValue::as_array);
-    let centro = unit.and_then(|unit| unit.get("centro")).and_then(|value| text(&value, true));
+    let unit = data
+        .and_then(|data| data.get("service"))
+        .and_then(PhpValue::as_array);
+    let centro = unit
+        .and_then(|unit| unit.get("centro"))
+        .and_then(|value| text(&value, true));
     let permissions = data.and_then(|data| data.get("permissions"));
     let aulas = unit.and_then(|unit| unit.get("aulas"));
     format!(
@@ -95,13 +116,21 @@ fn written_by_php(format: &str) -> Vec<Vec<u8>> {
     let mut php = Command::new("php");
     php.args([FIXTURE, "write", format, &seed, &count.to_string()]);
     let text = String::from_utf8(output(&mut php, "php-cli")).unwrap();
-    text.lines().map(|line| BASE64.decode(line).unwrap()).collect()
+    text.lines()
+        .map(|line| BASE64.decode(line).unwrap())
+        .collect()
 }
 
 /// Whether the session names an enum, or a class that rejects some properties or references.
 fn depends_on_a_class(bytes: &[u8]) -> bool {
-    let has = |name: &str| bytes.windows(name.len()).any(|part| part == name.as_bytes());
-    ["E:", "Date", "ArrayObject", "Spl", "Exception", "Modern"].into_iter().any(has)
+    let has = |name: &str| {
+        bytes
+            .windows(name.len())
+            .any(|part| part == name.as_bytes())
+    };
+    ["E:", "Date", "ArrayObject", "Spl", "Exception", "Modern"]
+        .into_iter()
+        .any(has)
 }
 
 /// Each session that this program accepts is read as PHP reads it, and is no login if PHP refuses it. Returns
@@ -110,7 +139,9 @@ fn assert_accepted_as_by_php(name: &str, format: Format, sessions: Vec<Vec<u8>>)
     let mut accepted = 0;
     let verdicts = ask_php(&[FIXTURE, "read", name], &sessions);
     for (bytes, verdict) in sessions.into_iter().zip(verdicts) {
-        let Ok(session) = Session::decode(bytes.clone(), format) else { continue };
+        let Ok(session) = Session::decode(bytes.clone(), format) else {
+            continue;
+        };
         let own = facts(&session);
         if verdict == "-" {
             let is_login = own.starts_with('1') && !depends_on_a_class(&bytes);
@@ -167,9 +198,14 @@ fn mutated_sessions_that_php_rejects_never_authenticate() {
     let mutation = (0..6u8, any::<Index>(), 0..40usize, any::<Index>(), telling);
     for (name, format) in FORMATS {
         let written = written_by_php(name);
-        let picked = cases((any::<Index>(), prop::collection::vec(mutation.clone(), 1..3)));
+        let picked = cases((
+            any::<Index>(),
+            prop::collection::vec(mutation.clone(), 1..3),
+        ));
         let sessions = picked.into_iter().map(|(index, mutations)| {
-            mutations.into_iter().fold(index.get(&written).clone(), mutated)
+            mutations
+                .into_iter()
+                .fold(index.get(&written).clone(), mutated)
         });
         let accepted = assert_accepted_as_by_php(name, format, sessions.collect());
         assert!(accepted > 50, "{accepted} that both accept");
@@ -220,12 +256,22 @@ fn object_value() -> impl Strategy<Value = String> {
 
 #[test]
 fn objects_that_php_rejects_never_authenticate() {
-    let session = (prop::collection::vec(object_value(), 1..4), 0..16usize, any::<Index>());
+    let session = (
+        prop::collection::vec(object_value(), 1..4),
+        0..16usize,
+        any::<Index>(),
+    );
     let sessions = cases(session.prop_map(|(values, slot, at)| {
-        let login =
-            if slot < 12 { format!("auth_ok|R:{slot};") } else { "auth_ok|b:1;".to_owned() };
-        let mut entries: Vec<String> =
-            values.iter().enumerate().map(|(n, value)| format!("v{n}|{value}")).collect();
+        let login = if slot < 12 {
+            format!("auth_ok|R:{slot};")
+        } else {
+            "auth_ok|b:1;".to_owned()
+        };
+        let mut entries: Vec<String> = values
+            .iter()
+            .enumerate()
+            .map(|(n, value)| format!("v{n}|{value}"))
+            .collect();
         entries.insert(at.index(entries.len() + 1), login);
         entries.concat().into_bytes()
     }));
@@ -260,7 +306,9 @@ fn json_text() -> impl Strategy<Value = String> {
             prop::collection::vec(inner.clone(), 0..5)
                 .prop_map(|list| format!("[{}]", list.join(", "))),
             prop::collection::vec((key.clone(), inner), 0..6).prop_map(|entries| {
-                let entries = entries.into_iter().map(|(key, value)| format!("\"{key}\":{value}"));
+                let entries = entries
+                    .into_iter()
+                    .map(|(key, value)| format!("\"{key}\":{value}"));
                 format!("{{{}}}", entries.collect::<Vec<_>>().join(","))
             }),
         ]
@@ -280,8 +328,10 @@ const JSON: &[&str] = &[
 
 #[test]
 fn json_is_rewritten_byte_for_byte_as_by_php() {
-    let mutation =
-        (any::<Index>(), prop::sample::select(b"0123456789,:{}[]\"\\ue.-+ \x0b".to_vec()));
+    let mutation = (
+        any::<Index>(),
+        prop::sample::select(b"0123456789,:{}[]\"\\ue.-+ \x0b".to_vec()),
+    );
     let generated = cases((json_text(), prop::option::weighted(0.3, mutation)));
     let generated = generated.into_iter().map(|(text, mutation)| {
         let mut bytes = text.into_bytes();
@@ -295,12 +345,18 @@ fn json_is_rewritten_byte_for_byte_as_by_php() {
     let generated = generated.filter(|bytes| !bytes.windows(2).any(|pair| pair == b"-0"));
     let nested = |levels| ["[".repeat(levels), "]".repeat(levels)].concat();
     let duplicates = |distinct| {
-        let entries: Vec<_> = (0..100).map(|n| format!("\"k{}\":{n}", n % distinct)).collect();
+        let entries: Vec<_> = (0..100)
+            .map(|n| format!("\"k{}\":{n}", n % distinct))
+            .collect();
         format!("{{{}}}", entries.join(","))
     };
     let large = [nested(511), nested(512), duplicates(40), duplicates(100)].map(Vec::from);
     let not_utf8 = [b"\"\xff\"".to_vec(), b"{\"\xff\":1}".to_vec()];
-    let named = JSON.iter().map(|text| text.as_bytes().to_vec()).chain(large).chain(not_utf8);
+    let named = JSON
+        .iter()
+        .map(|text| text.as_bytes().to_vec())
+        .chain(large)
+        .chain(not_utf8);
     let texts: Vec<Vec<u8>> = named.chain(generated).collect();
     let code = "$value = json_decode($input, true);
         $text = json_last_error() ? false : json_encode($value, JSON_PRETTY_PRINT | JSON_UNESCAPED_UNICODE);
@@ -315,7 +371,12 @@ fn json_is_rewritten_byte_for_byte_as_by_php() {
         };
         let by_php = BASE64.decode(by_php).unwrap();
         let (own, by_php) = (own.escape_ascii(), by_php.escape_ascii());
-        assert_eq!(own.to_string(), by_php.to_string(), "{}", text.escape_ascii());
+        assert_eq!(
+            own.to_string(),
+            by_php.to_string(),
+            "{}",
+            text.escape_ascii()
+        );
     }
 }
 
@@ -351,7 +412,10 @@ fn forms_are_decoded_as_by_php() {
     let field = (name, "[a-z+%0-9]{0,4}").prop_map(|(name, value)| format!("{name}={value}"));
     let generated = cases(prop::collection::vec(field, 1..6).prop_map(|fields| fields.join("&")));
     let nested = |brackets| format!("id=a&x=1&id{}=b", "[k]".repeat(brackets));
-    let named = FORMS.iter().map(|form| form.to_string()).chain([nested(64)]);
+    let named = FORMS
+        .iter()
+        .map(|form| form.to_string())
+        .chain([nested(64)]);
     let forms: Vec<String> = named.chain(generated).collect();
     let code = "parse_str($input, $fields);
         echo base64_encode(json_encode($fields, JSON_PRETTY_PRINT | JSON_UNESCAPED_UNICODE | JSON_INVALID_UTF8_IGNORE)), PHP_EOL;";
@@ -359,20 +423,34 @@ fn forms_are_decoded_as_by_php() {
         if percent_decode_str(form).decode_utf8().is_err() {
             continue;
         }
-        let own = Form::from_body(form.as_bytes()).unwrap().nested(10_000).unwrap();
+        let own = Form::from_body(form.as_bytes())
+            .unwrap()
+            .nested(10_000)
+            .unwrap();
         let own = String::from_utf8(Json::Map(own).to_php()).unwrap();
-        assert_eq!(own, String::from_utf8(BASE64.decode(&by_php).unwrap()).unwrap(), "{form}");
+        assert_eq!(
+            own,
+            String::from_utf8(BASE64.decode(&by_php).unwrap()).unwrap(),
+            "{form}"
+        );
     }
     // PHP drops such a pair.
     for form in [&nested(65), "a[9223372036854775807]=1&a[]=2"] {
-        assert_eq!(Form::from_body(form.as_bytes()).unwrap().nested(10_000), None, "{form}");
+        assert_eq!(
+            Form::from_body(form.as_bytes()).unwrap().nested(10_000),
+            None,
+            "{form}"
+        );
     }
 }
 
 /// `cargo test` compares this file with the program.
 #[test]
 fn golden_file_is_what_php_prints() {
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/oracle/golden.php");
+    let script = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/tests/fixtures/oracle/golden.php"
+    );
     let printed = output(Command::new("php").arg(script), "php-cli");
     assert!(String::from_utf8(printed).unwrap() == text_of("tests/fixtures/golden.json"));
 }
@@ -380,13 +458,26 @@ fn golden_file_is_what_php_prints() {
 #[test]
 fn the_login_that_data_md_shows_may_read_and_change() {
     let document = text_of("docs/data.md");
-    let login = document.split("```php\n").nth(1).and_then(|rest| rest.split("```").next());
+    let login = document
+        .split("```php\n")
+        .nth(1)
+        .and_then(|rest| rest.split("```").next());
     let login = login.expect("the example").replace("colegio", "centro1");
     let school = School::new();
     php(
         &format!("session_save_path($argv[1]); session_id('shown'); {login}"),
         &[&school.sessions()],
     );
-    school.post("save_menu").session("shown").json(&save("Lentejas")).run().ok();
-    school.get("get_menu").session("shown").aulario("aula2").run().fails("FORBIDDEN");
+    school
+        .post("save_menu")
+        .session("shown")
+        .json(&save("Lentejas"))
+        .run()
+        .ok();
+    school
+        .get("get_menu")
+        .session("shown")
+        .aulario("aula2")
+        .run()
+        .fails("FORBIDDEN");
 }

@@ -74,7 +74,9 @@ fn school(php_settings: &'static str) -> (Site, [String; 3]) {
     // A process looks at its settings at most once a second.
     wait_until("the trusted origins", || {
         let (_, answer) = site.curl(&["-i", "-H", &format!("Origin: {}", origins[1]), &api]);
-        answer.to_lowercase().contains("access-control-allow-origin")
+        answer
+            .to_lowercase()
+            .contains("access-control-allow-origin")
     });
     (site, origins)
 }
@@ -125,5 +127,10 @@ fn page_of_a_site_that_is_not_trusted_reads_and_writes_nothing_in_chromium() {
     let (site, [.., other]) = school(FOR_OTHER_SITES);
     let error = "TypeError";
     assert_eq!(visit(&site, &other, ALLOWED), json!([error, error, error]));
-    assert!(!site.path().join("data/Centros/centro1/Aularios/aula1").exists());
+    assert!(
+        !site
+            .path()
+            .join("data/Centros/centro1/Aularios/aula1")
+            .exists()
+    );
 }

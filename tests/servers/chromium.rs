@@ -15,9 +15,16 @@ use crate::support::{Value, json};
 pub fn chromium(profile: &TempDir) -> Command {
     let mut command = Command::new("/usr/bin/chromium");
     command
-        .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"])
-        .args(["--no-first-run", "--disable-background-networking", "--disable-component-update"])
-        .args(["--host-resolver-rules=MAP *.example 127.0.0.1", "--ignore-certificate-errors"])
+        .args([
+            "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+        ])
+        .args([
+            "--no-first-run", "--disable-background-networking", "--disable-component-update",
+        ])
+        .args([
+            "--host-resolver-rules=MAP *.example 127.0.0.1",
+            "--ignore-certificate-errors",
+        ])
         .arg(format!("--user-data-dir={}", profile.path().display()))
         .env("HOME", profile.path());
     command
@@ -44,10 +51,20 @@ impl Browser {
         let mut shell = Command::new("sh");
         // The protocol has the descriptors 3 and 4.
         let redirected = "exec timeout 300 \"$@\" 3<&0 4>&1 </dev/null >/dev/null 2>&1";
-        shell.args(["-c", redirected, "sh"]).arg(browser.get_program()).args(browser.get_args());
-        shell.args(["--remote-debugging-pipe", &format!("--accept-lang={language}")]);
+        shell
+            .args(["-c", redirected, "sh"])
+            .arg(browser.get_program())
+            .args(browser.get_args());
+        shell.args([
+            "--remote-debugging-pipe",
+            &format!("--accept-lang={language}"),
+        ]);
         shell.env("HOME", profile.path()).process_group(0);
-        let mut process = shell.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("sh");
+        let mut process = shell
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("sh");
         let input = process.stdin.take().unwrap();
         let output = BufReader::new(process.stdout.take().unwrap());
         let mut browser = Browser {
@@ -84,7 +101,9 @@ impl Browser {
         if let Some(page) = &self.page {
             message["sessionId"] = json!(page);
         }
-        self.input.write_all(format!("{message}\0").as_bytes()).unwrap();
+        self.input
+            .write_all(format!("{message}\0").as_bytes())
+            .unwrap();
     }
 
     /// From now on, answers as a user does who is asked for a password: with this one, or by closing the question.
@@ -102,7 +121,10 @@ impl Browser {
         loop {
             let mut message = Vec::new();
             self.output.read_until(0, &mut message).unwrap();
-            assert!(message.pop().is_some(), "Chromium has ended; this test needs chromium");
+            assert!(
+                message.pop().is_some(),
+                "Chromium has ended; this test needs chromium"
+            );
             let message: Value = serde_json::from_slice(&message).expect("JSON of Chromium");
             if is_wanted(&message) {
                 return message;
@@ -148,7 +170,10 @@ impl Browser {
     #[track_caller]
     pub fn text(&mut self, expression: &str) -> String {
         let value = self.evaluate(expression);
-        value.as_str().unwrap_or_else(|| panic!("{expression}: {value}")).to_owned()
+        value
+            .as_str()
+            .unwrap_or_else(|| panic!("{expression}: {value}"))
+            .to_owned()
     }
 
     /// The page from its top to the end of the element with this id, as a PNG.
@@ -160,8 +185,13 @@ impl Browser {
         let end = format!("document.getElementById('{last}').getBoundingClientRect().bottom");
         let height = self.evaluate(&end);
         let clip = json!({"x": 0, "y": 0, "width": width, "height": height, "scale": 1});
-        let picture = self.call("Page.captureScreenshot", json!({"format": "png", "clip": clip}));
-        BASE64_STANDARD.decode(picture["data"].as_str().unwrap()).unwrap()
+        let picture = self.call(
+            "Page.captureScreenshot",
+            json!({"format": "png", "clip": clip}),
+        );
+        BASE64_STANDARD
+            .decode(picture["data"].as_str().unwrap())
+            .unwrap()
     }
 }
 

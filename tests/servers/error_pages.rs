@@ -19,7 +19,10 @@ fn site() -> Site {
 #[track_caller]
 fn assert_only_own_errors_stay(site: &Site) {
     let (status, page) = site.curl(&[&site.url("day.php?date=x")]);
-    assert!(status == 403 && page == ERROR_PAGE, "switched on: {status} {page}");
+    assert!(
+        status == 403 && page == ERROR_PAGE,
+        "switched on: {status} {page}"
+    );
     assert_own_errors_stay(site);
 }
 
@@ -30,7 +33,12 @@ fn assert_own_errors_stay(site: &Site) {
     for (status, code, login, url) in [
         (400, "INVALID_SESSION", &[][..], read("action=get_menu")),
         (400, "INVALID_ACTION", reader, read("action=x")),
-        (404, "NOT_FOUND", reader, site.api("action=get_menu&aulario=no")),
+        (
+            404,
+            "NOT_FOUND",
+            reader,
+            site.api("action=get_menu&aulario=no"),
+        ),
         (
             403,
             "FORBIDDEN",
@@ -39,7 +47,10 @@ fn assert_own_errors_stay(site: &Site) {
         ),
     ] {
         let (found, answer) = site.curl(&[login, &[&url]].concat());
-        assert!(found == status && answer.contains(code), "{code}: {found} {answer}");
+        assert!(
+            found == status && answer.contains(code),
+            "{code}: {found} {answer}"
+        );
     }
     site.write("cgi/comedor.conf", "COMEDOR_UNKNOWN=1\n");
     // By FastCGI within a second.
@@ -58,7 +69,11 @@ fn apache_replaces_no_errors_of_the_program() {
         (Php::Fpm, "apache.conf.example", "cgid"),
         (Php::Fpm, "apache.conf.example", "cgi"),
         (Php::Fpm, "examples/apache-fastcgi.conf.example", "cgid"),
-        (Php::FpmByProxyPassMatch, "examples/apache-fastcgi.conf.example", "cgid"),
+        (
+            Php::FpmByProxyPassMatch,
+            "examples/apache-fastcgi.conf.example",
+            "cgid",
+        ),
     ] {
         let mut site = site();
         let example = site.fill(example, Settings::File);
@@ -90,7 +105,10 @@ fn lighttpd_replaces_no_errors_of_the_program() {
         for status in [400, 403, 404, 500] {
             site.write(&format!("docroot/{status}.html"), ERROR_PAGE);
         }
-        let prefix = format!("server.errorfile-prefix = \"{}/docroot/\"", site.path().display());
+        let prefix = format!(
+            "server.errorfile-prefix = \"{}/docroot/\"",
+            site.path().display()
+        );
         let example = site.fill(example, Settings::File);
         let lines = format!("{prefix}\nserver.error-intercept = \"enable\"\n{example}");
         site.start_lighttpd("enable", &lines);
@@ -105,7 +123,12 @@ fn caddy_replaces_no_errors_of_the_program() {
         let lines = format!(
             "{PAGES_OF_CADDY}\n handle_errors {{\n rewrite * /error.html\n file_server\n }}"
         );
-        site.start_caddy(program, &format!("http://127.0.0.1:{}", site.port), &lines, "");
+        site.start_caddy(
+            program,
+            &format!("http://127.0.0.1:{}", site.port),
+            &lines,
+            "",
+        );
         assert_own_errors_stay(&site);
     }
 }

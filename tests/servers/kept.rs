@@ -46,7 +46,9 @@ fn restart(site: &Site, file: &str, change: impl Fn(String) -> String) {
     let before = children(server);
     kill_process(Pid::from_raw(server as i32).unwrap(), Signal::HUP).unwrap();
     let has_ended = |child: &Pid| !children(server).contains(child);
-    wait_until("the end of the old processes", || before.iter().all(has_ended));
+    wait_until("the end of the old processes", || {
+        before.iter().all(has_ended)
+    });
 }
 
 /// The connections that web servers keep take at most half of the workers.
@@ -80,10 +82,14 @@ fn processes_of_nginx_keep_connections_to_at_most_half_of_the_workers_until_a_re
     let site = nginx_with_fastcgi();
     wait_until("the workers", || site.has_started());
     let before = site.descriptors();
-    restart(&site, "nginx.conf", |conf| conf.replace("processes auto", "processes 4"));
+    restart(&site, "nginx.conf", |conf| {
+        conf.replace("processes auto", "processes 4")
+    });
     for _ in 0..5 {
         clients(&site, 200);
-        wait_until("the end of the others", || (1..=HALF).contains(&kept(&site, before)));
+        wait_until("the end of the others", || {
+            (1..=HALF).contains(&kept(&site, before))
+        });
     }
     restart(&site, "nginx.conf", |conf| conf);
     wait_until("their end", || site.descriptors() == before);

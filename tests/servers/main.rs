@@ -93,7 +93,10 @@ fn apache_with_suexec_writes_all_files_as_the_user_of_the_site() {
         site.start_apache(mpm, Php::Fpm, cgi, &(suexec + &example));
         site.exercise();
         let data = site.path().join("data");
-        assert_eq!(files_below(&data, &["!", "-uid", &NOBODY.to_string()]), [""; 0]);
+        assert_eq!(
+            files_below(&data, &["!", "-uid", &NOBODY.to_string()]),
+            [""; 0]
+        );
     }
 }
 
@@ -107,7 +110,9 @@ fn apache_as_process_1_of_a_container_reaps_all_processes() {
         site.exercise();
         let [apache] = <[Pid; 1]>::try_from(children(site.server_process())).unwrap();
         let is_program = |child: &Pid| name(*child).contains("comedor");
-        wait_until("no process of comedor", || !children(apache).iter().any(is_program));
+        wait_until("no process of comedor", || {
+            !children(apache).iter().any(is_program)
+        });
     }
 }
 
@@ -132,7 +137,12 @@ fn lighttpd_starts_the_program_again_after_it_was_stopped() {
 /// This Caddy with these lines in its site.
 fn caddy(program: &str, lines: &str) -> Site {
     let mut site = Site::new();
-    site.start_caddy(program, &format!("http://127.0.0.1:{}", site.port), lines, "");
+    site.start_caddy(
+        program,
+        &format!("http://127.0.0.1:{}", site.port),
+        lines,
+        "",
+    );
     site
 }
 
@@ -156,7 +166,10 @@ impl Site {
     #[track_caller]
     fn answers(&self) {
         let (status, answer) = self.curl(&[&self.api("action=get_menu_types&aulario=aula1")]);
-        assert!(status == 400 && answer.contains("INVALID_SESSION"), "{status} {answer}");
+        assert!(
+            status == 400 && answer.contains("INVALID_SESSION"),
+            "{status} {answer}"
+        );
     }
 
     /// Everything that must work under each server.
@@ -170,10 +183,15 @@ impl Site {
         self.curl(&[&self.url("logout.php")]);
         self.answers();
 
-        let logs =
-            output(Command::new("cat").args(files_in(&self.path().join("log"))), "coreutils");
+        let logs = output(
+            Command::new("cat").args(files_in(&self.path().join("log"))),
+            "coreutils",
+        );
         let logs = String::from_utf8_lossy(&logs);
-        assert!(!logs.contains("comedor: "), "client errors must not be logged: {logs}");
+        assert!(
+            !logs.contains("comedor: "),
+            "client errors must not be logged: {logs}"
+        );
     }
 
     /// Reads and writes, as JSON and as a form, succeed, and PHP sees their effect.
@@ -192,12 +210,22 @@ impl Site {
         let delete = self.api("action=delete_menu_type&aulario=aula1");
         let (status, answer) = self.curl(&["-F", "id=alergias", &delete]);
         assert_eq!(status, 200, "form-data: {answer}");
-        assert_eq!(self.call("get_menu_types", None)["menu_types"].as_array().unwrap().len(), 2);
+        assert_eq!(
+            self.call("get_menu_types", None)["menu_types"]
+                .as_array()
+                .unwrap()
+                .len(),
+            2
+        );
     }
 
     fn settings(&self) -> PathBuf {
         let beside = self.path().join("docroot/api/comedor.conf");
-        if beside.exists() { beside } else { self.path().join("cgi/comedor.conf") }
+        if beside.exists() {
+            beside
+        } else {
+            self.path().join("cgi/comedor.conf")
+        }
     }
 
     fn trust(&self, origins: &[String]) {
@@ -244,17 +272,37 @@ impl Site {
         ];
         let (help, only_help) = (format!("{read}&--help"), self.api("--help"));
         let cases: &[(u16, &str, &[&str])] = &[
-            (200, "Trozos", &["-H", "Transfer-Encoding: chunked", "-H", json, "-d", &body, &save]),
+            (
+                200,
+                "Trozos",
+                &[
+                    "-H", "Transfer-Encoding: chunked", "-H", json, "-d", &body, &save,
+                ],
+            ),
             (200, "Trozos", &["-H", &own, "-H", json, "-d", &body, &save]),
             (
                 403,
                 "FORBIDDEN",
-                &["-H", "Origin: http://evil.example", "-H", json, "-d", &body, &save],
+                &[
+                    "-H", "Origin: http://evil.example", "-H", json, "-d", &body, &save,
+                ],
             ),
-            (413, "TOO_LARGE", &["-H", json, "--data-binary", &big, &save]),
-            (413, "TOO_LARGE", &["-H", json, "-H", "Expect:", "--data-binary", &big, &save]),
+            (
+                413,
+                "TOO_LARGE",
+                &["-H", json, "--data-binary", &big, &save],
+            ),
+            (
+                413,
+                "TOO_LARGE",
+                &["-H", json, "-H", "Expect:", "--data-binary", &big, &save],
+            ),
             // nginx itself rejects more than 2 MiB.
-            (413, "", &["-H", json, "-H", "Expect:", "--data-binary", &huge, &save]),
+            (
+                413,
+                "",
+                &["-H", json, "-H", "Expect:", "--data-binary", &huge, &save],
+            ),
             (200, "menu_types", &[&help]),
             (400, "MISSING_PARAM", &[&only_help]),
             (200, "menu_types", &[&path_info]),
@@ -262,7 +310,11 @@ impl Site {
             (400, "INVALID_ACTION", &[&save]),
             (403, "FORBIDDEN", &[&read.replace("aula1", "aula2")]),
             (200, "application/json", &["-I", &read]),
-            (204, "Access-Control-Allow-Origin: https://menus.example", &preflight),
+            (
+                204,
+                "Access-Control-Allow-Origin: https://menus.example",
+                &preflight,
+            ),
         ];
         for (status, pattern, arguments) in cases {
             let (found, answer) = self.curl(arguments);
@@ -349,7 +401,9 @@ impl Site {
         self.wait_for("INTERNAL_ERROR");
         let log = self.path().join("log").join(log);
         wait_until("the line in the log", || {
-            fs::read_to_string(&log).unwrap().contains("comedor.conf: line 1: unknown setting")
+            fs::read_to_string(&log)
+                .unwrap()
+                .contains("comedor.conf: line 1: unknown setting")
         });
         fs::write(settings, valid).unwrap();
     }

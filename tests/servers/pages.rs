@@ -14,11 +14,16 @@ impl Site {
     #[track_caller]
     fn create(&self, name: &str, shared_comedor_from: &str) -> String {
         let jar = self.path().join("cookies");
-        let fields =
-            [("centro", CENTRE), ("aulario", name), ("shared_comedor_from", shared_comedor_from)];
+        let fields = [
+            ("centro", CENTRE),
+            ("aulario", name),
+            ("shared_comedor_from", shared_comedor_from),
+        ];
         let fields = fields.map(|(field, value)| format!("{field}={value}"));
-        let fields: Vec<&str> =
-            fields.iter().flat_map(|field| ["--data-urlencode", field]).collect();
+        let fields: Vec<&str> = fields
+            .iter()
+            .flat_map(|field| ["--data-urlencode", field])
+            .collect();
         let url = self.url("create.php");
         let (status, id) =
             self.curl(&[&["-c", jar.to_str().unwrap()], &fields[..], &[&url]].concat());
@@ -53,13 +58,19 @@ impl Site {
         let url = self.api(&format!("action=save_menu&aulario={aulario}"));
         let json = "Content-Type: application/json";
         let (status, answer) = self.curl(&["-H", json, "-d", &body.to_string(), &url]);
-        (status, serde_json::from_str::<Value>(&answer).expect(&answer)["code"].take())
+        (
+            status,
+            serde_json::from_str::<Value>(&answer).expect(&answer)["code"].take(),
+        )
     }
 }
 
 #[test]
 fn pages_and_the_api_show_what_the_other_has_saved_in_aularios_and_centres_with_long_names() {
-    for site in [apache("prefork", Php::Module, "cgi", Settings::File), nginx_with_fastcgi()] {
+    for site in [
+        apache("prefork", Php::Module, "cgi", Settings::File),
+        nginx_with_fastcgi(),
+    ] {
         for page in ["create.php", "menu.php"] {
             let text = text_of(format!("tests/fixtures/site/{page}"));
             site.write(&format!("docroot/{page}"), &text);
@@ -70,7 +81,10 @@ fn pages_and_the_api_show_what_the_other_has_saved_in_aularios_and_centres_with_
         for round in 0..3 {
             let by_api = format!("API {round}");
             let by_page = format!("page {round}");
-            assert_eq!(site.save_by_api(&aulario, "primero", &by_api), (200, Value::Null));
+            assert_eq!(
+                site.save_by_api(&aulario, "primero", &by_api),
+                (200, Value::Null)
+            );
             site.page(&aulario, Some(("segundo", &by_page)));
             site.page(&sharing, Some(("postre", &by_page)));
             let forbidden = (403, "FORBIDDEN".into());

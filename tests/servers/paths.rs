@@ -12,7 +12,11 @@ fn three_sites(example: &str) -> Site {
     let port = site.port;
     let application = site.path().join("docroot/entreaulas/api");
     fs::create_dir_all(&application).unwrap();
-    fs::copy(site.path().join("docroot/api/comedor.php"), application.join("comedor.php")).unwrap();
+    fs::copy(
+        site.path().join("docroot/api/comedor.php"),
+        application.join("comedor.php"),
+    )
+    .unwrap();
     let lines = site.fill(example, Settings::File);
     let others = format!(
         "<VirtualHost *:{port}>
@@ -36,7 +40,9 @@ fn three_sites(example: &str) -> Site {
 
 #[test]
 fn apache_gives_the_program_the_script_in_every_folder_of_every_site_and_no_other_path() {
-    for example in ["apache.conf.example", "examples/apache-fastcgi.conf.example"] {
+    for example in [
+        "apache.conf.example", "examples/apache-fastcgi.conf.example",
+    ] {
         let site = three_sites(example);
         for host in ["default.example", "fpm.example", "pages.example"] {
             let answer = |path: &str| {
@@ -54,13 +60,19 @@ fn apache_gives_the_program_the_script_in_every_folder_of_every_site_and_no_othe
                 "otra/api/comedor.php",
             ] {
                 let (status, body) = answer(path);
-                assert!(status == 400 && body.contains("INVALID_SESSION"), "{host} {path} {body}");
+                assert!(
+                    status == 400 && body.contains("INVALID_SESSION"),
+                    "{host} {path} {body}"
+                );
             }
-            for path in
-                ["entreaulas/api/comedor.phpx", "miapi/comedor.php", "api/comedor-setup.php"]
-            {
+            for path in [
+                "entreaulas/api/comedor.phpx", "miapi/comedor.php", "api/comedor-setup.php",
+            ] {
                 let (status, body) = answer(path);
-                assert!(status == 404 && !body.contains("INVALID"), "{host} {path} {body}");
+                assert!(
+                    status == 404 && !body.contains("INVALID"),
+                    "{host} {path} {body}"
+                );
             }
             assert_eq!(answer("login.php").0, 200);
         }

@@ -25,7 +25,10 @@ fn day(client: usize) -> String {
 
 /// Reads, or saves, one request after the other, until `is_done`. Each must succeed. Returns their number.
 fn client(site: &Site, number: usize, answered: &AtomicUsize, is_done: &AtomicBool) -> usize {
-    let agent: Agent = Agent::config_builder().http_status_as_error(false).build().into();
+    let agent: Agent = Agent::config_builder()
+        .http_status_as_error(false)
+        .build()
+        .into();
     let (cookie, mut sent) = (format!("PHPSESSID={number}"), 0);
     // A new connection comes to another process of the server, whose connection may have been idle.
     let connection = if number > 4 { "close" } else { "keep-alive" };
@@ -38,7 +41,9 @@ fn client(site: &Site, number: usize, answered: &AtomicUsize, is_done: &AtomicBo
             let plates = json!({"primero": {"name": name(sent)}});
             let body = json!({"date": day(number), "menu_type": "basal", "plates": plates});
             let request = agent.post(site.api("action=save_menu&aulario=aula1"));
-            let request = request.header("Connection", connection).header("Cookie", &cookie);
+            let request = request
+                .header("Connection", connection)
+                .header("Cookie", &cookie);
             let request = request.content_type("application/json");
             request.send(body.to_string())
         };
@@ -74,9 +79,15 @@ fn exercise(site: &Site) {
             site.start_responder();
         }
         is_done.store(true, Ordering::SeqCst);
-        clients.into_iter().map(|client| client.join().unwrap()).collect()
+        clients
+            .into_iter()
+            .map(|client| client.join().unwrap())
+            .collect()
     });
-    println!("{RESTARTS} restarts, {} requests", sent.iter().sum::<usize>());
+    println!(
+        "{RESTARTS} restarts, {} requests",
+        sent.iter().sum::<usize>()
+    );
     for (client, sent) in (1..).zip(sent).step_by(2) {
         let saved = site.plates("aula1", &day(client))["primero"]["name"].clone();
         assert_eq!(saved, name(sent - 1));
@@ -124,14 +135,25 @@ fn killed_workers_fail_few_requests_under_load() {
     for client in 1..=6 {
         site.log_in(&client.to_string(), &session(ADMIN));
     }
-    let agent: Agent = Agent::config_builder().http_status_as_error(false).build().into();
+    let agent: Agent = Agent::config_builder()
+        .http_status_as_error(false)
+        .build()
+        .into();
     let read = |number: usize| {
         let url = site.api("action=get_menu_types&aulario=aula1");
         let cookie = format!("PHPSESSID={number}");
-        agent.get(url).header("Cookie", cookie).call().expect("an answer").status()
+        agent
+            .get(url)
+            .header("Cookie", cookie)
+            .call()
+            .expect("an answer")
+            .status()
     };
-    let (failed, answered, is_done) =
-        (&AtomicUsize::new(0), &AtomicUsize::new(0), &AtomicBool::new(false));
+    let (failed, answered, is_done) = (
+        &AtomicUsize::new(0),
+        &AtomicUsize::new(0),
+        &AtomicBool::new(false),
+    );
     thread::scope(|scope| {
         let read = &read;
         for number in 1..=6 {
@@ -145,13 +167,18 @@ fn killed_workers_fail_few_requests_under_load() {
             });
         }
         for round in 1..=40 {
-            wait_until("some requests", || answered.load(Ordering::SeqCst) > 50 * round);
+            wait_until("some requests", || {
+                answered.load(Ordering::SeqCst) > 50 * round
+            });
             let workers = site.workers();
             kill_process(workers[round % workers.len()], Signal::SEGV).unwrap();
         }
         is_done.store(true, Ordering::SeqCst);
     });
-    let (failed, answered) = (failed.load(Ordering::SeqCst), answered.load(Ordering::SeqCst));
+    let (failed, answered) = (
+        failed.load(Ordering::SeqCst),
+        answered.load(Ordering::SeqCst),
+    );
     println!("40 kills: {failed} of {answered} requests failed");
     assert!(failed <= 40);
     wait_until("the workers", || site.workers().len() == 64);

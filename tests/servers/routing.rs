@@ -23,8 +23,12 @@ fn balancer(server_a: &str, server_b: &str) -> Site {
         assert!(example.contains(shipped), "{shipped}");
         example = example.replace(shipped, &here);
     }
-    site.start_nginx_only(&format!("proxy_intercept_errors on; error_page 403 413 /x;\n{example}"));
-    wait_until("the balancer", || TcpStream::connect(("127.0.0.1", site.port)).is_ok());
+    site.start_nginx_only(&format!(
+        "proxy_intercept_errors on; error_page 403 413 /x;\n{example}"
+    ));
+    wait_until("the balancer", || {
+        TcpStream::connect(("127.0.0.1", site.port)).is_ok()
+    });
     site
 }
 
@@ -42,7 +46,8 @@ impl Browser<'_> {
     /// The status and body of a request with these arguments of curl.
     #[track_caller]
     fn curl(&self, arguments: &[&str], page: &str) -> (u16, String) {
-        self.balancer.curl(&[arguments, &[&format!("{}/{page}", self.origin())]].concat())
+        self.balancer
+            .curl(&[arguments, &[&format!("{}/{page}", self.origin())]].concat())
     }
 
     /// The cookies of both host names are in one file.
@@ -64,7 +69,10 @@ impl Browser<'_> {
         let (status, answer) = self.get_menu();
         assert_eq!(status, 200, "{answer}");
         let answer: Value = serde_json::from_str(&answer).expect("JSON");
-        answer["menu"]["plates"]["primero"]["name"].as_str().unwrap().to_owned()
+        answer["menu"]["plates"]["primero"]["name"]
+            .as_str()
+            .unwrap()
+            .to_owned()
     }
 
     /// Saves the host name as that of the first plate, as a page of the school `page` does.
@@ -73,7 +81,9 @@ impl Browser<'_> {
         let plates = json!({"primero": {"name": self.host}});
         let body = json!({"date": DATE, "menu_type": "basal", "plates": plates}).to_string();
         let origin = format!("Origin: {}", page.origin());
-        let arguments = ["-H", "Content-Type: application/json", "-H", &origin, "-d", &body];
+        let arguments = [
+            "-H", "Content-Type: application/json", "-H", &origin, "-d", &body,
+        ];
         self.curl(&arguments, "api/comedor.php?action=save_menu&aulario=aula1")
     }
 }
@@ -95,7 +105,10 @@ const TYPES: &str = "api/comedor.php?action=get_menu_types&aulario=aula1";
 
 #[track_caller]
 fn assert_answer((status, answer): (u16, String), expected: u16, code: &str) {
-    assert!(status == expected && answer.contains(code), "{status} {answer}");
+    assert!(
+        status == expected && answer.contains(code),
+        "{status} {answer}"
+    );
 }
 
 #[test]
@@ -108,7 +121,10 @@ fn each_school_is_read_and_written_on_its_own_server() {
         assert_answer(school.save(school), 200, "true");
         assert_eq!(server.plates("aula1", DATE)["primero"]["name"], school.host);
     }
-    assert_eq!((norte.plate(), sur.plate()), (norte.host.to_owned(), sur.host.to_owned()));
+    assert_eq!(
+        (norte.plate(), sur.plate()),
+        (norte.host.to_owned(), sur.host.to_owned())
+    );
     // A page of another site cannot save: the program sees the host name that the browser sees.
     assert_answer(norte.save(&sur), 403, "FORBIDDEN");
     // A body over 1 MiB is refused by the program, with JSON.
@@ -116,7 +132,11 @@ fn each_school_is_read_and_written_on_its_own_server() {
     fs::write(&big, " ".repeat(1024 * 1024 + 1)).unwrap();
     let body = format!("@{}", big.display());
     let page = "api/comedor.php?action=save_menu&aulario=aula1";
-    assert_answer(norte.curl(&["--data-binary", &body], page), 413, "TOO_LARGE");
+    assert_answer(
+        norte.curl(&["--data-binary", &body], page),
+        413,
+        "TOO_LARGE",
+    );
 }
 
 #[test]
@@ -125,16 +145,24 @@ fn a_login_at_one_school_is_not_valid_at_another_and_an_unknown_host_name_is_ref
     let [norte, sur] = browsers(&balancer);
     norte.log_in();
     let jar = fs::read_to_string(balancer.path().join("cookies")).unwrap();
-    let cookie = format!("Cookie: PHPSESSID={}", jar.split_whitespace().last().unwrap());
+    let cookie = format!(
+        "Cookie: PHPSESSID={}",
+        jar.split_whitespace().last().unwrap()
+    );
     assert_answer(norte.curl(&[], TYPES), 200, "true");
     assert_answer(sur.curl(&["-H", &cookie], TYPES), 400, "INVALID_SESSION");
     for host in ["este.school.example", "school.example", "127.0.0.1"] {
-        let unknown = Browser { balancer: &balancer, host };
+        let unknown = Browser {
+            balancer: &balancer,
+            host,
+        };
         assert_answer(unknown.curl(&["-H", &cookie], TYPES), 421, "Misdirected");
     }
     // The name in the request line must not hide the one in Host, which a page may use in links.
     let line = format!("{}/{TYPES}", norte.origin());
-    let claims = ["--request-target", &line, "-H", "Host: evil.example", "-H", &cookie];
+    let claims = [
+        "--request-target", &line, "-H", "Host: evil.example", "-H", &cookie,
+    ];
     assert_answer(norte.curl(&claims, TYPES), 421, "Misdirected");
 }
 
@@ -152,7 +180,11 @@ fn a_stopped_server_does_not_affect_the_school_of_another_server() {
             for _ in 0..20 {
                 let sent = Instant::now();
                 assert_eq!(sur.get_menu().0, 502);
-                assert!(sent.elapsed() < Duration::from_secs(2), "{:?}", sent.elapsed());
+                assert!(
+                    sent.elapsed() < Duration::from_secs(2),
+                    "{:?}",
+                    sent.elapsed()
+                );
             }
         });
         while !stopped.is_finished() {
@@ -177,7 +209,11 @@ fn a_school_whose_server_does_not_answer_gets_504_within_seconds() {
     let [norte, _] = browsers(&balancer);
     let sent = Instant::now();
     assert_eq!(norte.get_menu().0, 504);
-    assert!(sent.elapsed() < Duration::from_secs(10), "{:?}", sent.elapsed());
+    assert!(
+        sent.elapsed() < Duration::from_secs(10),
+        "{:?}",
+        sent.elapsed()
+    );
 }
 
 /// The request line and the header fields of the next request. The connection is closed without an
@@ -194,7 +230,9 @@ fn a_server_gets_the_real_address_of_the_browser_and_the_host_name_that_it_sent(
     let balancer = balancer(&server.local_addr().unwrap().to_string(), "127.0.0.1:1");
     let [norte, _] = browsers(&balancer);
     let head = thread::spawn(move || head_of_request(&server));
-    let claims = ["-H", "X-Forwarded-For: 192.0.2.1", "-H", "X-Forwarded-Host: evil.example"];
+    let claims = [
+        "-H", "X-Forwarded-For: 192.0.2.1", "-H", "X-Forwarded-Host: evil.example",
+    ];
     let claims = [&claims, ["-H", "X-Forwarded-Proto: https"].as_slice()].concat();
     assert_eq!(norte.curl(&claims, TYPES).0, 502);
     let head = head.join().unwrap();
@@ -206,7 +244,10 @@ fn a_server_gets_the_real_address_of_the_browser_and_the_host_name_that_it_sent(
         ("X-Forwarded-Proto", "http"),
     ] {
         let prefix = format!("{name}: ");
-        let found: Vec<&str> = head.iter().filter_map(|line| line.strip_prefix(&prefix)).collect();
+        let found: Vec<&str> = head
+            .iter()
+            .filter_map(|line| line.strip_prefix(&prefix))
+            .collect();
         assert_eq!(found, [value], "{name}");
     }
 }
@@ -221,7 +262,9 @@ fn a_request_is_not_sent_to_a_second_address() {
     let requests = thread::spawn(move || {
         let heads = std::iter::repeat_with(|| head_of_request(&server));
         let requests = heads.map_while(|head| head.into_iter().next());
-        requests.map(|line| line[..4].to_owned()).collect::<Vec<_>>()
+        requests
+            .map(|line| line[..4].to_owned())
+            .collect::<Vec<_>>()
     });
     assert_eq!(norte.save(&norte).0, 502);
     assert_eq!(norte.get_menu().0, 502);

@@ -64,8 +64,14 @@ impl Setup {
         let site = Site::new();
         let script = text_of("tests/fixtures/site/comedor.php");
         let data = format!("{}/data", site.path().display());
-        site.write("docroot/api/comedor.php", &script.replace("/DATA/service", &data));
-        site.write("docroot/api/comedor-setup.php", &text_of("setup/comedor-setup.php"));
+        site.write(
+            "docroot/api/comedor.php",
+            &script.replace("/DATA/service", &data),
+        );
+        site.write(
+            "docroot/api/comedor-setup.php",
+            &text_of("setup/comedor-setup.php"),
+        );
         fs::create_dir_all(site.path().join(DAY).parent().unwrap()).unwrap();
         site.write(DAY, MENU);
         let browser = Browser::new(language);
@@ -85,7 +91,8 @@ impl Setup {
     fn insert(&self, code: &str) {
         for page in ["docroot/login.php", "docroot/api/comedor.php"] {
             let text = fs::read_to_string(self.site.path().join(page)).unwrap();
-            self.site.write(page, &text.replacen("<?php", &format!("<?php {code}"), 1));
+            self.site
+                .write(page, &text.replacen("<?php", &format!("<?php {code}"), 1));
         }
     }
 
@@ -94,7 +101,10 @@ impl Setup {
     fn insert_after_login(&mut self, code: &str) {
         let login = text_of("tests/fixtures/site/login.php");
         self.login = format!("login-{}", self.login);
-        self.site.write(&format!("docroot/{}", self.login), &format!("{login}\n{code}"));
+        self.site.write(
+            &format!("docroot/{}", self.login),
+            &format!("{login}\n{code}"),
+        );
     }
 
     /// More lines of PHP-FPM's pool.
@@ -107,7 +117,11 @@ impl Setup {
         let docroot = self.site.path().join("docroot");
         fs::create_dir(docroot.join(folder)).unwrap();
         fs::rename(docroot.join("api"), docroot.join(folder).join("api")).unwrap();
-        fs::copy(docroot.join("login.php"), docroot.join(folder).join("login.php")).unwrap();
+        fs::copy(
+            docroot.join("login.php"),
+            docroot.join(folder).join("login.php"),
+        )
+        .unwrap();
         self.folder = folder;
     }
 
@@ -134,7 +148,9 @@ impl Setup {
             self.site.start_responder();
         }
         match self.server {
-            Server::Apache => self.site.start_apache("prefork", Php::Module, "cgi", &lines),
+            Server::Apache => self
+                .site
+                .start_apache("prefork", Php::Module, "cgi", &lines),
             Server::ApacheWithFastcgi => self.site.start_apache("event", Php::Fpm, "cgid", &lines),
             Server::Nginx => self.site.start_nginx("", &lines),
             _ => self.site.start_lighttpd("enable", &lines),
@@ -145,7 +161,11 @@ impl Setup {
         if is_enabled {
             self.site.stop_responder();
         }
-        let pages = if is_enabled { PAGES_OF_CADDY } else { "php_fastcgi unix/fpm.sock" };
+        let pages = if is_enabled {
+            PAGES_OF_CADDY
+        } else {
+            "php_fastcgi unix/fpm.sock"
+        };
         let (address, lines) = (self.address(), self.lines.clone());
         self.site.start_caddy(CADDIES[0], &address, pages, &lines);
     }
@@ -228,9 +248,18 @@ impl Setup {
     #[track_caller]
     fn all_green(&mut self) {
         let results = self.press_try();
-        assert!(results.contains("green done: ") && !results.contains("red"), "{results}");
-        assert!(results.contains("was saved with its own names"), "{results}");
-        assert_eq!(fs::read_to_string(self.site.path().join(DAY)).unwrap(), MENU);
+        assert!(
+            results.contains("green done: ") && !results.contains("red"),
+            "{results}"
+        );
+        assert!(
+            results.contains("was saved with its own names"),
+            "{results}"
+        );
+        assert_eq!(
+            fs::read_to_string(self.site.path().join(DAY)).unwrap(),
+            MENU
+        );
     }
 }
 
@@ -318,11 +347,21 @@ fn sessions_in_redis_whose_password_is_hidden_and_copied() {
     let values = setup.set_up("nginx");
     let expected = format!("COMEDOR_SESSION_DIR={path}\nCOMEDOR_SESSION_NAME=PHPSESSID\n");
     assert!(values.contains(&expected), "{values}");
-    assert!(values.contains("COMEDOR_SESSION_LIFETIME=777\n"), "{values}");
-    setup.browser.evaluate("document.querySelector('body > details').open = true");
+    assert!(
+        values.contains("COMEDOR_SESSION_LIFETIME=777\n"),
+        "{values}"
+    );
+    setup
+        .browser
+        .evaluate("document.querySelector('body > details').open = true");
     let shown = setup.shown();
-    assert!(!shown.contains("secreto") && shown.contains("Show the address of Redis"), "{shown}");
-    setup.browser.evaluate("document.querySelector('#lines summary').click()");
+    assert!(
+        !shown.contains("secreto") && shown.contains("Show the address of Redis"),
+        "{shown}"
+    );
+    setup
+        .browser
+        .evaluate("document.querySelector('#lines summary').click()");
     assert!(setup.shown().contains("auth=secreto"));
 }
 
@@ -343,9 +382,17 @@ fn proxy_that_changes_host_needs_the_line_that_the_page_names() {
     setup.serve(true);
     let line = format!("COMEDOR_TRUSTED_ORIGINS={origin}");
     let results = setup.press_try();
-    assert!(results.contains("red: comedor takes this page for one of another site"), "{results}");
-    assert!(results.contains(&format!("add this line to comedor.conf: {line}\n")), "{results}");
-    setup.site.write("cgi/comedor.conf", &format!("{values}{line}\n"));
+    assert!(
+        results.contains("red: comedor takes this page for one of another site"),
+        "{results}"
+    );
+    assert!(
+        results.contains(&format!("add this line to comedor.conf: {line}\n")),
+        "{results}"
+    );
+    setup
+        .site
+        .write("cgi/comedor.conf", &format!("{values}{line}\n"));
     // The service looks at its settings at most once a second.
     wait_until("the new setting", || !setup.press_try().contains("red: "));
     setup.all_green();
@@ -363,12 +410,18 @@ fn page_in_spanish() {
     );
     let values = setup.values();
     let before = setup.press_try();
-    assert!(before.contains("red: Todavía contesta el script"), "{before}");
+    assert!(
+        before.contains("red: Todavía contesta el script"),
+        "{before}"
+    );
     setup.site.write("cgi/comedor.conf", &values);
     setup.serve(true);
     let results = setup.press_try();
     assert!(results.contains("green done: Todo funciona."), "{results}");
-    assert_eq!(setup.browser.evaluate("document.documentElement.lang"), "es");
+    assert_eq!(
+        setup.browser.evaluate("document.documentElement.lang"),
+        "es"
+    );
 }
 
 const LOG_IN: &str = "Log in to the application as an administrator, in this browser, and reload this page. (If you \
@@ -389,8 +442,13 @@ fn only_an_administrator_sees_more_than_one_sentence() {
         assert_eq!(setup.shown(), LOG_IN);
     }
     let (status, body) = setup.site.curl(&["-i", &page]);
-    assert!(status == 403 && !body.contains(setup.site.path().to_str().unwrap()), "{body}");
-    for header in ["Cache-Control: no-store", "frame-ancestors 'none'", "X-Frame-Options: DENY"] {
+    assert!(
+        status == 403 && !body.contains(setup.site.path().to_str().unwrap()),
+        "{body}"
+    );
+    for header in [
+        "Cache-Control: no-store", "frame-ancestors 'none'", "X-Frame-Options: DENY",
+    ] {
         assert!(body.contains(header), "{header}: {body}");
     }
 }
@@ -421,12 +479,21 @@ fn page_runs_the_script_for_its_own_requests_only() {
     }
     let text = text_of("setup/comedor-setup.php");
     // No time of change can be set: this shortens the day.
-    setup.site.write("docroot/api/old.php", &text.replace("MAX_AGE = 86400", "MAX_AGE = -1"));
+    setup.site.write(
+        "docroot/api/old.php",
+        &text.replace("MAX_AGE = 86400", "MAX_AGE = -1"),
+    );
     let (status, body) = setup.site.curl(&[&setup.url("api/old.php")]);
-    assert!(status == 410 && body.contains("copied more than a day ago"), "{status} {body}");
+    assert!(
+        status == 410 && body.contains("copied more than a day ago"),
+        "{status} {body}"
+    );
     setup.site.write("docroot/elsewhere.php", &text);
     let (status, body) = setup.site.curl(&[&setup.url("elsewhere.php")]);
-    assert!(status == 404 && body.contains("no comedor.php in the folder"), "{status} {body}");
+    assert!(
+        status == 404 && body.contains("no comedor.php in the folder"),
+        "{status} {body}"
+    );
     assert!(!ran.exists());
 }
 
@@ -439,7 +506,11 @@ fn hostile_names_in_session_and_folders_are_shown_as_text() {
     let centros = setup.site.path().join("data/Centros");
     let hostile = HOSTILE.replace('/', "");
     fs::create_dir_all(centros.join(&hostile).join("Aularios")).unwrap();
-    fs::write(centros.join(format!("centro1/Aularios/{hostile}.json")), "{}").unwrap();
+    fs::write(
+        centros.join(format!("centro1/Aularios/{hostile}.json")),
+        "{}",
+    )
+    .unwrap();
     let script = "</script><script>evil()</script>";
     let string = format!("base64_decode('{}')", base64(&format!("{HOSTILE}{script}")));
     setup.insert_after_login(&format!(
@@ -461,8 +532,18 @@ fn hostile_names_in_session_and_folders_are_shown_as_text() {
         "{shown}"
     );
     assert!(!shown.contains(['\u{1b}', '\u{202e}']), "{shown}");
-    assert_eq!(setup.browser.evaluate("document.querySelectorAll('img').length"), 0);
-    assert_eq!(setup.browser.evaluate("document.querySelectorAll('script').length"), 1);
+    assert_eq!(
+        setup
+            .browser
+            .evaluate("document.querySelectorAll('img').length"),
+        0
+    );
+    assert_eq!(
+        setup
+            .browser
+            .evaluate("document.querySelectorAll('script').length"),
+        1
+    );
     let values = setup.values();
     setup.site.write("cgi/comedor.conf", &values);
     setup.serve(true);
@@ -479,7 +560,10 @@ fn value_that_cannot_be_copied_safely_is_left_out() {
     setup.open();
     let shown = setup.shown();
     let note = "The value of COMEDOR_SESSION_DIR has characters that cannot be copied safely.";
-    assert!(shown.contains(note) && shown.contains("/sessions/<b>\"`id`\n"), "{shown}");
+    assert!(
+        shown.contains(note) && shown.contains("/sessions/<b>\"`id`\n"),
+        "{shown}"
+    );
     assert!(!setup.values().contains("SESSION_DIR"));
 }
 
@@ -503,7 +587,9 @@ fn administrator_without_a_list_of_aularios_is_asked_and_not_locked_out() {
     assert!(values.contains("COMEDOR_ACCESS=centre\n"), "{values}");
     let question = "Your login lacks aulas. Which sessions may use comedor?";
     assert!(setup.shown().contains(question));
-    setup.browser.evaluate("document.querySelector('[value=listed]').click()");
+    setup
+        .browser
+        .evaluate("document.querySelector('[value=listed]').click()");
     assert!(setup.values().contains("COMEDOR_ACCESS=listed\n"));
 }
 
@@ -515,7 +601,11 @@ fn service_and_folder_are_chosen_in_the_browser() {
     );
     let script = setup.site.path().join("docroot/api/comedor.php");
     let text = fs::read_to_string(&script).unwrap();
-    fs::write(&script, text.replace("/data/Centros/", "/data/' . 'Centros/")).unwrap();
+    fs::write(
+        &script,
+        text.replace("/data/Centros/", "/data/' . 'Centros/"),
+    )
+    .unwrap();
     setup.serve(false);
     setup.open();
     assert!(setup.shown().contains("No folder “Centros” was found."));
@@ -566,7 +656,10 @@ fn page_refuses_applications_that_comedor_is_not_for() {
     setup.serve(false);
     setup.log_in();
     let (_, body) = setup.site.curl(&[&setup.url("api/comedor-setup.php")]);
-    assert!(body.contains("sends its answer without PHP’s output buffers"), "{body}");
+    assert!(
+        body.contains("sends its answer without PHP’s output buffers"),
+        "{body}"
+    );
 }
 
 fn base64(text: &str) -> String {
@@ -599,7 +692,11 @@ fn try_names_the_wrong_setting() {
         let aularios = format!("{folder}/{name}/Centros/centro1/Aularios");
         fs::create_dir_all(format!("{aularios}/{aulario}")).unwrap();
         fs::write(format!("{aularios}/{aulario}.json"), "{}").unwrap();
-        fs::write(format!("{aularios}/{aulario}/Comedor-MenuTypes.json"), types).unwrap();
+        fs::write(
+            format!("{aularios}/{aulario}/Comedor-MenuTypes.json"),
+            types,
+        )
+        .unwrap();
     }
     let data = format!("DATA_DIR={folder}/data");
     for (right, wrong, cause) in [
@@ -608,10 +705,22 @@ fn try_names_the_wrong_setting() {
             &*format!("_DIR={folder}/tmp"),
             "comedor does not find your session. PHP has it in",
         ),
-        ("NAME=PHPSESSID", "NAME=OTHER", "comedor does not find your session"),
-        ("FORMAT=php\n", "FORMAT=php_serialize\n", "comedor finds your session and cannot read it"),
-        ("SERVICE=service", "SERVICE=other", "no usable centre in it for the service"),
-        (&data, &format!("DATA_DIR={folder}/without"), "comedor does not find the aulario aula1"),
+        (
+            "NAME=PHPSESSID", "NAME=OTHER", "comedor does not find your session",
+        ),
+        (
+            "FORMAT=php\n",
+            "FORMAT=php_serialize\n",
+            "comedor finds your session and cannot read it",
+        ),
+        (
+            "SERVICE=service", "SERVICE=other", "no usable centre in it for the service",
+        ),
+        (
+            &data,
+            &format!("DATA_DIR={folder}/without"),
+            "comedor does not find the aulario aula1",
+        ),
         (
             &data,
             &format!("DATA_DIR={folder}/other"),
@@ -627,19 +736,31 @@ fn try_names_the_wrong_setting() {
             &format!("DATA_DIR={folder}/nothing"),
             "run the check of the guide (comedor check)",
         ),
-        ("TZ=UTC", "ZONE=UTC", "run the check of the guide (comedor check)"),
+        (
+            "TZ=UTC",
+            "ZONE=UTC",
+            "run the check of the guide (comedor check)",
+        ),
     ] {
         assert!(values.contains(right), "{right}: {values}");
-        setup.site.write("cgi/comedor.conf", &values.replace(right, wrong));
+        setup
+            .site
+            .write("cgi/comedor.conf", &values.replace(right, wrong));
         let results = setup.press_try();
         let expected = format!("red: {cause}");
         assert!(
             results.contains("amber: If users are at work, first disable comedor again"),
             "{results}"
         );
-        assert!(results.contains(cause) && results.contains("red: "), "{expected}: {results}");
+        assert!(
+            results.contains(cause) && results.contains("red: "),
+            "{expected}: {results}"
+        );
         assert_eq!(results.matches("red: ").count(), 1, "{results}");
-        assert_eq!(fs::read_to_string(setup.site.path().join(DAY)).unwrap(), MENU);
+        assert_eq!(
+            fs::read_to_string(setup.site.path().join(DAY)).unwrap(),
+            MENU
+        );
     }
 }
 
@@ -681,7 +802,10 @@ fn try_tells_that_comedor_cannot_save() {
     chmod(setup.site.path().join(DAY), 0o444);
     let results = setup.press_try();
     assert!(results.contains("green: You can read"), "{results}");
-    assert!(results.contains("red: comedor reads, and cannot save"), "{results}");
+    assert!(
+        results.contains("red: comedor reads, and cannot save"),
+        "{results}"
+    );
 }
 
 #[test]
@@ -698,7 +822,10 @@ fn try_saves_no_menu_if_none_is_saved_already() {
         setup.values();
         let results = setup.press_try();
         assert!(results.contains("green: You can read"), "{results}");
-        assert!(results.contains("amber: No save was tried, since aula1"), "{results}");
+        assert!(
+            results.contains("amber: No save was tried, since aula1"),
+            "{results}"
+        );
         assert!(!results.contains("green done"), "{results}");
         assert_eq!(fs::read_to_string(&day).ok(), content);
     }
@@ -750,8 +877,12 @@ fn try_names_what_answers_instead_of_comedor() {
 fn password_of_the_web_server_hides_the_answer_without_a_login() {
     let (mut setup, values) = enabled(Server::Apache);
     let folder = setup.site.path().display().to_string();
-    setup.site.write("passwords", "x:{SHA}EfatjsUqKYSrqv18O1FlA3hcIHI=\n");
-    let modules = ["auth_basic", "authn_core", "authn_file", "authz_user"].map(module).concat();
+    setup
+        .site
+        .write("passwords", "x:{SHA}EfatjsUqKYSrqv18O1FlA3hcIHI=\n");
+    let modules = ["auth_basic", "authn_core", "authn_file", "authz_user"]
+        .map(module)
+        .concat();
     setup.lines = format!(
         "\n{modules}<Location \"/api\">\nAuthType Basic\nAuthName x\nAuthUserFile {folder}/passwords\n\
         Require valid-user\n</Location>\n"
@@ -761,7 +892,9 @@ fn password_of_the_web_server_hides_the_answer_without_a_login() {
     setup.open();
     assert_eq!(setup.values(), values);
     assert!(
-        setup.press_try().contains("green: comedor answers. The web server asks for a password")
+        setup
+            .press_try()
+            .contains("green: comedor answers. The web server asks for a password")
     );
     setup.all_green();
 }
@@ -781,7 +914,10 @@ fn try_names_a_service_that_cannot_be_reached_and_error_pages_of_the_site() {
     setup.site.stop_responder();
     fs::remove_file(setup.site.path().join("comedor.sock")).unwrap();
     let results = setup.press_try();
-    assert!(results.contains("red: The web server cannot connect to comedor (502)"), "{results}");
+    assert!(
+        results.contains("red: The web server cannot connect to comedor (502)"),
+        "{results}"
+    );
 }
 
 /// The pictures of the page in the guides.
@@ -825,7 +961,10 @@ fn pictures_in_the_guides_show_the_page_as_it_is() {
         if is_to_write {
             fs::write(&path, setup.browser.picture(700, "out")).unwrap();
         }
-        assert!(fs::metadata(path).unwrap().len() <= 150_000, "{file} is large");
+        assert!(
+            fs::metadata(path).unwrap().len() <= 150_000,
+            "{file} is large"
+        );
     }
     if is_to_write {
         fs::write(Path::new(REPOSITORY).join(SHOWN), &shown).unwrap();

@@ -27,7 +27,8 @@ pub struct Cgi {
 impl Cgi {
     /// Sets an environment variable.
     pub fn set(mut self, name: &str, value: impl AsRef<OsStr>) -> Cgi {
-        self.variables.insert(name.to_owned(), value.as_ref().to_owned());
+        self.variables
+            .insert(name.to_owned(), value.as_ref().to_owned());
         self
     }
 
@@ -65,7 +66,8 @@ impl Cgi {
     pub fn body(mut self, content_type: &str, body: impl AsRef<[u8]>) -> Cgi {
         self.body = body.as_ref().to_vec();
         let length = self.body.len().to_string();
-        self.set("CONTENT_TYPE", content_type).set("CONTENT_LENGTH", length)
+        self.set("CONTENT_TYPE", content_type)
+            .set("CONTENT_LENGTH", length)
     }
 
     pub fn json(self, body: &Value) -> Cgi {
@@ -80,7 +82,11 @@ impl Cgi {
 
     /// Limits the processor time of the program. An unoptimized build gets ten times as much.
     pub fn cpu_seconds(self, limit: u32) -> Cgi {
-        let limit = if super::GIVEN.is_none() { 10 * limit } else { limit };
+        let limit = if super::GIVEN.is_none() {
+            10 * limit
+        } else {
+            limit
+        };
         self.under(&["prlimit", &format!("--cpu={limit}")])
     }
 
@@ -98,15 +104,28 @@ impl Cgi {
     /// Makes a system call fail, or a signal arrive at it, with the `inject` of strace(1):
     /// `fsync:error=EIO:when=2`.
     pub fn inject(self, fault: &str) -> Cgi {
-        self.under(&["strace", "-o", "/dev/null", "-e", &format!("inject={fault}")])
+        self.under(&[
+            "strace",
+            "-o",
+            "/dev/null",
+            "-e",
+            &format!("inject={fault}"),
+        ])
     }
 
     /// The command with this request's environment and no other variable.
     pub fn command(&self) -> Command {
-        let mut words = self.wrapper.iter().map(OsString::as_os_str).chain([self.program.as_ref()]);
+        let mut words = self
+            .wrapper
+            .iter()
+            .map(OsString::as_os_str)
+            .chain([self.program.as_ref()]);
         let mut command = Command::new(words.next().unwrap());
         command.args(words).env_clear().envs(self.environment());
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         command
     }
 
@@ -123,7 +142,9 @@ impl Cgi {
     fn environment(&self) -> BTreeMap<String, OsString> {
         let query: Vec<String> = self.query.iter().map(|(k, v)| format!("{k}={v}")).collect();
         let mut variables = self.variables.clone();
-        variables.entry("QUERY_STRING".to_owned()).or_insert(query.join("&").into());
+        variables
+            .entry("QUERY_STRING".to_owned())
+            .or_insert(query.join("&").into());
         variables
     }
 
@@ -182,7 +203,11 @@ impl Cgi {
         let mut client = Client::connect(socket);
         let reply = client.send(records).reply();
         client.is_at_end();
-        let log = reply.stderr.iter().map(|line| format!("{line}\n")).collect();
+        let log = reply
+            .stderr
+            .iter()
+            .map(|line| format!("{line}\n"))
+            .collect();
         Answer::parse(reply.stdout.as_bytes(), log)
     }
 
@@ -201,7 +226,12 @@ impl Cgi {
     pub fn stopped(&self, at: &str, meanwhile: impl FnOnce(&str)) -> Answer {
         let call = at.split(':').next().unwrap();
         let (shown, stop) = (format!("trace={call}"), format!("inject={at}:signal=STOP"));
-        self.traced(&["-e", &shown, "-e", &stop], &["stopped by SIGSTOP"], meanwhile).0
+        self.traced(
+            &["-e", &shown, "-e", &stop],
+            &["stopped by SIGSTOP"],
+            meanwhile,
+        )
+        .0
     }
 
     /// Runs the program under strace with these options. Calls `meanwhile` with its process id after a line of the
@@ -214,7 +244,9 @@ impl Cgi {
         meanwhile: impl FnOnce(&str),
     ) -> (Answer, Vec<String>) {
         let mut child = self.clone().under(&["strace"]).under(options).start();
-        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+        let mut lines = BufReader::new(child.stderr.take().unwrap())
+            .lines()
+            .map(Result::unwrap);
         let mut trace: Vec<String> = Vec::new();
         for part in parts {
             while !trace.last().is_some_and(|line| line.contains(part)) {
@@ -275,7 +307,9 @@ impl Answer {
     #[track_caller]
     fn parse(stdout: &[u8], log: String) -> Answer {
         let end = stdout.windows(4).position(|window| window == b"\r\n\r\n");
-        let Some(end) = end else { panic!("no header block; standard error: {log}") };
+        let Some(end) = end else {
+            panic!("no header block; standard error: {log}")
+        };
         let head = std::str::from_utf8(&stdout[..end]).unwrap();
         let headers: Vec<(String, String)> = head
             .split("\r\n")

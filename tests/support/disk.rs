@@ -38,7 +38,11 @@ pub struct Disk {
 impl Disk {
     /// A folder whose content was flushed.
     pub fn flushed(root: &Path) -> Disk {
-        let mut disk = Disk { root: root.to_owned(), nodes: Vec::new(), named: BTreeMap::new() };
+        let mut disk = Disk {
+            root: root.to_owned(),
+            nodes: Vec::new(),
+            named: BTreeMap::new(),
+        };
         disk.look();
         (0..disk.nodes.len()).for_each(|id| disk.flush_node(id));
         disk
@@ -55,12 +59,18 @@ impl Disk {
     fn look_at(&mut self, path: &Path, named: &mut BTreeMap<Inode, Id>, changed: &mut bool) -> Id {
         let metadata = fs::symlink_metadata(path).unwrap();
         let inode = (metadata.dev(), metadata.ino());
-        let id = self.named.get(&inode).or(named.get(&inode)).copied().unwrap_or_else(|| {
-            let file = || Node::File(vec![Rc::default()]);
-            let folder = || Node::Folder(BTreeMap::new());
-            self.nodes.push(if metadata.is_dir() { folder() } else { file() });
-            self.nodes.len() - 1
-        });
+        let id = self
+            .named
+            .get(&inode)
+            .or(named.get(&inode))
+            .copied()
+            .unwrap_or_else(|| {
+                let file = || Node::File(vec![Rc::default()]);
+                let folder = || Node::Folder(BTreeMap::new());
+                self.nodes
+                    .push(if metadata.is_dir() { folder() } else { file() });
+                self.nodes.len() - 1
+            });
         named.insert(inode, id);
         let mut entries = BTreeMap::new();
         if metadata.is_dir() {
@@ -121,7 +131,11 @@ impl Disk {
             match node {
                 Node::File(contents) => _ = open.insert((id, ""), contents.len()),
                 Node::Folder(entries) => {
-                    open.extend(entries.iter().map(|(name, values)| ((id, &**name), values.len())));
+                    open.extend(
+                        entries
+                            .iter()
+                            .map(|(name, values)| ((id, &**name), values.len())),
+                    );
                 }
             }
         }
@@ -165,7 +179,11 @@ pub fn restore(tree: &Tree, root: &Path) {
     let old = SystemTime::now() - Duration::from_secs(3600);
     _ = fs::remove_dir_all(root);
     for (path, content) in tree {
-        let path = if path == "" { root.to_owned() } else { root.join(path) };
+        let path = if path == "" {
+            root.to_owned()
+        } else {
+            root.join(path)
+        };
         match content {
             None => fs::create_dir(&path).unwrap(),
             Some(content) => {

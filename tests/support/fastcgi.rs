@@ -43,7 +43,9 @@ pub const PING: [u8; 8] = [1, 99, 0, 0, 0, 0, 0, 0];
 const PATIENCE: Duration = Duration::from_secs(120);
 
 pub fn record(kind: u8, content: &[u8]) -> Vec<u8> {
-    let [length1, length0] = u16::try_from(content.len()).expect("a short record").to_be_bytes();
+    let [length1, length0] = u16::try_from(content.len())
+        .expect("a short record")
+        .to_be_bytes();
     [&[1, kind, 0, 1, length1, length0, 0, 0], content].concat()
 }
 
@@ -66,12 +68,21 @@ pub fn params(pairs: &[(&str, &str)]) -> Vec<u8> {
 
 /// Records of at most 32 KiB, without the end of the stream.
 pub fn stream(kind: u8, content: &[u8]) -> Vec<u8> {
-    content.chunks(32 * 1024).flat_map(|chunk| record(kind, chunk)).collect()
+    content
+        .chunks(32 * 1024)
+        .flat_map(|chunk| record(kind, chunk))
+        .collect()
 }
 
 /// A whole request.
 pub fn request(keep: bool, pairs: &[(&str, &str)], body: &[u8]) -> Vec<u8> {
-    [begin(keep), params(pairs), stream(STDIN, body), record(STDIN, b"")].concat()
+    [
+        begin(keep),
+        params(pairs),
+        stream(STDIN, body),
+        record(STDIN, b""),
+    ]
+    .concat()
 }
 
 /// The reply to a request.
@@ -106,8 +117,12 @@ impl Client {
             read => read.expect("a record"),
         }
         let mut content = vec![0; u16::from_be_bytes([header[4], header[5]]).into()];
-        self.0.read_exact(&mut content).expect("the content of a record");
-        self.0.read_exact(&mut vec![0; header[6].into()]).expect("the padding of a record");
+        self.0
+            .read_exact(&mut content)
+            .expect("the content of a record");
+        self.0
+            .read_exact(&mut vec![0; header[6].into()])
+            .expect("the padding of a record");
         Some((header[1], content))
     }
 
@@ -172,7 +187,11 @@ impl Held {
     pub fn new() -> Held {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("socket");
-        Held { listener: UnixListener::bind(&path).unwrap(), path, _folder: folder }
+        Held {
+            listener: UnixListener::bind(&path).unwrap(),
+            path,
+            _folder: folder,
+        }
     }
 
     pub fn serve(&self, school: &School) -> Process {
@@ -235,7 +254,10 @@ impl Process {
     fn workers_in(&self, calls: &[libc::c_long]) -> usize {
         let is_in = |worker: &Pid| {
             let call = fs::read_to_string(format!("/proc/{worker}/syscall")).unwrap_or_default();
-            let number = call.split(' ').next().and_then(|number| number.parse().ok());
+            let number = call
+                .split(' ')
+                .next()
+                .and_then(|number| number.parse().ok());
             number.is_some_and(|number| calls.contains(&number))
         };
         self.workers().iter().filter(|worker| is_in(worker)).count()
@@ -243,7 +265,10 @@ impl Process {
 
     /// The sum of a value in KiB of /proc/PID/status, such as the memory of its own `RssAnon`, of all workers.
     pub fn of_workers(&self, name: &str) -> u64 {
-        self.workers().into_iter().filter_map(|worker| value(worker, name)).sum()
+        self.workers()
+            .into_iter()
+            .filter_map(|worker| value(worker, name))
+            .sum()
     }
 
     /// The open file descriptors of the workers.
@@ -257,7 +282,11 @@ impl Process {
 fn value(process: Pid, name: &str) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix(name))?;
-    line.trim_start_matches(':').trim().trim_end_matches(" kB").parse().ok()
+    line.trim_start_matches(':')
+        .trim()
+        .trim_end_matches(" kB")
+        .parse()
+        .ok()
 }
 
 impl Drop for Process {

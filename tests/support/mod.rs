@@ -40,9 +40,15 @@ pub fn program() -> &'static str {
         let folder = open_folder().keep();
         // The end of this process, however it ends, closes the pipe.
         let mut remover = Command::new("sh");
-        remover.args(["-c", "cat; rm -r \"$0\""]).arg(&folder).stdin(Stdio::piped());
+        remover
+            .args(["-c", "cat; rm -r \"$0\""])
+            .arg(&folder)
+            .stdin(Stdio::piped());
         std::mem::forget(remover.process_group(0).spawn().expect("sh"));
-        program_in(&folder, NO_SETTINGS).into_os_string().into_string().unwrap()
+        program_in(&folder, NO_SETTINGS)
+            .into_os_string()
+            .into_string()
+            .unwrap()
     });
     &PROGRAM
 }
@@ -53,11 +59,16 @@ pub static GIVEN: LazyLock<Option<OsString>> = LazyLock::new(|| env::var_os("COM
 /// A copy of the given program in `folder`, or of the one that cargo builds with the tests, with these
 /// lines in the settings file beside it.
 pub fn program_in(folder: &Path, settings: &str) -> PathBuf {
-    let built = GIVEN.as_deref().unwrap_or(env!("CARGO_BIN_EXE_comedor").as_ref());
+    let built = GIVEN
+        .as_deref()
+        .unwrap_or(env!("CARGO_BIN_EXE_comedor").as_ref());
     let (program, file) = (folder.join("comedor"), folder.join("comedor.conf"));
     // Not written by this process: a child that another test starts at this moment would have it open
     // for writing, and it could not be run (ETXTBSY).
-    output(Command::new("install").arg(built).arg(&program), "coreutils");
+    output(
+        Command::new("install").arg(built).arg(&program),
+        "coreutils",
+    );
     fs::write(&file, settings).unwrap();
     chmod(file, 0o644);
     program
@@ -68,7 +79,12 @@ pub fn package() -> &'static str {
     static PACKAGE: LazyLock<String> = LazyLock::new(|| {
         let mut build = Command::new(Path::new(REPOSITORY).join("cgi-bin/package"));
         let lines = output(&mut build, "cargo-deb (cargo install cargo-deb)");
-        String::from_utf8(lines).unwrap().lines().last().unwrap().to_owned()
+        String::from_utf8(lines)
+            .unwrap()
+            .lines()
+            .last()
+            .unwrap()
+            .to_owned()
     });
     &PACKAGE
 }
@@ -100,7 +116,10 @@ pub fn text_of(file: impl AsRef<Path>) -> String {
 /// The files and folders below a folder for which these tests of find(1) are true, sorted.
 pub fn files_below(folder: &Path, tests: &[&str]) -> Vec<String> {
     let mut find = Command::new("find");
-    find.arg(folder).args(["-mindepth", "1"]).args(tests).args(["-printf", "%P\\0"]);
+    find.arg(folder)
+        .args(["-mindepth", "1"])
+        .args(tests)
+        .args(["-printf", "%P\\0"]);
     let found = String::from_utf8(output(&mut find, "findutils")).unwrap();
     let mut files: Vec<String> = found.split_terminator('\0').map(str::to_owned).collect();
     files.sort();
@@ -115,7 +134,10 @@ pub fn prose(text: &str) -> String {
 /// The targets of the links and pictures of a Markdown document that are files or headings.
 pub fn relative_links(text: &str) -> Vec<String> {
     let text = prose(text);
-    let links = text.split("](").skip(1).map(|rest| rest.split(')').next().unwrap());
+    let links = text
+        .split("](")
+        .skip(1)
+        .map(|rest| rest.split(')').next().unwrap());
     // The pages of releases and issues are beside the branches on the repository's site.
     let is_page = |link: &str| link.ends_with("/releases/latest") || link.ends_with("/issues");
     let links = links.filter(|link| !link.contains("://") && !is_page(link));
@@ -141,7 +163,9 @@ pub const TEACHER: &[&str] = &["service:docente"];
 pub const ADMIN: &[&str] = &["service:docente", "sysadmin:access"];
 
 /// Runs a command as the user `nobody` of the group `nogroup`. Needs root.
-pub const AS_NOBODY: &[&str] = &["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
+pub const AS_NOBODY: &[&str] = &[
+    "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
+];
 
 /// A centre `centro1` with the aularios `aula1`, `aula2` and `compartida`, which shares the menus of
 /// `aula1`, in a folder that every user can enter. `teacher` and `admin` are logged in.
@@ -159,13 +183,19 @@ struct TimeLimit {
 impl TimeLimit {
     fn start() -> TimeLimit {
         let minutes = env::var("COMEDOR_TEST_MINUTES").map_or(10, |text| text.parse().unwrap());
-        let name = thread::current().name().unwrap_or("a thread of a test").to_owned();
+        let name = thread::current()
+            .name()
+            .unwrap_or("a thread of a test")
+            .to_owned();
         let (sender, receiver) = mpsc::channel();
         thread::spawn(move || {
             let ended = receiver.recv_timeout(Duration::from_secs(60 * minutes));
             if ended == Err(RecvTimeoutError::Timeout) {
                 // Not captured, in contrast to `eprintln`.
-                _ = writeln!(io::stderr(), "test {name} FAILED: not ended after {minutes} minutes");
+                _ = writeln!(
+                    io::stderr(),
+                    "test {name} FAILED: not ended after {minutes} minutes"
+                );
                 std::process::exit(101);
             }
         });
@@ -181,19 +211,29 @@ impl School {
     /// In memory, if the machine has such a file system: for tests that need no disk and write much.
     pub fn in_memory() -> School {
         let memory = Path::new("/dev/shm");
-        if memory.is_dir() { School::new_in(memory) } else { School::new() }
+        if memory.is_dir() {
+            School::new_in(memory)
+        } else {
+            School::new()
+        }
     }
 
     pub fn new_in(folder: &Path) -> School {
         let folder = tempfile::tempdir_in(folder).expect("a temporary folder");
-        let school = School { folder, _limit: TimeLimit::start() };
+        let school = School {
+            folder,
+            _limit: TimeLimit::start(),
+        };
         chmod(school.folder(), 0o755);
         fs::create_dir(school.sessions()).unwrap();
         fs::create_dir_all(school.aularios()).unwrap();
         for (aulario, settings) in [
             ("aula1", r#"{"name":"Aula 1","icon":"a.png"}"#),
             ("aula2", r#"{"name":"Aula 2","icon":"b.png"}"#),
-            ("compartida", r#"{"name":"C","shared_comedor_from":"aula1"}"#),
+            (
+                "compartida",
+                r#"{"name":"C","shared_comedor_from":"aula1"}"#,
+            ),
         ] {
             school.write(&format!("{aulario}.json"), settings);
         }
@@ -283,7 +323,11 @@ impl School {
     /// The answer to `get_menu` for [`DATE`].
     #[track_caller]
     pub fn menu(&self, menu: &str) -> Value {
-        self.get("get_menu").query("date", DATE).query("menu", menu).run().ok()
+        self.get("get_menu")
+            .query("date", DATE)
+            .query("menu", menu)
+            .run()
+            .ok()
     }
 
     /// The answer to `save_menu`, which must be a success.
@@ -321,14 +365,19 @@ pub fn session_of(centro: &str, permissions: &[&str]) -> String {
 pub fn waiting(path: &Path) -> Vec<u32> {
     let inode = format!(":{}", fs::metadata(path).unwrap().ino());
     let locks = fs::read_to_string("/proc/locks").unwrap();
-    let fields = locks.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let fields = locks
+        .lines()
+        .map(|line| line.split_whitespace().collect::<Vec<_>>());
     let waiting = fields.filter(|fields| fields[1] == "->" && fields[6].ends_with(&inode));
     waiting.map(|fields| fields[5].parse().unwrap()).collect()
 }
 
 /// The processes that the process `parent` has started, such as the program under strace.
 pub fn children(parent: impl Display) -> Vec<Pid> {
-    let tasks = fs::read_dir(format!("/proc/{parent}/task")).into_iter().flatten().flatten();
+    let tasks = fs::read_dir(format!("/proc/{parent}/task"))
+        .into_iter()
+        .flatten()
+        .flatten();
     let children = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
     let children: String = children.collect();
     children
@@ -341,7 +390,9 @@ pub fn children(parent: impl Display) -> Vec<Pid> {
 #[track_caller]
 pub fn php(code: &str, arguments: &[&Path]) -> Vec<u8> {
     let mut command = Command::new("php");
-    command.args(["-d", "display_errors=stderr", "-r", code, "--"]).args(arguments);
+    command
+        .args(["-d", "display_errors=stderr", "-r", code, "--"])
+        .args(arguments);
     output(&mut command, "php-cli")
 }
 

@@ -21,7 +21,11 @@ pub struct Redis {
 impl Redis {
     pub fn new() -> Redis {
         let (folder, port) = (tempfile::tempdir().unwrap(), free_port());
-        Redis { process: Some(start(folder.path(), port)), folder, port }
+        Redis {
+            process: Some(start(folder.path(), port)),
+            folder,
+            port,
+        }
     }
 
     /// The save_path of phpredis for the socket, with these parameters.
@@ -38,8 +42,14 @@ impl Redis {
     #[track_caller]
     pub fn command(&self, words: &[&str]) -> String {
         let mut command = Command::new("redis-cli");
-        command.arg("-s").arg(self.folder.path().join("socket")).args(words);
-        String::from_utf8(output(&mut command, "redis-tools")).unwrap().trim_end().to_owned()
+        command
+            .arg("-s")
+            .arg(self.folder.path().join("socket"))
+            .args(words);
+        String::from_utf8(output(&mut command, "redis-tools"))
+            .unwrap()
+            .trim_end()
+            .to_owned()
     }
 
     pub fn stop(&mut self) {
@@ -55,13 +65,29 @@ impl Redis {
 /// Waits until the server accepts connections.
 fn start(folder: &Path, port: u16) -> Process {
     let mut command = Command::new("redis-server");
-    command.args(["--bind", "127.0.0.1", "--port", &port.to_string(), "--unixsocket"]);
-    command.arg(folder.join("socket")).args(["--unixsocketperm", "777"]);
-    command.arg("--dir").arg(folder).args(["--save", "", "--daemonize", "no"]);
+    command.args([
+        "--bind",
+        "127.0.0.1",
+        "--port",
+        &port.to_string(),
+        "--unixsocket",
+    ]);
+    command
+        .arg(folder.join("socket"))
+        .args(["--unixsocketperm", "777"]);
+    command
+        .arg("--dir")
+        .arg(folder)
+        .args(["--save", "", "--daemonize", "no"]);
     let process = command.stdout(Stdio::piped()).spawn();
     let mut process = process.expect("this test needs redis: apt-get install redis-server");
     let mut lines = BufReader::new(process.stdout.as_mut().unwrap()).lines();
-    while !lines.next().expect("the server starts").unwrap().contains("eady to accept") {}
+    while !lines
+        .next()
+        .expect("the server starts")
+        .unwrap()
+        .contains("eady to accept")
+    {}
     Process(process)
 }
 

@@ -87,8 +87,14 @@ impl Tracer {
             stdin.write_all(body).unwrap();
         }
         let positions = BTreeMap::from([(program, Position::Outside)]);
-        let mut tracer =
-            Tracer { program, child, positions, stopped: None, status: None, processors };
+        let mut tracer = Tracer {
+            program,
+            child,
+            positions,
+            stopped: None,
+            status: None,
+            processors,
+        };
         // After exec it is stopped by SIGTRAP.
         let (stopped, _) = tracer.wait().expect("a process");
         let options = libc::PTRACE_O_TRACESYSGOOD
@@ -147,20 +153,40 @@ impl Tracer {
         const GET_SYSCALL_INFO: u32 = 0x420e;
         let mut information: Information = [0; 11];
         let address = &raw mut information as usize;
-        ptrace(GET_SYSCALL_INFO as _, process, size_of::<Information>(), address)
-            .expect("PTRACE_GET_SYSCALL_INFO (Linux 5.3)");
+        ptrace(
+            GET_SYSCALL_INFO as _,
+            process,
+            size_of::<Information>(),
+            address,
+        )
+        .expect("PTRACE_GET_SYSCALL_INFO (Linux 5.3)");
         let [kind, _, _, first, rest @ ..] = information;
         if kind as u8 == ENTRY {
-            let call = Call { number: first as i64, arguments: rest[..6].try_into().unwrap() };
+            let call = Call {
+                number: first as i64,
+                arguments: rest[..6].try_into().unwrap(),
+            };
             self.positions.insert(process, Position::Inside(call));
-            return Some(Stop { process, call, result: None });
+            return Some(Stop {
+                process,
+                call,
+                result: None,
+            });
         }
         match self.positions.insert(process, Position::Outside)? {
             Position::Outside => None,
-            Position::Inside(call) => Some(Stop { process, call, result: Some(first as i64) }),
+            Position::Inside(call) => Some(Stop {
+                process,
+                call,
+                result: Some(first as i64),
+            }),
             Position::Skipped(call, result) => {
                 registers::set_result(process, result).expect("registers");
-                Some(Stop { process, call, result: Some(result) })
+                Some(Stop {
+                    process,
+                    call,
+                    result: Some(result),
+                })
             }
         }
     }
@@ -172,7 +198,8 @@ impl Tracer {
             panic!("not before a call")
         };
         registers::set_call(process, -1).expect("registers");
-        self.positions.insert(process, Position::Skipped(call, result));
+        self.positions
+            .insert(process, Position::Skipped(call, result));
     }
 
     /// Kills the process that is stopped, with its threads.
@@ -184,8 +211,11 @@ impl Tracer {
     /// Lets the program run to its end. Returns what it wrote to the pipes that its output is.
     pub fn output(mut self) -> Output {
         while self.next().is_some() {}
-        let mut output =
-            Output { status: self.status.unwrap(), stdout: Vec::new(), stderr: Vec::new() };
+        let mut output = Output {
+            status: self.status.unwrap(),
+            stdout: Vec::new(),
+            stderr: Vec::new(),
+        };
         if let Some(mut pipe) = self.child.stdout.take() {
             pipe.read_to_end(&mut output.stdout).unwrap();
         }
@@ -198,7 +228,10 @@ impl Tracer {
     /// Whether the program has written to standard output, a pipe.
     pub fn has_answered(&self) -> bool {
         use rustix::event::{PollFd, PollFlags, poll};
-        let mut stdout = [PollFd::new(self.child.stdout.as_ref().unwrap(), PollFlags::IN)];
+        let mut stdout = [PollFd::new(
+            self.child.stdout.as_ref().unwrap(),
+            PollFlags::IN,
+        )];
         poll(&mut stdout, Some(&Default::default())).unwrap() > 0
             && stdout[0].revents().contains(PollFlags::IN)
     }
@@ -235,7 +268,11 @@ impl Drop for Tracer {
 fn ptrace(request: u32, process: pid_t, address: usize, data: usize) -> io::Result<i64> {
     // SAFETY: the requests of this file that write to memory get the address and the size of a variable.
     let result = unsafe { libc::ptrace(request as _, process, address, data) };
-    if result == -1 { Err(io::Error::last_os_error()) } else { Ok(result) }
+    if result == -1 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(result)
+    }
 }
 
 /// The registers for the number of a call and its result.
@@ -247,7 +284,12 @@ mod registers {
     const RAX: usize = 10 * 8;
 
     pub fn set_call(process: pid_t, number: i64) -> io::Result<i64> {
-        ptrace(libc::PTRACE_POKEUSER as _, process, ORIG_RAX, number as usize)
+        ptrace(
+            libc::PTRACE_POKEUSER as _,
+            process,
+            ORIG_RAX,
+            number as usize,
+        )
     }
 
     pub fn set_result(process: pid_t, result: i64) -> io::Result<i64> {
@@ -265,18 +307,33 @@ mod registers {
 
     pub fn set_call(process: pid_t, number: i64) -> io::Result<i64> {
         let mut number = number as i32;
-        set(process, NT_ARM_SYSTEM_CALL, &raw mut number as usize, size_of::<i32>())
+        set(
+            process,
+            NT_ARM_SYSTEM_CALL,
+            &raw mut number as usize,
+            size_of::<i32>(),
+        )
     }
 
     pub fn set_result(process: pid_t, result: i64) -> io::Result<i64> {
         // `x0`, the first of them.
         let mut result = result;
-        set(process, NT_PRSTATUS, &raw mut result as usize, size_of::<i64>())
+        set(
+            process,
+            NT_PRSTATUS,
+            &raw mut result as usize,
+            size_of::<i64>(),
+        )
     }
 
     fn set(process: pid_t, kind: usize, address: usize, length: usize) -> io::Result<i64> {
         let part = [address, length];
-        ptrace(libc::PTRACE_SETREGSET as _, process, kind, &raw const part as usize)
+        ptrace(
+            libc::PTRACE_SETREGSET as _,
+            process,
+            kind,
+            &raw const part as usize,
+        )
     }
 }
 

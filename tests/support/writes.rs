@@ -18,8 +18,10 @@ pub struct Write {
 }
 
 const TEMPORARY: &str = "aula1/Comedor/2026-11/20/._datos.json.tmp";
-const OLD_TYPES: (&str, &str) =
-    (TYPES, r#"[{"id":"basal","label":"B"},{"id":"alergias","label":"A"}]"#);
+const OLD_TYPES: (&str, &str) = (
+    TYPES,
+    r#"[{"id":"basal","label":"B"},{"id":"alergias","label":"A"}]"#,
+);
 const OLD_DAY: (&str, &str) = (
     DAY,
     r#"{"date":"2026-11-20","menus":{"basal":{"plates":{"primero":{"name":"old","pictogram":"p.png"}}},
@@ -30,8 +32,9 @@ const DAY_BEFORE: (&str, &str) = (
     r#"{"date":"2026-11-19","menus":{"basal":{"plates":{"primero":{"name":"before","pictogram":""}}}}}"#,
 );
 const MONTH_BEFORE: (&str, &str) = ("aula1/Comedor/2026-10/20/_datos.json", r#"{"menus":[]}"#);
-const FOLDERS: &[&str] =
-    &["aula1/", "aula1/Comedor/", "aula1/Comedor/2026-11/", "aula1/Comedor/2026-11/20/"];
+const FOLDERS: &[&str] = &[
+    "aula1/", "aula1/Comedor/", "aula1/Comedor/2026-11/", "aula1/Comedor/2026-11/20/",
+];
 
 pub fn writes() -> [Write; 9] {
     let of_day = |kind, flushed, unflushed| Write {
@@ -56,10 +59,28 @@ pub fn writes() -> [Write; 9] {
         of_day("first save of a month", &[OLD_TYPES, MONTH_BEFORE], &[]),
         of_day("first save of a day", &[OLD_TYPES, DAY_BEFORE], &[]),
         of_day("a day replaced", &[OLD_TYPES, DAY_BEFORE, OLD_DAY], &[]),
-        of_day("a day replaced, beside the file of a killed writer", &[OLD_DAY], &[TEMPORARY]),
-        of_day("first save of an aulario, in folders that PHP made", &[], FOLDERS),
-        of_types("first change of the types", "add_menu_type", added(), &[OLD_DAY]),
-        of_types("types replaced", "add_menu_type", added(), &[OLD_TYPES, OLD_DAY]),
+        of_day(
+            "a day replaced, beside the file of a killed writer",
+            &[OLD_DAY],
+            &[TEMPORARY],
+        ),
+        of_day(
+            "first save of an aulario, in folders that PHP made",
+            &[],
+            FOLDERS,
+        ),
+        of_types(
+            "first change of the types",
+            "add_menu_type",
+            added(),
+            &[OLD_DAY],
+        ),
+        of_types(
+            "types replaced",
+            "add_menu_type",
+            added(),
+            &[OLD_TYPES, OLD_DAY],
+        ),
         of_types(
             "a type deleted",
             "delete_menu_type",
@@ -116,16 +137,26 @@ impl Write {
     /// A read of what it changes.
     pub fn read(&self, school: &School) -> Cgi {
         let read = school.get("get_menu").query("date", DATE);
-        if self.file == DAY { read.query("menu", "basal") } else { read }
+        if self.file == DAY {
+            read.query("menu", "basal")
+        } else {
+            read
+        }
     }
 
     /// Another write to the same file.
     pub fn next(&self, school: &School) -> Cgi {
         let (action, body) = match self.file {
-            TYPES => ("rename_menu_type", json!({"id": "alergias", "label": "next"})),
+            TYPES => (
+                "rename_menu_type",
+                json!({"id": "alergias", "label": "next"}),
+            ),
             _ => {
                 let plates = json!({"segundo": {"name": "next"}});
-                ("save_menu", json!({"date": DATE, "menu_type": "basal", "plates": plates}))
+                (
+                    "save_menu",
+                    json!({"date": DATE, "menu_type": "basal", "plates": plates}),
+                )
             }
         };
         school.post(action).json(&body)

@@ -21,7 +21,12 @@ fn getfacl(path: &Path) -> String {
 fn open_school() -> School {
     let school = School::with_menu("old");
     let mut chmod = Command::new("chmod");
-    output(chmod.args(["-R", "a+rwX"]).args([school.data(), school.sessions()]), "coreutils");
+    output(
+        chmod
+            .args(["-R", "a+rwX"])
+            .args([school.data(), school.sessions()]),
+        "coreutils",
+    );
     school
 }
 
@@ -32,7 +37,10 @@ fn give(path: &Path, owner: u32, group: u32, mode: u32, entries: &str) {
     chown(path, Some(owner), Some(group)).expect("this test needs to run as root");
     chmod(path, mode);
     if !entries.is_empty() {
-        output(Command::new("setfacl").args(["-m", entries]).arg(path), "acl");
+        output(
+            Command::new("setfacl").args(["-m", entries]).arg(path),
+            "acl",
+        );
     }
 }
 
@@ -53,7 +61,11 @@ fn owner_mode_and_access_control_list_of_a_replaced_file_are_kept() {
             give(&path, 1234, group, mode, entries);
             let before = getfacl(&path);
             school.save(save("as root"));
-            assert_eq!(getfacl(&path), before, "{folder_mode:o} {default} {mode:o} {entries}");
+            assert_eq!(
+                getfacl(&path),
+                before,
+                "{folder_mode:o} {default} {mode:o} {entries}"
+            );
         }
     }
 }
@@ -77,7 +89,13 @@ fn a_file_is_replaced_only_if_this_user_may_write_it_and_others_keep_their_acces
                 (65534, 4321, 0o664, "", false),
             ][..],
         ),
-        ((4321, 0o2777, ""), &[(1234, 4321, 0o664, "", false), (1234, 4321, 0o644, "", false)]),
+        (
+            (4321, 0o2777, ""),
+            &[
+                (1234, 4321, 0o664, "", false),
+                (1234, 4321, 0o644, "", false),
+            ],
+        ),
         ((33, 0o2777, ""), &[(1234, 4321, 0o664, "", false)]),
         (
             (0, 0o777, "d:u:7:rwx,d:m:rwx"),
@@ -103,7 +121,13 @@ fn a_file_is_replaced_only_if_this_user_may_write_it_and_others_keep_their_acces
             ],
         ),
     ] {
-        give(path.parent().unwrap(), 0, folder_group, folder_mode, default);
+        give(
+            path.parent().unwrap(),
+            0,
+            folder_group,
+            folder_mode,
+            default,
+        );
         for &(owner, group, mode, entries, replaced) in files {
             school.write(DAY, "{}");
             give(&path, owner, group, mode, entries);
@@ -119,13 +143,25 @@ fn a_file_is_replaced_only_if_this_user_may_write_it_and_others_keep_their_acces
                 assert!(school.read(DAY).contains("new"));
             } else {
                 let log = &answer.fails("INTERNAL_ERROR").log;
-                let why =
-                    ["its access control list must name its owner and group", "write: Permission"];
-                assert!(log.contains(DAY) && why.iter().any(|why| log.contains(why)), "{log}");
-                assert_eq!((getfacl(&path), school.read(DAY)), (before, "{}".to_owned()), "{case}");
+                let why = [
+                    "its access control list must name its owner and group",
+                    "write: Permission",
+                ];
+                assert!(
+                    log.contains(DAY) && why.iter().any(|why| log.contains(why)),
+                    "{log}"
+                );
+                assert_eq!(
+                    (getfacl(&path), school.read(DAY)),
+                    (before, "{}".to_owned()),
+                    "{case}"
+                );
             }
             let files = school.files();
-            assert!(!files.iter().any(|path| path.ends_with(".tmp")), "{case}: {files:?}");
+            assert!(
+                !files.iter().any(|path| path.ends_with(".tmp")),
+                "{case}: {files:?}"
+            );
             let findings = crate::check::check(&school, US, &[], "");
             let closed = format!("{findings:?}").contains(&format!("{}", path.display()));
             assert_eq!(closed, !replaced, "{case}: {findings:#?}");
@@ -162,10 +198,19 @@ fn file_system_without_attributes_has_none_and_other_errors_change_nothing() {
     let state = || (school.read(DAY), school.files(), getfacl(&school.path(DAY)));
     for call in ["flistxattr", "fgetxattr", "fsetxattr", "fchmod"] {
         let before = state();
-        let answer = request("failed").inject(&format!("{call}:error=EIO:when=1")).run();
-        assert!(answer.fails("INTERNAL_ERROR").log.contains("_datos.json: "), "{}", answer.log);
+        let answer = request("failed")
+            .inject(&format!("{call}:error=EIO:when=1"))
+            .run();
+        assert!(
+            answer.fails("INTERNAL_ERROR").log.contains("_datos.json: "),
+            "{}",
+            answer.log
+        );
         assert_eq!(state(), before, "{call}");
     }
-    request("new").inject("flistxattr:error=EOPNOTSUPP").run().ok();
+    request("new")
+        .inject("flistxattr:error=EOPNOTSUPP")
+        .run()
+        .ok();
     assert!(school.read(DAY).contains("new"));
 }

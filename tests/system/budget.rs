@@ -17,14 +17,19 @@ fn from_browser(request: Cgi) -> Cgi {
     request
         .set("HTTP_ACCEPT", "application/json, text/plain, */*")
         .set("HTTP_ACCEPT_ENCODING", "gzip, deflate, br, zstd")
-        .set("HTTP_ACCEPT_LANGUAGE", "es-ES,es;q=0.8,en-US;q=0.5,en;q=0.3")
+        .set(
+            "HTTP_ACCEPT_LANGUAGE", "es-ES,es;q=0.8,en-US;q=0.5,en;q=0.3",
+        )
         .set("HTTP_CONNECTION", "keep-alive")
         .set("HTTP_SEC_FETCH_SITE", "same-origin")
         .set(
             "HTTP_USER_AGENT",
             "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0",
         )
-        .set("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
+        .set(
+            "PATH",
+            "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+        )
         .set("REMOTE_ADDR", "127.0.0.1")
         .set("REMOTE_PORT", "40000")
         .set("REQUEST_SCHEME", "http")
@@ -38,7 +43,12 @@ fn from_browser(request: Cgi) -> Cgi {
 }
 
 fn get_menu(school: &School) -> Cgi {
-    from_browser(school.get("get_menu").query("date", DATE).query("menu", "basal"))
+    from_browser(
+        school
+            .get("get_menu")
+            .query("date", DATE)
+            .query("menu", "basal"),
+    )
 }
 
 fn save_menu(school: &School) -> Cgi {
@@ -53,7 +63,11 @@ fn save_menu(school: &School) -> Cgi {
 /// A school with four menu types and a saved menu.
 fn school_with_a_menu() -> School {
     let school = School::new();
-    school.post("add_menu_type").json(&json!({"id": "x", "label": "X"})).run().ok();
+    school
+        .post("add_menu_type")
+        .json(&json!({"id": "x", "label": "X"}))
+        .run()
+        .ok();
     save_menu(&school).run().ok();
     school
 }
@@ -67,14 +81,21 @@ fn redis_with_a_teacher() -> Redis {
 fn instructions(request: &Cgi) -> u64 {
     let file = tempfile::NamedTempFile::new().unwrap();
     let out = format!("--callgrind-out-file={}", file.path().display());
-    request.clone().under(&["valgrind", "-q", "--tool=callgrind", &out]).run().ok();
+    request
+        .clone()
+        .under(&["valgrind", "-q", "--tool=callgrind", &out])
+        .run()
+        .ok();
     total(file.path())
 }
 
 /// The instructions in a file of callgrind.
 fn total(file: &Path) -> u64 {
     let text = fs::read_to_string(file).unwrap();
-    let total = text.lines().find_map(|line| line.strip_prefix("totals: ")).expect("a total");
+    let total = text
+        .lines()
+        .find_map(|line| line.strip_prefix("totals: "))
+        .expect("a total");
     total.trim().parse().unwrap()
 }
 
@@ -86,7 +107,12 @@ fn instructions_and_system_calls_stay_within_budget() {
     for (name, request, most_instructions, most_calls) in [
         ("get_menu", get_menu(&school), 105_000, 35),
         ("get_menu, session in Redis", by_redis, 118_000, 35),
-        ("get_menu_types", from_browser(school.get("get_menu_types")), 76_000, 31),
+        (
+            "get_menu_types",
+            from_browser(school.get("get_menu_types")),
+            76_000,
+            31,
+        ),
         ("save_menu", save_menu(&school), 167_000, 89),
     ] {
         let (instructions, calls) = cost(&request);
@@ -101,7 +127,11 @@ fn page_faults(request: &Cgi) -> u64 {
     let child = request.start();
     let pid = Pid::from_raw(child.id() as i32).unwrap();
     // It stays a zombie, whose counts can be read.
-    waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT).unwrap();
+    waitid(
+        WaitId::Pid(pid),
+        WaitIdOptions::EXITED | WaitIdOptions::NOWAIT,
+    )
+    .unwrap();
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     Answer::of(child).ok();
     let (_, fields) = stat.rsplit_once(") ").unwrap();
@@ -113,13 +143,20 @@ fn memory_of_a_read_stays_within_budget() {
     let school = school_with_a_menu();
     let request = get_menu(&school);
     // The first brings the executable into memory.
-    let faults = [(); 5].map(|()| page_faults(&request))[1..].iter().copied().max().unwrap();
+    let faults = [(); 5].map(|()| page_faults(&request))[1..]
+        .iter()
+        .copied()
+        .max()
+        .unwrap();
     // Nine tenths are pages of the executable, shared by all processes that run it.
     let mut peak: u64 = 0;
     // Memory peaks before the answer is written (VmHWM, proc_pid_status(5)).
     let answer = request.stopped("write:when=1", |pid| {
         let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        let line = status
+            .lines()
+            .find_map(|line| line.strip_prefix("VmHWM:"))
+            .unwrap();
         peak = line.trim().trim_end_matches(" kB").parse().unwrap();
     });
     answer.ok();
@@ -153,7 +190,10 @@ fn cost_is_independent_of_the_number_of_days() {
     let with_many = costs(&school);
     println!("10,000 days: {with_many:?}, with one {with_one:?}");
     for ((many, many_calls), (one, one_calls)) in with_many.into_iter().zip(with_one) {
-        assert!(many < one + one / 100, "{many} instructions, with one {one}");
+        assert!(
+            many < one + one / 100,
+            "{many} instructions, with one {one}"
+        );
         assert_eq!(many_calls, one_calls);
     }
 }
@@ -165,8 +205,15 @@ fn assert_linear(what: &str, sizes: [u64; 3], costs: [(u64, u64); 3], steepest: 
     let slope = |from: usize, to: usize| {
         (costs[to].0 - costs[from].0) as f64 / (sizes[to] - sizes[from]) as f64
     };
-    println!("{what}: {sizes:?}, {costs:?}, {:.1} and {:.1} per unit", slope(0, 1), slope(1, 2));
-    assert!(slope(1, 2) <= slope(0, 1) * 1.1, "{what}: faster than linear");
+    println!(
+        "{what}: {sizes:?}, {costs:?}, {:.1} and {:.1} per unit",
+        slope(0, 1),
+        slope(1, 2)
+    );
+    assert!(
+        slope(1, 2) <= slope(0, 1) * 1.1,
+        "{what}: faster than linear"
+    );
     assert!(slope(1, 2) <= steepest, "{what}: {}", slope(1, 2));
     assert!(costs[2].1 <= costs[0].1 + 30, "{what}: system calls");
 }
@@ -183,8 +230,18 @@ fn cost_is_linear_in_the_number_of_menu_types() {
         save_menu(&school).run().ok();
         self::costs(&school)
     });
-    assert_linear("reads, by menu types", sizes, costs.map(|[read, _]| read), 9_000.);
-    assert_linear("writes, by menu types", sizes, costs.map(|[_, write]| write), 9_000.);
+    assert_linear(
+        "reads, by menu types",
+        sizes,
+        costs.map(|[read, _]| read),
+        9_000.,
+    );
+    assert_linear(
+        "writes, by menu types",
+        sizes,
+        costs.map(|[_, write]| write),
+        9_000.,
+    );
 }
 
 #[test]
@@ -233,7 +290,10 @@ fn a_fastcgi_request_stays_within_its_budget() {
     // A file for each process
     let all = || files_below(folder.path(), &["-type", "f"]);
     let of_all = |count: &dyn Fn(&Path) -> u64| {
-        all().iter().map(|name| count(&folder.path().join(name))).sum()
+        all()
+            .iter()
+            .map(|name| count(&folder.path().join(name)))
+            .sum()
     };
     let path = folder.path().join("trace").display().to_string();
     let out = format!("--callgrind-out-file={path}.%p");
@@ -242,14 +302,18 @@ fn a_fastcgi_request_stays_within_its_budget() {
     let connection = "trace=!poll,epoll_wait,epoll_pwait,accept4,recvfrom,sendto,shutdown";
     let strace = ["/usr/bin/strace", "-ff", "-o", &path, "-e", connection];
     let lines = |file: &Path| calls(&fs::read_to_string(file).unwrap()).len() as u64;
-    let remove =
-        || all().iter().for_each(|name| fs::remove_file(folder.path().join(name)).unwrap());
+    let remove = || {
+        all()
+            .iter()
+            .for_each(|name| fs::remove_file(folder.path().join(name)).unwrap())
+    };
     let (school, redis) = (school_with_a_menu(), redis_with_a_teacher());
     let by_file = school.get("");
     let by_redis = by_file.clone().set("COMEDOR_SESSION_DIR", redis.socket(""));
-    for (name, settings, most_instructions, most_calls) in
-        [("get_menu", by_file, 89_000, 21), ("session in Redis", by_redis, 101_000, 18)]
-    {
+    for (name, settings, most_instructions, most_calls) in [
+        ("get_menu", by_file, 89_000, 21),
+        ("session in Redis", by_redis, 101_000, 18),
+    ] {
         let counted = |count: &dyn Fn(&Path) -> u64| {
             let sum = of_all(count);
             remove();

@@ -35,18 +35,32 @@ pub fn check(school: &School, wrapper: &[&str], options: &[&str], input: &str) -
     let output = run(school, wrapper, &[&["--json"], options].concat(), input);
     let document: Value = serde_json::from_slice(&output.stdout).expect("one JSON document");
     let findings = document["findings"].as_array().unwrap().clone();
-    assert!(findings.iter().all(|finding| finding["code"].is_string()), "{findings:#?}");
+    assert!(
+        findings.iter().all(|finding| finding["code"].is_string()),
+        "{findings:#?}"
+    );
     let (errors, warnings) = (count(&findings, "error"), count(&findings, "warning"));
-    let status = if errors > 0 { 2 } else { i32::from(warnings > 0) };
+    let status = if errors > 0 {
+        2
+    } else {
+        i32::from(warnings > 0)
+    };
     assert_eq!(output.status.code(), Some(status));
-    for (key, value) in [("status", status as usize), ("errors", errors), ("warnings", warnings)] {
+    for (key, value) in [
+        ("status", status as usize),
+        ("errors", errors),
+        ("warnings", warnings),
+    ] {
         assert_eq!(document[key], value);
     }
     findings
 }
 
 pub fn count(findings: &[Value], level: &str) -> usize {
-    findings.iter().filter(|finding| finding["level"] == level).count()
+    findings
+        .iter()
+        .filter(|finding| finding["level"] == level)
+        .count()
 }
 
 /// The finding of that level whose path or setting ends with `about`, with that text.
@@ -70,7 +84,10 @@ fn correct_installation_has_only_hints() {
         let [level, text] = ["level", "text"].map(|key| finding[key].as_str().unwrap());
         // The temporary folder may be in memory or in a container.
         let is_file_system = text.starts_with("the file system is ");
-        assert!(["ok", "hint"].contains(&level) || is_file_system, "{finding}");
+        assert!(
+            ["ok", "hint"].contains(&level) || is_file_system,
+            "{finding}"
+        );
     }
     found(
         &findings,
@@ -79,11 +96,18 @@ fn correct_installation_has_only_hints() {
         "checked as root, which can access everything; the data belongs to root",
     );
     found(&findings, "hint", "check", "not looked at: the web server");
-    let data_dir = format!("COMEDOR_DATA_DIR={} (the environment)", school.data().display());
+    let data_dir = format!(
+        "COMEDOR_DATA_DIR={} (the environment)",
+        school.data().display()
+    );
     found(&findings, "ok", "settings", &data_dir);
-    found(&findings, "ok", "settings", "the other settings have their defaults");
+    found(
+        &findings, "ok", "settings", "the other settings have their defaults",
+    );
     found(&findings, "ok", "settings", "today is 20");
-    found(&findings, "ok", "/Centros", "3 aularios and 1 saved day checked");
+    found(
+        &findings, "ok", "/Centros", "3 aularios and 1 saved day checked",
+    );
     assert_eq!(school.files(), files, "the check changes nothing");
 }
 
@@ -101,7 +125,10 @@ fn problems_in_the_data_are_found_with_file_and_position() {
         ("broken.json", "{"),
         ("orphan/x", ""),
         ("aula1/Comedor-MenuTypes.json", r#"[{"id":"a"}]"#),
-        ("aula1/Comedor/2026-11/21/_datos.json", r#"{"menus":{"a":{"plates":{"primero":"x"}}}}"#),
+        (
+            "aula1/Comedor/2026-11/21/_datos.json",
+            r#"{"menus":{"a":{"plates":{"primero":"x"}}}}"#,
+        ),
         ("aula1/Comedor/2026-11/22/_datos.json", "{\"menus\""),
         ("aula1/Comedor/2026-11/23/_datos.json", ""),
         ("aula1/Comedor/2026-11/31/_datos.json", "{}"),
@@ -115,25 +142,50 @@ fn problems_in_the_data_are_found_with_file_and_position() {
     let invalid = "EOF while parsing an object at line 1 column 8), so requests for it fail";
     let owner = "; it belongs to root, mode 0644; see \"Invalid JSON\" in docs/";
     for (level, about, text) in [
-        ("warning", "self.json", "shared_comedor_from is `self`, which is not another aulario"),
+        (
+            "warning",
+            "self.json",
+            "shared_comedor_from is `self`, which is not another aulario",
+        ),
         ("warning", "chain.json", chain),
         ("warning", "two words.json", "not a valid id"),
-        ("warning", "aula1.sync-conflict-20261125-101112-ABCDEF7.json", "it counts as an aulario"),
+        (
+            "warning",
+            "aula1.sync-conflict-20261125-101112-ABCDEF7.json",
+            "it counts as an aulario",
+        ),
         ("error", "broken.json", "is damaged (invalid JSON: EOF"),
-        ("hint", "orphan", "its configuration file, of the same name with .json, is missing"),
-        ("error", "21/_datos.json", "menus.a.plates.primero is not a map"),
+        (
+            "hint",
+            "orphan",
+            "its configuration file, of the same name with .json, is missing",
+        ),
+        (
+            "error", "21/_datos.json", "menus.a.plates.primero is not a map",
+        ),
         ("error", "22/_datos.json", invalid),
         ("error", "22/_datos.json", owner),
         ("warning", "23/_datos.json", "is empty"),
-        ("warning", "aula2/Comedor-MenuTypes.json", "is larger than 1 MiB and was not checked"),
+        (
+            "warning",
+            "aula2/Comedor-MenuTypes.json",
+            "is larger than 1 MiB and was not checked",
+        ),
         ("hint", "11/31", "is not the folder of a day"),
-        ("hint", "aula1", "1 menu of types that were deleted; the first is basal"),
+        (
+            "hint",
+            "aula1",
+            "1 menu of types that were deleted; the first is basal",
+        ),
     ] {
         found(&findings, level, about, text);
     }
     // An aulario that shares does not use its own data, and no page lists the other three.
     for absent in ["/compartida/", "/._aula1", "/~$aula1", "/.stfolder"] {
-        assert!(!format!("{findings:?}").contains(absent), "{absent}: {findings:#?}");
+        assert!(
+            !format!("{findings:?}").contains(absent),
+            "{absent}: {findings:#?}"
+        );
     }
 }
 
@@ -141,10 +193,24 @@ fn problems_in_the_data_are_found_with_file_and_position() {
 #[test]
 fn a_slow_disk_limits_the_check_to_a_part_of_the_data() {
     let school = School::with_menu("");
-    let (folder, inject) = (school.aularios(), "inject=getdents64:delay_enter=11s:when=1");
-    let slow = ["strace", "-f", "-o", "/dev/null", "-P", folder.to_str().unwrap(), "-e", inject];
+    let (folder, inject) = (
+        school.aularios(),
+        "inject=getdents64:delay_enter=11s:when=1",
+    );
+    let slow = [
+        "strace",
+        "-f",
+        "-o",
+        "/dev/null",
+        "-P",
+        folder.to_str().unwrap(),
+        "-e",
+        inject,
+    ];
     let findings = check(&school, &slow, &[], "");
-    found(&findings, "warning", "/Centros", "not everything was checked");
+    found(
+        &findings, "warning", "/Centros", "not everything was checked",
+    );
     found(&findings, "ok", "/Centros", " and 0 saved days checked");
 }
 
@@ -157,8 +223,17 @@ fn a_folder_that_does_not_answer_ends_the_check_within_40_seconds() {
         "exec 3<>/dev/fuse; mount -i -t fuse -o fd=3,rootmode=40000,user_id=0,group_id=0 none {sessions}; exec \"$@\""
     );
     let start = Instant::now();
-    let findings = check(&school, &["unshare", "--mount", "sh", "-c", &mount, "sh"], &[], "");
-    assert!(start.elapsed() < Duration::from_secs(40), "{:?}", start.elapsed());
+    let findings = check(
+        &school,
+        &["unshare", "--mount", "sh", "-c", &mount, "sh"],
+        &[],
+        "",
+    );
+    assert!(
+        start.elapsed() < Duration::from_secs(40),
+        "{:?}",
+        start.elapsed()
+    );
     let text = "no answer in time; what comes after it was not checked";
     found(&findings, "error", &sessions, text);
     found(&findings, "ok", "settings", "today is 20");
@@ -169,7 +244,11 @@ fn root_is_told_which_user_should_check() {
     let school = School::new();
     let centros = school.data().join("Centros");
     for (data, sessions, text) in [
-        (33, 0, "check as the user of the requests: sudo -u www-data comedor check"),
+        (
+            33,
+            0,
+            "check as the user of the requests: sudo -u www-data comedor check",
+        ),
         (33, 33, "sudo -u www-data comedor check"),
         (65534, 0, "sudo -u nobody comedor check"),
         (
@@ -186,7 +265,12 @@ fn root_is_told_which_user_should_check() {
     }
     fs::remove_dir_all(&centros).unwrap();
     chown(school.sessions(), Some(0), None).unwrap();
-    found(&check(&school, &[], &[], ""), "warning", "user", "as PHP's user: sudo -u www-data");
+    found(
+        &check(&school, &[], &[], ""),
+        "warning",
+        "user",
+        "as PHP's user: sudo -u www-data",
+    );
     let findings = check(&school, AS_NOBODY, &[], "");
     assert!(!format!("{findings:?}").contains("sudo"), "{findings:#?}");
 }
@@ -202,10 +286,17 @@ fn output_has_the_problems_then_what_is_ok_and_a_summary() {
     let mut lines: Vec<&str> = text.lines().collect();
     // A temporary folder in memory, as Debian 13 has it, is another warning.
     let summary = lines.pop().unwrap();
-    assert!(["1 error, 1 warning", "1 error, 2 warnings"].contains(&summary), "{text}");
+    assert!(
+        ["1 error, 1 warning", "1 error, 2 warnings"].contains(&summary),
+        "{text}"
+    );
     let mut levels: Vec<_> = lines.iter().map(|line| &line[..8]).collect();
     levels.dedup();
-    assert_eq!(levels, ["error   ", "warning ", "hint    ", "ok      "], "{text}");
+    assert_eq!(
+        levels,
+        ["error   ", "warning ", "hint    ", "ok      "],
+        "{text}"
+    );
     assert!(!text.contains('\u{1b}'));
     assert_eq!(output.stderr, b"");
 
@@ -218,8 +309,13 @@ fn invalid_setting_is_one_finding_with_its_value_and_place() {
     let school = School::new();
     for (setting, problem) in [
         ("COMEDOR_SERVICE=../x", "COMEDOR_SERVICE must be"),
-        ("COMEDOR_SESSION_FORMAT=x", "COMEDOR_SESSION_FORMAT must be php,"),
-        ("COMEDOR_SESSION_DIR=tls://h?auth=s3cret", "COMEDOR_SESSION_DIR must "),
+        (
+            "COMEDOR_SESSION_FORMAT=x", "COMEDOR_SESSION_FORMAT must be php,",
+        ),
+        (
+            "COMEDOR_SESSION_DIR=tls://h?auth=s3cret",
+            "COMEDOR_SESSION_DIR must ",
+        ),
         ("TZ=Mars", "TZ must name a time zone"),
     ] {
         let shown = setting.replace("h?auth=s3cret", "…");
@@ -234,7 +330,12 @@ fn invalid_setting_is_one_finding_with_its_value_and_place() {
 fn a_limit_on_processes_is_named() {
     let wrapper = [AS_NOBODY, &["prlimit", "--nproc=1"]].concat();
     let findings = check(&School::new(), &wrapper, &[], "");
-    found(&findings, "error", "check", "cannot start a thread: Resource temporarily unavailable");
+    found(
+        &findings,
+        "error",
+        "check",
+        "cannot start a thread: Resource temporarily unavailable",
+    );
 }
 
 #[test]
@@ -247,10 +348,16 @@ fn a_program_with_a_set_user_id_bit_does_not_run() {
         chmod(&program, mode);
         for variables in [&[][..], &[("REQUEST_METHOD", "GET")]] {
             let mut command = Command::new(AS_NOBODY[0]);
-            command.args(&AS_NOBODY[1..]).arg(&program).arg("--version").env_clear();
+            command
+                .args(&AS_NOBODY[1..])
+                .arg(&program)
+                .arg("--version")
+                .env_clear();
             let output = command.envs(variables.iter().copied()).output().unwrap();
             assert_eq!(!output.stdout.is_empty(), runs);
-            let is_refused = output.stderr.starts_with(b"comedor: the program has a set-user-ID");
+            let is_refused = output
+                .stderr
+                .starts_with(b"comedor: the program has a set-user-ID");
             assert_eq!(!is_refused, runs);
         }
     }

@@ -27,8 +27,18 @@ fn errors_are_first_and_what_was_dropped_or_not_looked_at_is_a_warning() {
     }
     let findings = check(&school, LIMITED, &[], "");
     assert_eq!(findings[0]["level"], "error", "{findings:#?}");
-    found(&findings[..1], "error", "aula2/Comedor-MenuTypes.json", "is damaged");
-    found(&findings, "warning", "/2026-11", "has more than 10000 entries; the others were not");
+    found(
+        &findings[..1],
+        "error",
+        "aula2/Comedor-MenuTypes.json",
+        "is damaged",
+    );
+    found(
+        &findings,
+        "warning",
+        "/2026-11",
+        "has more than 10000 entries; the others were not",
+    );
     let hints = count(&findings, "hint");
     assert!((300..600).contains(&hints), "{hints}");
     found(&findings, "warning", "findings", " more of the level hint");
@@ -47,9 +57,22 @@ fn no_error_is_dropped_and_the_rest_of_the_data_is_not_looked_at() {
     let findings = check(&school, LIMITED, &[], "");
     let errors = count(&findings, "error");
     assert!((300..2000).contains(&errors), "{errors}");
-    found(&findings, "warning", "/Centros", "or of too many errors: correct the errors");
-    found(&findings, "ok", "/Centros", &format!("1 aulario and {errors} saved days checked"));
-    assert!(!format!("{findings:?}").contains("not shown"), "{findings:#?}");
+    found(
+        &findings,
+        "warning",
+        "/Centros",
+        "or of too many errors: correct the errors",
+    );
+    found(
+        &findings,
+        "ok",
+        "/Centros",
+        &format!("1 aulario and {errors} saved days checked"),
+    );
+    assert!(
+        !format!("{findings:?}").contains("not shown"),
+        "{findings:#?}"
+    );
 }
 
 #[test]
@@ -73,5 +96,8 @@ fn a_full_or_read_only_disk_is_an_error() {
         found(&check(&school, &alone, &[], ""), "error", "/Centros", text);
     }
     let findings = check(&school, &[], &[], "");
-    assert!(!format!("{findings:?}").contains("Disk full"), "{findings:#?}");
+    assert!(
+        !format!("{findings:?}").contains("Disk full"),
+        "{findings:#?}"
+    );
 }

@@ -14,32 +14,66 @@ fn missing_permissions_are_found_with_the_owner_and_the_heading() {
     fs::create_dir_all(closed.join("Aularios")).unwrap();
     chmod(&closed, 0o700);
     let findings = check(&school, AS_NOBODY, &[], "");
-    found(&findings, "error", "/Centros/ceip1", "nobody cannot enter this");
-    assert!(!format!("{findings:?}").contains("ceip1/Aularios"), "{findings:#?}");
+    found(
+        &findings, "error", "/Centros/ceip1", "nobody cannot enter this",
+    );
+    assert!(
+        !format!("{findings:?}").contains("ceip1/Aularios"),
+        "{findings:#?}"
+    );
     found(&findings, "ok", "user", "nobody");
-    found(&findings, "error", "/Aularios", "nobody cannot write here (Permission denied");
-    found(&findings, "error", "/Aularios", "it belongs to root, mode 0755");
-    found(&findings, "error", "/aula1", "nobody cannot write to 6 paths here");
+    found(
+        &findings,
+        "error",
+        "/Aularios",
+        "nobody cannot write here (Permission denied",
+    );
+    found(
+        &findings, "error", "/Aularios", "it belongs to root, mode 0755",
+    );
+    found(
+        &findings, "error", "/aula1", "nobody cannot write to 6 paths here",
+    );
 
     let mut chown = Command::new("chown");
-    output(chown.args(["-R", "nobody:nogroup"]).arg(school.folder()), "coreutils");
+    output(
+        chown.args(["-R", "nobody:nogroup"]).arg(school.folder()),
+        "coreutils",
+    );
     let errors = || count(&check(&school, AS_NOBODY, &[], ""), "error");
     assert_eq!(errors(), 0);
     let not_listed = "nobody cannot list this folder (Permission denied";
     for (path, mode, level, about, text) in [
-        (LOCK, 0o400, "error", "/aula1", "cannot write to 1 path here"),
-        ("aula1/Comedor", 0o500, "error", "/aula1", "aula1/Comedor (Permission denied"),
+        (
+            LOCK, 0o400, "error", "/aula1", "cannot write to 1 path here",
+        ),
+        (
+            "aula1/Comedor", 0o500, "error", "/aula1", "aula1/Comedor (Permission denied",
+        ),
         ("aula1.json", 0, "error", "aula1.json", "Permission denied"),
-        ("", 0o500, "error", "/Aularios", "the first save in an aulario without a folder fails"),
+        (
+            "",
+            0o500,
+            "error",
+            "/Aularios",
+            "the first save in an aulario without a folder fails",
+        ),
         ("", 0o300, "warning", "/Aularios", not_listed),
-        ("", 0o600, "error", "/Aularios", "nobody cannot enter this folder"),
+        (
+            "", 0o600, "error", "/Aularios", "nobody cannot enter this folder",
+        ),
     ] {
         let before = fs::metadata(school.path(path)).unwrap().permissions();
         chmod(school.path(path), mode);
         let findings = check(&school, AS_NOBODY, &[], "");
-        let text_found = found(&findings, level, about, text)["text"].as_str().unwrap();
+        let text_found = found(&findings, level, about, text)["text"]
+            .as_str()
+            .unwrap();
         let end = "see \"Permission denied\" in docs/troubleshooting.md";
-        assert!(text_found.contains("; it belongs to nobody, mode 0"), "{text_found}");
+        assert!(
+            text_found.contains("; it belongs to nobody, mode 0"),
+            "{text_found}"
+        );
         assert!(text_found.ends_with(end), "{text_found}");
         fs::set_permissions(school.path(path), before).unwrap();
         assert_eq!(errors(), 0, "{path} {mode:o}");
@@ -56,16 +90,24 @@ fn a_closed_folder_outside_of_the_data_is_an_error() {
     let school = School::new();
     let parent = school.data().parent().unwrap().to_owned();
     for (mode, help) in [
-        (0o700, "; it belongs to root, mode 0700; see \"Permission denied\" in docs/"),
+        (
+            0o700,
+            "; it belongs to root, mode 0700; see \"Permission denied\" in docs/",
+        ),
         // As systemd's ProtectHome=yes does.
         (0o000, "; if systemd hides it, set ProtectHome=no (docs/"),
     ] {
         chmod(&parent, mode);
         let findings = check(&school, AS_NOBODY, &[], "");
-        for what in ["Centros (COMEDOR_DATA_DIR): ", "session folder (COMEDOR_SESSION_DIR): "] {
+        for what in [
+            "Centros (COMEDOR_DATA_DIR): ", "session folder (COMEDOR_SESSION_DIR): ",
+        ] {
             let finding = found(&findings, "error", parent.to_str().unwrap(), what);
             let text = finding["text"].as_str().unwrap();
-            assert!(text.starts_with("nobody cannot reach the ") && text.contains(help), "{text}");
+            assert!(
+                text.starts_with("nobody cannot reach the ") && text.contains(help),
+                "{text}"
+            );
         }
     }
 }
@@ -83,7 +125,12 @@ fn symbolic_links_are_named() {
     for about in [TYPES, DAY, "aula2.json"] {
         found(&findings, "error", about, "is a symbolic link");
     }
-    found(&findings, "error", LOCK, "is not a regular file, so menus cannot be saved");
+    found(
+        &findings,
+        "error",
+        LOCK,
+        "is not a regular file, so menus cannot be saved",
+    );
 }
 
 #[test]
@@ -92,7 +139,15 @@ fn root_that_lacks_capabilities_cannot_save_files_of_others() {
     let without = ["setpriv", "--bounding-set=-chown,-lease"];
     let text = "LEASE (cap_add), so it cannot save files of www-data";
     let findings = check(&school, &without, &[], "");
-    assert!(!format!("{findings:?}").contains("capabilities"), "{findings:#?}");
+    assert!(
+        !format!("{findings:?}").contains("capabilities"),
+        "{findings:#?}"
+    );
     chown(school.data().join("Centros"), Some(33), Some(33)).unwrap();
-    found(&check(&school, &without, &[], ""), "error", "/Centros", text);
+    found(
+        &check(&school, &without, &[], ""),
+        "error",
+        "/Centros",
+        text,
+    );
 }

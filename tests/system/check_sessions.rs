@@ -13,7 +13,9 @@ fn check_of_a_session_shows_only_centre_aularios_and_permissions() {
     let secret = format!("secret|s:6:\"sesame\";{}", session(TEACHER));
     let path = school.log_in("secret", secret);
     let before = fs::metadata(&path).unwrap().modified().unwrap();
-    for input in ["secret\n", "secret", "PHPSESSID=secret\n", "a=b; PHPSESSID=secret"] {
+    for input in [
+        "secret\n", "secret", "PHPSESSID=secret\n", "a=b; PHPSESSID=secret",
+    ] {
         let findings = check(&school, &[], &["--session"], input);
         let problems = count(&findings, "error") + count(&findings, "warning");
         assert_eq!((problems, findings.len()), (0, 8), "{input}");
@@ -23,8 +25,17 @@ fn check_of_a_session_shows_only_centre_aularios_and_permissions() {
         found(&findings, "hint", "session", "sysadmin:access is missing");
         assert!(!format!("{findings:?}").contains("sesame"));
     }
-    assert_eq!(fs::metadata(&path).unwrap().modified().unwrap(), before, "not kept alive");
-    let findings = check(&school, &["env", "COMEDOR_ACCESS=listed"], &["--session"], "secret");
+    assert_eq!(
+        fs::metadata(&path).unwrap().modified().unwrap(),
+        before,
+        "not kept alive"
+    );
+    let findings = check(
+        &school,
+        &["env", "COMEDOR_ACCESS=listed"],
+        &["--session"],
+        "secret",
+    );
     found(&findings, "warning", "session", "service:access is missing");
     let no_list = "no list of aularios (aulas), which COMEDOR_ACCESS=listed requires";
     found(&findings, "warning", "session", no_list);
@@ -33,7 +44,10 @@ fn check_of_a_session_shows_only_centre_aularios_and_permissions() {
     school.log_in("garbage", "x");
     school.log_in("out", "auth_ok|b:0;");
     let unit = "a:1:{s:6:\"centro\";s:1:\"c\";}";
-    school.log_in("two", format!("auth_ok|b:1;auth_data|a:2:{{i:7;{unit}s:5:\"aulas\";{unit}}}"));
+    school.log_in(
+        "two",
+        format!("auth_ok|b:1;auth_data|a:2:{{i:7;{unit}s:5:\"aulas\";{unit}}}"),
+    );
     school.log_in("none", "auth_ok|b:1;auth_data|a:1:{s:1:\"x\";a:0:{}}");
     let not_an_id = "the session's centre must be 1 to 250 characters A-Z a-z 0-9 . _ - and must not start with a dot; it is \"Colegio San José\"";
     let service = "found under `service`: set COMEDOR_SERVICE accordingly";
@@ -45,15 +59,28 @@ fn check_of_a_session_shows_only_centre_aularios_and_permissions() {
         (&[], "garbage", "byte 1"),
         (&[], "out", "not logged in"),
         (&[], "none", "nor under another service"),
-        (&[], "two", "found under `7`, `aulas`: set COMEDOR_SERVICE accordingly"),
+        (
+            &[],
+            "two",
+            "found under `7`, `aulas`: set COMEDOR_SERVICE accordingly",
+        ),
         (&["env", "COMEDOR_SERVICE=menus"], "secret", service),
-        (&["env", "COMEDOR_SESSION_NAME=SID"], "PHPSESSID=secret", "value of the cookie SID"),
+        (
+            &["env", "COMEDOR_SESSION_NAME=SID"],
+            "PHPSESSID=secret",
+            "value of the cookie SID",
+        ),
     ] {
         let findings = check(&school, wrapper, &["--session"], input);
         found(&findings, "error", "session", text);
     }
     let findings = check(&school, AS_NOBODY, &["--session"], "secret");
-    found(&findings, "error", "session", "user 65534 needs read and write permission");
+    found(
+        &findings,
+        "error",
+        "session",
+        "user 65534 needs read and write permission",
+    );
 }
 
 #[test]
@@ -74,7 +101,12 @@ fn session_check_prompts_at_a_terminal_and_reads_one_line() {
     let mut input = child.stdin.take().unwrap();
     input.write_all(b"admin\n").unwrap();
     let mut text = String::new();
-    child.stdout.take().unwrap().read_to_string(&mut text).unwrap();
+    child
+        .stdout
+        .take()
+        .unwrap()
+        .read_to_string(&mut text)
+        .unwrap();
     drop(input);
     assert_eq!(child.wait().unwrap().code(), Some(0), "{text}");
     assert!(text.contains("Value of the session cookie: "), "{text}");

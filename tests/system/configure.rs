@@ -16,7 +16,12 @@ fn start(line: &str, pasted: &str) -> Child {
         .stdout(Stdio::piped())
         .spawn()
         .expect("script; apt-get install bsdutils");
-    child.stdin.as_mut().unwrap().write_all(pasted.as_bytes()).unwrap();
+    child
+        .stdin
+        .as_mut()
+        .unwrap()
+        .write_all(pasted.as_bytes())
+        .unwrap();
     child
 }
 
@@ -34,9 +39,10 @@ fn shown(child: &mut Child, end: &str) -> String {
 
 #[test]
 fn the_number_that_is_shown_confirms_and_any_other_answer_does_not() {
-    for (answer, status, settings) in
-        [(None, 0, "TZ=UTC\nCOMEDOR_SERVICE=aulas\n"), (Some("y"), 1, "TZ=UTC\n")]
-    {
+    for (answer, status, settings) in [
+        (None, 0, "TZ=UTC\nCOMEDOR_SERVICE=aulas\n"),
+        (Some("y"), 1, "TZ=UTC\n"),
+    ] {
         let folder = open_folder();
         let program = program_in(folder.path(), "TZ=UTC\n");
         let line = format!("{} configure", program.display());
@@ -45,10 +51,22 @@ fn the_number_that_is_shown_confirms_and_any_other_answer_does_not() {
         assert!(question.contains("COMEDOR_SERVICE=aulas (before: service, the default)"));
         let number = question.rsplit(' ').nth(4).unwrap();
         let answer = answer.unwrap_or(number);
-        child.stdin.as_mut().unwrap().write_all(format!("{answer}\n").as_bytes()).unwrap();
+        child
+            .stdin
+            .as_mut()
+            .unwrap()
+            .write_all(format!("{answer}\n").as_bytes())
+            .unwrap();
         let rest = shown(&mut child, "\0");
-        assert_eq!(child.wait().unwrap().code(), Some(status), "{question}{rest}");
-        assert_eq!(fs::read_to_string(folder.path().join("comedor.conf")).unwrap(), settings);
+        assert_eq!(
+            child.wait().unwrap().code(),
+            Some(status),
+            "{question}{rest}"
+        );
+        assert_eq!(
+            fs::read_to_string(folder.path().join("comedor.conf")).unwrap(),
+            settings
+        );
     }
 }
 
@@ -71,7 +89,10 @@ fn a_paste_can_neither_answer_nor_go_on_after_the_empty_line() {
         assert_eq!(read.replace("typed\r\n", ""), "", "{refused}");
         child.wait().unwrap();
     }
-    assert_eq!(fs::read_to_string(folder.path().join("comedor.conf")).unwrap(), "TZ=UTC\n");
+    assert_eq!(
+        fs::read_to_string(folder.path().join("comedor.conf")).unwrap(),
+        "TZ=UTC\n"
+    );
 }
 
 #[test]
@@ -82,9 +103,17 @@ fn a_paste_cannot_end_the_program_by_the_characters_of_keys() {
         let mut child = start(&format!("exec {program} configure"), "");
         shown(&mut child, "is empty:\r\n");
         let pasted = format!("COMEDOR_SERVICE=aulas\n{key}id\n\n");
-        child.stdin.as_mut().unwrap().write_all(pasted.as_bytes()).unwrap();
+        child
+            .stdin
+            .as_mut()
+            .unwrap()
+            .write_all(pasted.as_bytes())
+            .unwrap();
         let refused = shown(&mut child, "; nothing was written\r\n");
-        assert!(refused.contains("expected NAME=value; nothing was written"), "{refused}");
+        assert!(
+            refused.contains("expected NAME=value; nothing was written"),
+            "{refused}"
+        );
         assert_eq!(child.wait().unwrap().code(), Some(1));
     }
 }
@@ -97,7 +126,12 @@ fn what_follows_a_wrong_answer_is_discarded() {
     let line = format!("{program} configure; head -n 1");
     let mut child = start(&line, "COMEDOR_SERVICE=aulas\n\n");
     shown(&mut child, " and press Enter: ");
-    child.stdin.as_mut().unwrap().write_all(b"y\nid\nid").unwrap();
+    child
+        .stdin
+        .as_mut()
+        .unwrap()
+        .write_all(b"y\nid\nid")
+        .unwrap();
     let refused = shown(&mut child, "not confirmed; nothing was written\r\n");
     child.stdin.as_mut().unwrap().write_all(b"typed\n").unwrap();
     let read = shown(&mut child, "\0");
@@ -109,14 +143,25 @@ fn what_follows_a_wrong_answer_is_discarded() {
 fn an_edit_during_the_question_is_kept() {
     let folder = open_folder();
     let program = program_in(folder.path(), "TZ=UTC\n");
-    let mut child = start(&format!("{} configure", program.display()), "COMEDOR_SERVICE=aulas\n\n");
+    let mut child = start(
+        &format!("{} configure", program.display()),
+        "COMEDOR_SERVICE=aulas\n\n",
+    );
     let question = shown(&mut child, " and press Enter: ");
     let file = folder.path().join("comedor.conf");
     fs::write(&file, "TZ=Europe/Madrid\n").unwrap();
     let number = question.rsplit(' ').nth(4).unwrap();
-    child.stdin.as_mut().unwrap().write_all(format!("{number}\n").as_bytes()).unwrap();
+    child
+        .stdin
+        .as_mut()
+        .unwrap()
+        .write_all(format!("{number}\n").as_bytes())
+        .unwrap();
     let refused = shown(&mut child, "\0");
-    assert!(refused.contains("has changed in the meantime; nothing was written"), "{refused}");
+    assert!(
+        refused.contains("has changed in the meantime; nothing was written"),
+        "{refused}"
+    );
     assert_eq!(child.wait().unwrap().code(), Some(1));
     assert_eq!(fs::read_to_string(file).unwrap(), "TZ=Europe/Madrid\n");
 }
@@ -127,7 +172,10 @@ fn a_new_file_is_readable_for_the_web_server_whatever_the_umask_is() {
     let program = program_in(folder.path(), "");
     fs::remove_file(folder.path().join("comedor.conf")).unwrap();
     for (settings, mode) in [
-        ("TZ=UTC", "/etc/comedor root 755\n/etc/comedor/comedor.conf root 644\n"),
+        (
+            "TZ=UTC",
+            "/etc/comedor root 755\n/etc/comedor/comedor.conf root 644\n",
+        ),
         (
             "COMEDOR_SESSION_DIR=tcp://127.0.0.1?auth=s3cret",
             "/etc/comedor root 755\n/etc/comedor/comedor.conf www-data 640\n",
@@ -140,12 +188,24 @@ fn a_new_file_is_readable_for_the_web_server_whatever_the_umask_is() {
             program.display()
         );
         let mut alone = Command::new("unshare");
-        alone.args(["--mount", "sh", "-ec", &format!("mount -t tmpfs none /run; {script}")]);
-        assert_eq!(String::from_utf8(output(&mut alone, "a run as root")).unwrap(), mode);
+        alone.args([
+            "--mount",
+            "sh",
+            "-ec",
+            &format!("mount -t tmpfs none /run; {script}"),
+        ]);
+        assert_eq!(
+            String::from_utf8(output(&mut alone, "a run as root")).unwrap(),
+            mode
+        );
     }
     // Another user is told before the paste.
     let mut other = Command::new(AS_NOBODY[0]);
-    let other = other.args(&AS_NOBODY[1..]).arg(&program).arg("configure").env_clear();
+    let other = other
+        .args(&AS_NOBODY[1..])
+        .arg(&program)
+        .arg("configure")
+        .env_clear();
     let refused = other.stdin(Stdio::null()).output().unwrap();
     let said = String::from_utf8(refused.stderr).unwrap();
     assert!(
@@ -166,11 +226,17 @@ fn a_full_disk_leaves_the_old_file_and_no_other() {
         program.display()
     );
     let mut alone = Command::new("unshare");
-    let said = output(alone.args(["--mount", "sh", "-ec", &script]), "a run as root");
+    let said = output(
+        alone.args(["--mount", "sh", "-ec", &script]),
+        "a run as root",
+    );
     let said = String::from_utf8(said).unwrap();
     assert!(
         said.starts_with("comedor: /etc/comedor/comedor.conf: No space left on device"),
         "{said}"
     );
-    assert!(said.ends_with("nothing was written\ncomedor.conf\n# ours\n"), "{said}");
+    assert!(
+        said.ends_with("nothing was written\ncomedor.conf\n# ours\n"),
+        "{said}"
+    );
 }

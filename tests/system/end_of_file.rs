@@ -10,7 +10,10 @@ fn only_under_apache_a_child_process_is_forked_and_exits() {
     let calls = |cgi: &Cgi| {
         let (answer, text) = cgi.trace(&["-f"]);
         answer.ok();
-        (text.matches("pidfd_open(").count(), text.matches("+++ exited with 0 +++").count())
+        (
+            text.matches("pidfd_open(").count(),
+            text.matches("+++ exited with 0 +++").count(),
+        )
     };
     let read = school.get("get_menu");
     let apache = read.clone().set("SERVER_SOFTWARE", "Apache");
@@ -26,11 +29,19 @@ fn a_failed_fork_does_not_change_the_answer() {
     let answer = apache.run();
     for fault in ["pidfd_open:error=ENOSYS", "clone:error=EAGAIN"] {
         let same = apache.clone().inject(fault).run();
-        assert_eq!((same.status, same.body), (answer.status, answer.body.clone()), "{fault}");
+        assert_eq!(
+            (same.status, same.body),
+            (answer.status, answer.body.clone()),
+            "{fault}"
+        );
     }
     // Nor does a server that has closed the pipe change the exit status.
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
-    let status = apache.command().stdout(writer).stdin(Stdio::null()).status();
+    let status = apache
+        .command()
+        .stdout(writer)
+        .stdin(Stdio::null())
+        .status();
     assert!(status.unwrap().success());
 }

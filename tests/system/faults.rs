@@ -156,18 +156,31 @@ fn follow(program: &mut Tracer, fault: Option<(usize, Fault)>) -> Vec<&'static s
 /// The system calls of this write.
 fn calls_of(write: &Write) -> Vec<&'static str> {
     let run = run(write, None);
-    assert!(run.answered.output.contains(SUCCESS), "{}", run.answered.output);
+    assert!(
+        run.answered.output.contains(SUCCESS),
+        "{}",
+        run.answered.output
+    );
     assert!(run.calls.len() > 30, "{:?}", run.calls);
     run.calls
 }
 
 /// The next write, sent with `send`, succeeds and leaves no temporary file.
 fn next_succeeds(write: &Write, school: &School, send: impl Fn(&Cgi) -> Answer) {
-    let leftovers = || school.files().into_iter().filter(|path| path.ends_with(".tmp")).count();
+    let leftovers = || {
+        school
+            .files()
+            .into_iter()
+            .filter(|path| path.ends_with(".tmp"))
+            .count()
+    };
     assert!(leftovers() <= 1);
     let started = Instant::now();
     send(&write.next(school)).ok();
-    assert!(started.elapsed() < Duration::from_secs(5), "no timeout is waited out");
+    assert!(
+        started.elapsed() < Duration::from_secs(5),
+        "no timeout is waited out"
+    );
     assert_eq!(leftovers(), 0);
 }
 
@@ -181,11 +194,17 @@ fn a_kill_at_any_system_call_leaves_the_old_or_the_new_file() {
             println!("{case}");
             let run = run(&write, Some((number, Fault::Kill)));
             if by_fastcgi() {
-                assert!(run.status.success() && run.log.contains("SIGKILL"), "{case}: {}", run.log);
+                assert!(
+                    run.status.success() && run.log.contains("SIGKILL"),
+                    "{case}: {}",
+                    run.log
+                );
             } else {
                 assert_eq!(run.status.signal(), Some(9), "{case}");
             }
-            let Answered { output, content, .. } = &run.answered;
+            let Answered {
+                output, content, ..
+            } = &run.answered;
             assert!(*content == old || *content == new, "{case}: {content:?}");
             assert!(*content == new || !output.contains(SUCCESS), "{case}");
             kills += 1;
@@ -206,21 +225,38 @@ fn the_answer_is_correct_after_an_error_of_any_system_call() {
         "statx", "ftruncate", "fchmod", "fchown", "utimensat", "readlink", "flistxattr",
         "fgetxattr", "fsetxattr", "fremovexattr",
     ];
-    const ERRORS: [i32; 5] = [libc::EIO, libc::ENOENT, libc::ENOSPC, libc::EACCES, libc::EINTR];
-    const CODES: [&str; 5] =
-        ["INTERNAL_ERROR", "BUSY", "INVALID_SESSION", "MISSING_PARAM", "NOT_FOUND"];
+    const ERRORS: [i32; 5] = [
+        libc::EIO,
+        libc::ENOENT,
+        libc::ENOSPC,
+        libc::EACCES,
+        libc::EINTR,
+    ];
+    const CODES: [&str; 5] = [
+        "INTERNAL_ERROR", "BUSY", "INVALID_SESSION", "MISSING_PARAM", "NOT_FOUND",
+    ];
     let (mut errors, mut stored) = (0, 0);
     for write in writes() {
         let (old, new) = write.old_and_new();
         let descriptors = run(&write, None).descriptors;
         let calls = calls_of(&write);
-        let calls = calls.iter().enumerate().filter(|(_, call)| CALLS.contains(call));
+        let calls = calls
+            .iter()
+            .enumerate()
+            .filter(|(_, call)| CALLS.contains(call));
         for ((number, call), error) in calls.flat_map(|call| ERRORS.map(|error| (call, error))) {
             println!("{}: error {error} of call {number}, {call}", write.kind);
             let run = run(&write, Some((number, Fault::Error(error))));
             errors += 1;
-            let Answered { output, content, is_clean } = &run.answered;
-            let case = format!("{}: error {error} of {call}: {output} {content:?}", write.kind);
+            let Answered {
+                output,
+                content,
+                is_clean,
+            } = &run.answered;
+            let case = format!(
+                "{}: error {error} of {call}: {output} {content:?}",
+                write.kind
+            );
             assert!(*content == old || *content == new, "{case}");
             let must_be_clean = ["write", "fsync", "renameat2"].contains(call);
             if output.contains(SUCCESS) {
@@ -229,10 +265,16 @@ fn the_answer_is_correct_after_an_error_of_any_system_call() {
                 stored += usize::from(*content == new);
             } else if let Some(code) = CODES.into_iter().find(|code| output.contains(code)) {
                 assert!(*content == old && (*is_clean || !must_be_clean), "{case}");
-                assert_eq!(code == "INTERNAL_ERROR", output.contains("Nothing was changed"));
+                assert_eq!(
+                    code == "INTERNAL_ERROR",
+                    output.contains("Nothing was changed")
+                );
             } else {
                 // Only an error of the write to standard output can lose the answer.
-                assert!(output.is_empty() && *call == "write" && !by_fastcgi(), "{case}");
+                assert!(
+                    output.is_empty() && *call == "write" && !by_fastcgi(),
+                    "{case}"
+                );
             }
             assert_eq!(run.descriptors, descriptors, "{case}");
         }
@@ -291,7 +333,10 @@ const WRITERS: usize = 32;
 fn crowd(aulario_of: impl Fn(usize) -> String + Sync) {
     const WRITES: usize = 40;
     let school = School::new();
-    let server = Server { socket: Held::new(), responder: Mutex::default() };
+    let server = Server {
+        socket: Held::new(),
+        responder: Mutex::default(),
+    };
     for writer in 0..WRITERS {
         school.write(&format!("{}.json", aulario_of(writer)), "{}");
     }
@@ -326,10 +371,16 @@ fn crowd(aulario_of: impl Fn(usize) -> String + Sync) {
     assert!(!acknowledged.is_empty());
     for (path, menu_type, plate) in &acknowledged {
         let day: Value = serde_json::from_str(&school.read(path)).expect("a whole file");
-        assert_eq!(day["menus"][menu_type]["plates"][plate]["name"], **plate, "{path}");
+        assert_eq!(
+            day["menus"][menu_type]["plates"][plate]["name"], **plate,
+            "{path}"
+        );
     }
     let (writes, stored) = (WRITERS * WRITES, acknowledged.len());
-    println!("writes: {writes}, kills: {}, acknowledged: {stored}, losses: 0", writes / 8);
+    println!(
+        "writes: {writes}, kills: {}, acknowledged: {stored}, losses: 0",
+        writes / 8
+    );
 }
 
 #[test]
@@ -347,10 +398,22 @@ fn no_input_leads_to_a_path_outside_of_the_data_and_session_folders() {
     let school = School::new();
     school.log_in("evil", session_of("../../../../etc", ADMIN));
     school.log_in("dots", session_of("..", ADMIN));
-    school.write("evil.json", json!({"shared_comedor_from": "../../../../etc/passwd"}).to_string());
-    school.write("etc.json", json!({"shared_comedor_from": "/etc/passwd"}).to_string());
+    school.write(
+        "evil.json",
+        json!({"shared_comedor_from": "../../../../etc/passwd"}).to_string(),
+    );
+    school.write(
+        "etc.json",
+        json!({"shared_comedor_from": "/etc/passwd"}).to_string(),
+    );
     let settings = format!("{}.conf", program());
-    let own = ["/proc/self/exe", "/proc/self/maps", "/etc/localtime", program(), &settings];
+    let own = [
+        "/proc/self/exe",
+        "/proc/self/maps",
+        "/etc/localtime",
+        program(),
+        &settings,
+    ];
     let folders = [school.data(), school.sessions()];
     let dots = "..%2f..%2f..%2fetc%2fpasswd";
     let plates = json!({"../../x": {"name": "/etc/passwd"}});
@@ -362,15 +425,25 @@ fn no_input_leads_to_a_path_outside_of_the_data_and_session_folders() {
         school.get("get_menu").aulario(dots),
         school.get("get_menu").aulario("evil"),
         school.post("save_menu").aulario("etc").json(&save("x")),
-        school.get("get_menu").query("date", dots).query("menu", dots),
+        school
+            .get("get_menu")
+            .query("date", dots)
+            .query("menu", dots),
         school.get(dots),
-        school.get("get_menu").set("PATH_INFO", "/../../etc").set("SCRIPT_FILENAME", "/etc/passwd"),
+        school
+            .get("get_menu")
+            .set("PATH_INFO", "/../../etc")
+            .set("SCRIPT_FILENAME", "/etc/passwd"),
         school.get("get_menu").set("HTTP_COMEDOR_DATA_DIR", "/etc"),
-        school.post("save_menu").json(&json!({"date": "../x", "menu_type": "basal", "plates": {}})),
+        school
+            .post("save_menu")
+            .json(&json!({"date": "../x", "menu_type": "basal", "plates": {}})),
         school
             .post("save_menu")
             .json(&json!({"date": DATE, "menu_type": "../x", "plates": plates})),
-        school.post("add_menu_type").json(&json!({"id": "../../x", "label": "/etc/passwd"})),
+        school
+            .post("add_menu_type")
+            .json(&json!({"id": "../../x", "label": "/etc/passwd"})),
     ] {
         let (_, calls) = request.trace(&["-f", "-e", "trace=%file"]);
         for line in calls.lines() {
@@ -379,8 +452,13 @@ fn no_input_leads_to_a_path_outside_of_the_data_and_session_folders() {
             let is_own = own.contains(&named);
             // Of the dynamic linker, if the program is not the one that is released.
             let is_library = named.starts_with("/etc/ld.so.") || named.starts_with("/lib/");
-            let is_inside = folders.iter().any(|folder| Path::new(named).starts_with(folder));
-            assert!(is_own || is_library || is_inside && !named.contains(".."), "{line}");
+            let is_inside = folders
+                .iter()
+                .any(|folder| Path::new(named).starts_with(folder));
+            assert!(
+                is_own || is_library || is_inside && !named.contains(".."),
+                "{line}"
+            );
         }
     }
 }

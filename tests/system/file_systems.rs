@@ -25,14 +25,27 @@ fn file_system_is_that_of_the_mount_in_use() {
         "mount -t tmpfs none $DATA/Centros && mount -t ramfs none $DATA && mkdir $DATA/Centros";
     let in_memory = "mount -t tmpfs none $DATA && mkdir $DATA/Centros && mount -t ramfs none /mnt";
     for (mount, level, about, file_system) in [
-        ("mount -t tmpfs none $SESSIONS", "ok", "/sessions", "is tmpfs"),
-        (in_memory, "warning", "/data/Centros", "is tmpfs, so a restart"),
-        (overlay, "warning", "/data/Centros", "is overlay, so a restart"),
+        (
+            "mount -t tmpfs none $SESSIONS", "ok", "/sessions", "is tmpfs",
+        ),
+        (
+            in_memory, "warning", "/data/Centros", "is tmpfs, so a restart",
+        ),
+        (
+            overlay, "warning", "/data/Centros", "is overlay, so a restart",
+        ),
         (hidden, "warning", "/data/Centros", "is ramfs, so a restart"),
-        ("mount -t tmpfs none /proc", "hint", "/data/Centros", "is unknown: /proc"),
+        (
+            "mount -t tmpfs none /proc", "hint", "/data/Centros", "is unknown: /proc",
+        ),
     ] {
         let findings = check_on(&school, mount);
-        found(&findings, level, about, &format!("the file system {file_system}"));
+        found(
+            &findings,
+            level,
+            about,
+            &format!("the file system {file_system}"),
+        );
     }
 }
 
@@ -53,7 +66,12 @@ fn folders_that_are_read_only_for_the_process_are_errors() {
             found(findings, "error", folder.to_str().unwrap(), text);
         }
     }
-    found(&findings, "error", "/Aularios", "root cannot write here (Read-only file system");
+    found(
+        &findings,
+        "error",
+        "/Aularios",
+        "root cannot write here (Read-only file system",
+    );
 }
 
 /// Unmounts the folder when dropped.
@@ -93,7 +111,12 @@ fn writes_work_on_file_systems_with_a_fixed_owner_and_mode() {
         let _mounted = Mounted(school.data());
         school.write("aula1.json", "{}");
         for name in ["first", "second"] {
-            school.post("save_menu").json(&save(name)).under(AS_NOBODY).run().ok();
+            school
+                .post("save_menu")
+                .json(&save(name))
+                .under(AS_NOBODY)
+                .run()
+                .ok();
             assert_eq!(
                 school.menu("basal")["menu"]["plates"]["primero"]["name"],
                 name,
@@ -101,6 +124,9 @@ fn writes_work_on_file_systems_with_a_fixed_owner_and_mode() {
             );
         }
         let files = school.files();
-        assert!(!files.iter().any(|path| path.ends_with(".tmp")), "{package}: {files:?}");
+        assert!(
+            !files.iter().any(|path| path.ends_with(".tmp")),
+            "{package}: {files:?}"
+        );
     }
 }

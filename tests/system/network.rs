@@ -16,7 +16,10 @@ fn calls_on_files(school: &School, request: &Cgi, options: &[&str]) -> Vec<Strin
     let mut calls = calls(&trace);
     calls.retain(|(.., line)| line.contains(&school) && !line.contains("(INJECTED)"));
     assert!(calls.len() > 10, "{trace}");
-    calls.iter().map(|(call, time, _)| format!("inject={call}:when={time}")).collect()
+    calls
+        .iter()
+        .map(|(call, time, _)| format!("inject={call}:when={time}"))
+        .collect()
 }
 
 /// On a network file system: the file, or its folder, was replaced by another client.
@@ -49,12 +52,18 @@ fn a_single_stale_file_handle_does_not_fail_a_request() {
 #[test]
 fn read_of_a_file_that_was_replaced_after_its_open_is_repeated() {
     let school = School::with_menu("whole");
-    let read = school.get("get_menu").query("date", DATE).query("menu", "basal");
+    let read = school
+        .get("get_menu")
+        .query("date", DATE)
+        .query("menu", "basal");
     for call in calls_on_files(&school, &read, &[]) {
         let fault = format!("{call}:error=ESTALE");
         let (answer, _) = read.trace(&["-e", &fault]);
         let menu = answer.ok();
-        assert_eq!(menu["menu"]["plates"]["primero"]["name"], "whole", "{fault}");
+        assert_eq!(
+            menu["menu"]["plates"]["primero"]["name"], "whole",
+            "{fault}"
+        );
     }
 }
 
@@ -63,14 +72,26 @@ fn a_data_file_that_stays_stale_is_logged_and_a_session_that_stays_stale_has_end
     let school = School::with_menu("old");
     for (file, calls, code) in [
         (school.path(DAY), "/^open", "INTERNAL_ERROR"),
-        (school.sessions().join("sess_admin"), "read", "INVALID_SESSION"),
+        (
+            school.sessions().join("sess_admin"),
+            "read",
+            "INVALID_SESSION",
+        ),
     ] {
         let fault = format!("inject={calls}:error=ESTALE");
         let options = ["-P", file.to_str().unwrap(), "-e", &fault];
         let (answer, _) = school.post("save_menu").json(&save("new")).trace(&options);
         answer.fails(code);
-        assert_eq!(answer.log.contains("os error 116"), code == "INTERNAL_ERROR", "{}", answer.log);
-        assert_eq!(school.menu("basal")["menu"]["plates"]["primero"]["name"], "old");
+        assert_eq!(
+            answer.log.contains("os error 116"),
+            code == "INTERNAL_ERROR",
+            "{}",
+            answer.log
+        );
+        assert_eq!(
+            school.menu("basal")["menu"]["plates"]["primero"]["name"],
+            "old"
+        );
     }
 }
 
@@ -81,15 +102,28 @@ fn a_failed_rename_that_the_server_has_done_is_a_success() {
     let path = school.path(TYPES);
     let exchange = || renameat_with(CWD, &temporary, CWD, &path, RenameFlags::EXCHANGE).unwrap();
     for (id, error, make) in [
-        ("linked", "EINVAL", &(|| fs::hard_link(&temporary, &path).unwrap()) as &dyn Fn()),
-        ("renamed", "EINVAL", &|| fs::rename(&temporary, &path).unwrap()),
+        (
+            "linked",
+            "EINVAL",
+            &(|| fs::hard_link(&temporary, &path).unwrap()) as &dyn Fn(),
+        ),
+        ("renamed", "EINVAL", &|| {
+            fs::rename(&temporary, &path).unwrap()
+        }),
         ("exchanged", "EIO", &exchange),
     ] {
-        let request = school.post("add_menu_type").json(&json!({"id": id, "label": "L"}));
+        let request = school
+            .post("add_menu_type")
+            .json(&json!({"id": id, "label": "L"}));
         // On NFS the answer to the first request may be lost; the second one fails.
-        request.stopped(&format!("renameat2:error={error}:when=1"), |_| make()).ok();
+        request
+            .stopped(&format!("renameat2:error={error}:when=1"), |_| make())
+            .ok();
         let types = school.get("get_menu_types").run().ok();
-        assert_eq!(types["menu_types"].as_array().unwrap().last().unwrap()["id"], id);
+        assert_eq!(
+            types["menu_types"].as_array().unwrap().last().unwrap()["id"],
+            id
+        );
         assert!(!school.files().iter().any(|path| path.ends_with(".tmp")));
     }
 }
@@ -104,5 +138,8 @@ fn old_file_is_closed_before_a_rename_that_cannot_exchange() {
     answer.ok();
     let before = trace.split("\nrename(").next().unwrap();
     let (_, released) = before.rsplit_once("F_SETLEASE, F_UNLCK").expect("a lease");
-    assert!(released.contains("close(") && released.contains("/_datos.json>)"), "{trace}");
+    assert!(
+        released.contains("close(") && released.contains("/_datos.json>)"),
+        "{trace}"
+    );
 }

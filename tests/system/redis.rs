@@ -12,7 +12,10 @@ pub const LOGIN: &str = "$_SESSION['auth_ok'] = true; $_SESSION['auth_data'] = [
 
 /// A read with the session `id` in Redis.
 fn read(school: &School, save_path: &str, id: &str) -> Cgi {
-    school.get("get_menu").set("COMEDOR_SESSION_DIR", save_path).session(id)
+    school
+        .get("get_menu")
+        .set("COMEDOR_SESSION_DIR", save_path)
+        .session(id)
 }
 
 pub fn key(id: &str) -> String {
@@ -33,9 +36,14 @@ fn sessions_of_phpredis_are_read_with_its_save_path_and_in_every_format() {
         for format in ["php", "php_serialize", "php_binary"] {
             let id = php_session(&save_path, format, "1440", "", LOGIN);
             let read = read(&school, &save_path, &id);
-            read.clone().set("COMEDOR_SESSION_FORMAT", format).run().ok();
+            read.clone()
+                .set("COMEDOR_SESSION_FORMAT", format)
+                .run()
+                .ok();
             let other = if format == "php" { "php_binary" } else { "php" };
-            read.set("COMEDOR_SESSION_FORMAT", other).run().fails("INVALID_SESSION");
+            read.set("COMEDOR_SESSION_FORMAT", other)
+                .run()
+                .fails("INVALID_SESSION");
         }
     }
 }
@@ -49,9 +57,15 @@ fn a_request_extends_the_lifetime_of_a_session_as_php_does_and_never_shortens_it
     let read = read(&school, &redis.socket(""), &id);
     read.run().ok();
     assert!((1400..=1440).contains(&left()), "the default: {}", left());
-    read.clone().set("COMEDOR_SESSION_LIFETIME", "5000").run().ok();
+    read.clone()
+        .set("COMEDOR_SESSION_LIFETIME", "5000")
+        .run()
+        .ok();
     assert!((4900..=5000).contains(&left()), "{}", left());
-    read.clone().set("COMEDOR_SESSION_LIFETIME", "10").run().ok();
+    read.clone()
+        .set("COMEDOR_SESSION_LIFETIME", "10")
+        .run()
+        .ok();
     assert!((4900..=5000).contains(&left()), "not shortened: {}", left());
     redis.command(&["PERSIST", &key(&id)]);
     read.run().ok();
@@ -69,7 +83,13 @@ fn an_expired_or_destroyed_session_is_not_created_again() {
 
     let destroyed = php_session(&redis.socket(""), "php", "1440", "", LOGIN);
     read(&destroyed).ok();
-    php_session(&redis.socket(""), "php", "1440", &destroyed, "session_destroy();");
+    php_session(
+        &redis.socket(""),
+        "php",
+        "1440",
+        &destroyed,
+        "session_destroy();",
+    );
     assert_eq!(read(&destroyed).fails("INVALID_SESSION").log, "");
 
     let empty = php_session(&redis.socket(""), "php", "1440", "", LOGIN);
@@ -84,7 +104,13 @@ fn the_login_to_redis_is_taken_from_the_save_path_and_never_logged() {
     redis.command(&["SET", &key("teacher"), &session(TEACHER), "EX", "1440"]);
     // What docs/redis.md says a user needs.
     let rights = ["~PHPREDIS_SESSION:*", "+get", "+expire", "+select"];
-    redis.command(&[&["ACL", "SETUSER", "comedor", "on", ">s3cret&#"], rights.as_slice()].concat());
+    redis.command(
+        &[
+            &["ACL", "SETUSER", "comedor", "on", ">s3cret&#"],
+            rights.as_slice(),
+        ]
+        .concat(),
+    );
     redis.command(&["ACL", "SETUSER", "reader", "on", ">s3cret&#", "~*", "+get"]);
     redis.command(&["ACL", "SETUSER", "default", ">d3fault"]);
     for (parameters, log) in [
@@ -109,7 +135,11 @@ fn the_login_to_redis_is_taken_from_the_save_path_and_never_logged() {
             }
             answer.fails("INTERNAL_ERROR");
             let (server, _) = save_path.split_once('?').unwrap_or((&save_path, ""));
-            assert!(answer.log.contains(&format!(" Redis at {server}")), "{}", answer.log);
+            assert!(
+                answer.log.contains(&format!(" Redis at {server}")),
+                "{}",
+                answer.log
+            );
             assert!(answer.log.contains(log), "{parameters}: {}", answer.log);
             assert!(!answer.log.contains("s3cret"), "{}", answer.log);
             assert!(!answer.log.contains("d3fault"), "{}", answer.log);
@@ -140,7 +170,10 @@ fn a_value_that_is_no_session_is_refused_and_any_other_fault_is_named_in_the_log
         (socket.as_str(), "socket: Connection refused"),
         (&tcp, ": Connection refused"),
         ("unix:///nowhere/socket", "/nowhere/socket: No such file"),
-        ("tcp://redis.example", "unknown host redis.example: use an IP address"),
+        (
+            "tcp://redis.example",
+            "unknown host redis.example: use an IP address",
+        ),
     ] {
         fails(save_path, "teacher", "INTERNAL_ERROR", log);
     }
@@ -173,7 +206,11 @@ fn a_slow_server_is_a_fault_after_five_seconds() {
                 let start = Instant::now();
                 let answer = read.run();
                 answer.fails("INTERNAL_ERROR");
-                assert!(answer.log.contains("no answer within 5 seconds"), "{}", answer.log);
+                assert!(
+                    answer.log.contains("no answer within 5 seconds"),
+                    "{}",
+                    answer.log
+                );
                 let seconds = start.elapsed().as_secs_f64();
                 assert!((5. ..15.).contains(&seconds), "{save_path}: {seconds}");
             });
@@ -191,14 +228,31 @@ fn a_reply_that_is_an_error_or_not_of_redis_is_refused_without_reading_or_loggin
     for (reply, code, log) in [
         (unknown, "INTERNAL_ERROR", ": ERR unknown command 'GET'\n"),
         (old, "INTERNAL_ERROR", too_old),
-        ("HTTP/1.1 400 Bad Request\r\n\r\n", "INTERNAL_ERROR", "not that of a Redis server"),
-        (":1\r\n:1\r\n", "INTERNAL_ERROR", "not that of a Redis server"),
+        (
+            "HTTP/1.1 400 Bad Request\r\n\r\n", "INTERNAL_ERROR", "not that of a Redis server",
+        ),
+        (
+            ":1\r\n:1\r\n", "INTERNAL_ERROR", "not that of a Redis server",
+        ),
         ("$-2\r\n", "INTERNAL_ERROR", "not that of a Redis server"),
-        ("$3\r\nabcde", "INTERNAL_ERROR", "not that of a Redis server"),
-        (line.as_str(), "INTERNAL_ERROR", "not that of a Redis server"),
-        ("-ERR max number of clients reached\r\n", "INTERNAL_ERROR", ": ERR max number of clients"),
-        ("$99999999999999999999\r\n", "INTERNAL_ERROR", "not that of a Redis server"),
-        ("$9999999999999999\r\n", "INVALID_SESSION", "larger than 16 MiB"),
+        (
+            "$3\r\nabcde", "INTERNAL_ERROR", "not that of a Redis server",
+        ),
+        (
+            line.as_str(),
+            "INTERNAL_ERROR",
+            "not that of a Redis server",
+        ),
+        (
+            "-ERR max number of clients reached\r\n", "INTERNAL_ERROR",
+            ": ERR max number of clients",
+        ),
+        (
+            "$99999999999999999999\r\n", "INTERNAL_ERROR", "not that of a Redis server",
+        ),
+        (
+            "$9999999999999999\r\n", "INVALID_SESSION", "larger than 16 MiB",
+        ),
         ("$16777217\r\n", "INVALID_SESSION", "larger than 16 MiB"),
         ("", "INTERNAL_ERROR", "end of file"),
         ("$10\r\nauth", "INTERNAL_ERROR", "end of file"),
@@ -209,7 +263,11 @@ fn a_reply_that_is_an_error_or_not_of_redis_is_refused_without_reading_or_loggin
             _ = stream.shutdown(Shutdown::Both);
         });
         let answer = read(&school, &redis, "teacher").memory(64 << 20).run();
-        assert!(answer.fails(code).log.contains(log), "{reply:.30}: {}", answer.log);
+        assert!(
+            answer.fails(code).log.contains(log),
+            "{reply:.30}: {}",
+            answer.log
+        );
     }
     // The largest session that is read.
     let text = "x".repeat(16 * 1024 * 1024 - session(TEACHER).len() - 16);

@@ -14,7 +14,12 @@ use crate::support::site::wait_until;
 use crate::support::*;
 
 fn serve(socket: &Held, school: &School, save_path: &str) -> Process {
-    let process = socket.spawn(school.get("").set("COMEDOR_SESSION_DIR", save_path).responder());
+    let process = socket.spawn(
+        school
+            .get("")
+            .set("COMEDOR_SESSION_DIR", save_path)
+            .responder(),
+    );
     // Connections are kept only while half of the workers are free.
     wait_until("the workers", || process.has_started(64));
     process
@@ -23,7 +28,11 @@ fn serve(socket: &Held, school: &School, save_path: &str) -> Process {
 /// The status of a read on a connection that stays open.
 fn status(client: &mut Client, aulario: &str, id: &str) -> u16 {
     let query = format!("action=get_menu&aulario={aulario}&date={DATE}");
-    let reply = client.ask(true, &parameters("GET", &query, &format!("PHPSESSID={id}")), b"");
+    let reply = client.ask(
+        true,
+        &parameters("GET", &query, &format!("PHPSESSID={id}")),
+        b"",
+    );
     reply.stdout.split(' ').nth(1).unwrap().parse().unwrap()
 }
 
@@ -31,7 +40,10 @@ fn status(client: &mut Client, aulario: &str, id: &str) -> u16 {
 fn a_process_keeps_its_connection_and_survives_restarts_of_redis() {
     let (school, mut redis) = (School::new(), Redis::new());
     let socket = Held::new();
-    for save_path in [redis.socket("?database=1"), redis.tcp("127.0.0.1", "?database=1")] {
+    for save_path in [
+        redis.socket("?database=1"),
+        redis.tcp("127.0.0.1", "?database=1"),
+    ] {
         let process = serve(&socket, &school, &save_path);
         let mut client = Client::connect(&socket.path);
         for _ in 0..3 {
@@ -55,7 +67,10 @@ fn a_process_keeps_its_connection_and_survives_restarts_of_redis() {
         assert_eq!(status(&mut client, "aula1", "teacher"), 400);
         drop(client);
         let log = process.stop();
-        assert!(log.lines().count() == 1 && log.contains("Redis at "), "{log}");
+        assert!(
+            log.lines().count() == 1 && log.contains("Redis at "),
+            "{log}"
+        );
     }
 }
 
@@ -66,7 +81,10 @@ fn a_connection_is_not_reused_after_an_error_a_timeout_or_unexpected_bytes() {
     let (sender, connections) = channel();
     let teacher = replies(&session(TEACHER));
     let of_connection = [
-        [b"$-1\r\n-LOADING Redis is loading\r\n".to_vec(), teacher.clone()],
+        [
+            b"$-1\r\n-LOADING Redis is loading\r\n".to_vec(),
+            teacher.clone(),
+        ],
         [teacher.repeat(2), teacher.clone()],
         // The rest of the reply never comes: the program gives up after its timeout.
         [teacher[..10].to_vec(), teacher.clone()],
@@ -93,7 +111,11 @@ fn a_connection_is_not_reused_after_an_error_a_timeout_or_unexpected_bytes() {
             connection.write_all(&teacher).unwrap();
         }
     }
-    assert_eq!(status(&mut client, "aula1", "teacher"), 400, "on the last connection");
+    assert_eq!(
+        status(&mut client, "aula1", "teacher"),
+        400,
+        "on the last connection"
+    );
     assert!(connections.try_recv().is_err(), "no other connection");
     drop(client);
     process.stop();
@@ -129,7 +151,9 @@ fn requests_at_the_same_time_get_the_session_of_their_own_user() {
 fn a_new_password_in_the_settings_file_is_used_within_seconds() {
     let (school, redis) = (School::new(), Redis::new());
     redis.command(&["SET", &key("teacher"), &session(TEACHER)]);
-    redis.command(&["ACL", "SETUSER", "school", "on", ">one", ">two", "~*", "+get", "+expire"]);
+    redis.command(&[
+        "ACL", "SETUSER", "school", "on", ">one", ">two", "~*", "+get", "+expire",
+    ]);
     let folder = tempfile::tempdir().unwrap();
     let program = program_in(folder.path(), NO_SETTINGS);
     let set = |password: &str| {
@@ -139,14 +163,19 @@ fn a_new_password_in_the_settings_file_is_used_within_seconds() {
     };
     let socket = Held::new();
     set("one");
-    let by_file = school.get("").program(&program).unset("COMEDOR_SESSION_DIR");
+    let by_file = school
+        .get("")
+        .program(&program)
+        .unset("COMEDOR_SESSION_DIR");
     let process = socket.spawn(by_file.responder());
     wait_until("the workers", || process.has_started(64));
     let mut client = Client::connect(&socket.path);
     for (password, expected) in [("one", 200), ("wrong", 500), ("two", 200)] {
         set(password);
         // A process looks at its settings at most once a second.
-        wait_until(password, || status(&mut client, "aula1", "teacher") == expected);
+        wait_until(password, || {
+            status(&mut client, "aula1", "teacher") == expected
+        });
     }
     drop(client);
     process.stop();
@@ -161,7 +190,9 @@ fn check_with(school: &School, wrapper: &[&str], save_path: &str) -> Vec<Value> 
 #[test]
 fn check_names_the_server_and_says_whether_it_accepts_a_request() {
     let (school, mut redis, folder) = (School::new(), Redis::new(), open_folder());
-    redis.command(&["ACL", "SETUSER", "school", "on", ">s3cret", "~*", "+get", "+expire"]);
+    redis.command(&[
+        "ACL", "SETUSER", "school", "on", ">s3cret", "~*", "+get", "+expire",
+    ]);
     let (socket, tcp) = (redis.socket(""), redis.tcp("127.0.0.1", ""));
     let login = redis.socket("?auth[]=school&auth[]=s3cret");
     let accepted = "Redis answers and accepts the commands";
@@ -173,10 +204,22 @@ fn check_names_the_server_and_says_whether_it_accepts_a_request() {
     finds(&socket, "ok", &socket, accepted);
     finds(&login, "ok", &format!("{socket}?auth=…"), accepted);
     let password = format!("{tcp}?auth=s3cret");
-    finds(&password, "error", &format!("{tcp}?auth=…"), "ERR AUTH <password> called");
+    finds(
+        &password,
+        "error",
+        &format!("{tcp}?auth=…"),
+        "ERR AUTH <password> called",
+    );
     let database = format!("{login}&database=1");
-    finds(&database, "error", &format!("{socket}?auth=…&database=1"), "NOPERM");
-    finds("tcp://no.example", "error", "tcp://no.example:6379", "unknown host no.example");
+    finds(
+        &database,
+        "error",
+        &format!("{socket}?auth=…&database=1"),
+        "NOPERM",
+    );
+    finds(
+        "tcp://no.example", "error", "tcp://no.example:6379", "unknown host no.example",
+    );
 
     let settings = format!("\n# School\r\n COMEDOR_SESSION_DIR = {login} \r\n");
     let program = program_in(folder.path(), &settings);
@@ -186,7 +229,12 @@ fn check_names_the_server_and_says_whether_it_accepts_a_request() {
     let file = format!("{}/comedor.conf", folder.path().display());
     let setting = format!("COMEDOR_SESSION_DIR={socket}?auth=… ({file} line 3)");
     found(&findings, "ok", "settings", &setting);
-    found(&findings, "warning", &file, "every user of this machine can read the password");
+    found(
+        &findings,
+        "warning",
+        &file,
+        "every user of this machine can read the password",
+    );
     assert!(!format!("{findings:?}").contains("s3cret"), "{findings:#?}");
 
     redis.stop();

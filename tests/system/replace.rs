@@ -23,8 +23,13 @@ const TEMPORARY: &str = "aula1/Comedor/2026-11/20/._datos.json.tmp";
 fn php_saves(path: &Path) -> Child {
     let code = "file_put_contents($argv[1], $argv[2]);";
     let mut php = Command::new("php");
-    php.args(["-r", code, "--"]).arg(path).arg(BY_PHP).stdout(Stdio::null());
-    let mut page = php.spawn().expect("this test needs php: apt-get install php-cli");
+    php.args(["-r", code, "--"])
+        .arg(path)
+        .arg(BY_PHP)
+        .stdout(Stdio::null());
+    let mut page = php
+        .spawn()
+        .expect("this test needs php: apt-get install php-cli");
     let wchan = format!("/proc/{}/wchan", page.id());
     let waits = || fs::read_to_string(&wchan).is_ok_and(|at| at.contains("lease"));
     wait_until("the page", || waits() || page.try_wait().unwrap().is_some());
@@ -41,9 +46,15 @@ fn steps(request: &Cgi, names: &[&str]) -> Vec<String> {
     let mut calls = calls(&trace);
     calls.retain(|(call, ..)| names.contains(call));
     for name in names.iter().filter(|name| !of_library.contains(name)) {
-        assert!(calls.iter().any(|(call, ..)| call == name), "{name}: {trace}");
+        assert!(
+            calls.iter().any(|(call, ..)| call == name),
+            "{name}: {trace}"
+        );
     }
-    calls.iter().map(|(call, time, _)| format!("{call}:when={time}")).collect()
+    calls
+        .iter()
+        .map(|(call, time, _)| format!("{call}:when={time}"))
+        .collect()
 }
 
 #[test]
@@ -53,7 +64,10 @@ fn save_by_php_at_any_step_of_a_replacement_is_kept() {
     let make_new = || drop(fs::remove_file(school.path(DAY)));
     let make_old = || school.write(DAY, "{}");
     let old = &["fcntl", "renameat2", "fsync", "unlink", "pread64", "fchmod"][..];
-    for (make, calls) in [(&make_new as &dyn Fn(), &["fsync", "renameat2"][..]), (&make_old, old)] {
+    for (make, calls) in [
+        (&make_new as &dyn Fn(), &["fsync", "renameat2"][..]),
+        (&make_old, old),
+    ] {
         make();
         for at in steps(&request, calls) {
             make();
@@ -62,7 +76,11 @@ fn save_by_php_at_any_step_of_a_replacement_is_kept() {
             assert!(page.unwrap().wait().unwrap().success());
             answer.ok();
             // PHP saves either before the program, which then keeps its plate, or after it.
-            assert_eq!(school.menu("basal")["menu"]["plates"]["cena"]["name"], "PHP", "{at}");
+            assert_eq!(
+                school.menu("basal")["menu"]["plates"]["cena"]["name"],
+                "PHP",
+                "{at}"
+            );
         }
     }
 }
@@ -71,7 +89,9 @@ fn save_by_php_at_any_step_of_a_replacement_is_kept() {
 fn a_save_succeeds_if_another_program_replaces_or_deletes_the_file_or_its_folder_at_any_step() {
     let school = School::with_menu("old");
     let request = school.post("save_menu").json(&save("CGI"));
-    let calls = ["statx", "fstat", "lstat", "fcntl", "renameat2", "fsync", "unlink"];
+    let calls = [
+        "statx", "fstat", "lstat", "fcntl", "renameat2", "fsync", "unlink",
+    ];
     for at in steps(&request, &calls) {
         school.write(DAY, "{}");
         let replace = |_: &str| {
@@ -81,13 +101,20 @@ fn a_save_succeeds_if_another_program_replaces_or_deletes_the_file_or_its_folder
         request.stopped(&at, replace).ok();
         let plates = &school.menu("basal")["menu"]["plates"];
         assert_eq!(plates["cena"]["name"], "PHP", "replaced after {at}");
-        request.stopped(&at, |_| fs::remove_file(school.path(DAY)).unwrap()).ok();
+        request
+            .stopped(&at, |_| fs::remove_file(school.path(DAY)).unwrap())
+            .ok();
     }
     for folder in ["aula1/Comedor/2026-11", "aula1"].map(|folder| school.path(folder)) {
         fs::remove_dir_all(&folder).unwrap();
-        for at in steps(&request, &["mkdir", "open", "openat", "flock", "fsync", "renameat2"]) {
+        for at in steps(
+            &request,
+            &["mkdir", "open", "openat", "flock", "fsync", "renameat2"],
+        ) {
             _ = fs::remove_dir_all(&folder);
-            request.stopped(&at, |_| _ = fs::remove_dir_all(&folder)).ok();
+            request
+                .stopped(&at, |_| _ = fs::remove_dir_all(&folder))
+                .ok();
         }
     }
 }
@@ -130,7 +157,9 @@ fn path_is_opened_directly_before_the_file_is_read_again_and_before_the_exchange
     let (first, second) = before.rsplit_once("\npread64(").unwrap();
     let looks = ["/Aularios/", "F_GETLEASE"];
     for part in [first, second] {
-        let last = part.lines().rfind(|call| looks.iter().any(|look| call.contains(look)));
+        let last = part
+            .lines()
+            .rfind(|call| looks.iter().any(|look| call.contains(look)));
         assert!(last.unwrap().contains("/_datos.json"), "{last:?}");
     }
 }
@@ -141,10 +170,15 @@ fn file_that_php_keeps_open_for_writing_is_answered_with_busy() {
     let page = File::options().append(true).open(school.path(DAY)).unwrap();
     let write = school.post("save_menu").json(&save("new"));
     let log = write.run().fails("BUSY").log.clone();
-    assert!(log.contains("/_datos.json: another program has it open for writing"), "{log}");
+    assert!(
+        log.contains("/_datos.json: another program has it open for writing"),
+        "{log}"
+    );
     // On CIFS the error means that there is no lease. The type of the file system is that of CIFS.
-    let (refused, cifs) =
-        ("inject=fcntl:error=EAGAIN", "inject=fstatfs:poke_exit=@arg2=424d53fe00000000");
+    let (refused, cifs) = (
+        "inject=fcntl:error=EAGAIN",
+        "inject=fstatfs:poke_exit=@arg2=424d53fe00000000",
+    );
     write.trace(&["-e", refused, "-e", cifs]).0.ok();
     drop(page);
     write.run().ok();
@@ -176,10 +210,18 @@ fn writes_work_without_leases_exchange_links_or_a_change_of_mode() {
         &["fchmod:error=EPERM"],
     ] {
         _ = fs::remove_file(school.path(DAY));
-        let options: Vec<String> = faults.iter().map(|fault| format!("-einject={fault}")).collect();
+        let options: Vec<String> = faults
+            .iter()
+            .map(|fault| format!("-einject={fault}"))
+            .collect();
         let options: Vec<&str> = options.iter().map(String::as_str).collect();
         for name in ["first", "second"] {
-            school.post("save_menu").json(&save(name)).trace(&options).0.ok();
+            school
+                .post("save_menu")
+                .json(&save(name))
+                .trace(&options)
+                .0
+                .ok();
             chmod(school.path(DAY), 0o600);
             assert_eq!(
                 school.menu("basal")["menu"]["plates"]["primero"]["name"],
@@ -188,7 +230,10 @@ fn writes_work_without_leases_exchange_links_or_a_change_of_mode() {
             );
         }
         let files = school.files();
-        assert!(!files.iter().any(|path| path.ends_with(".tmp")), "{faults:?}: {files:?}");
+        assert!(
+            !files.iter().any(|path| path.ends_with(".tmp")),
+            "{faults:?}: {files:?}"
+        );
     }
 }
 
@@ -202,7 +247,9 @@ fn file_that_appears_where_a_rename_would_replace_it_is_kept() {
         "inject=?link,linkat:error=EPERM:signal=STOP:when=1",
     ];
     let save = school.post("save_menu").json(&save("CGI"));
-    let (answer, _) = save.traced(&options, &["stopped by SIGSTOP"], |_| school.write(DAY, BY_PHP));
+    let (answer, _) = save.traced(&options, &["stopped by SIGSTOP"], |_| {
+        school.write(DAY, BY_PHP)
+    });
     answer.ok();
     let plates = &school.menu("basal")["menu"]["plates"];
     assert_eq!(
@@ -215,7 +262,9 @@ fn file_that_appears_where_a_rename_would_replace_it_is_kept() {
 /// time three writers. `COMEDOR_PHP_SAVES=100000` makes it a long run.
 #[test]
 fn no_save_of_a_php_page_is_lost_while_others_write() {
-    let saves = std::env::var("COMEDOR_PHP_SAVES").ok().and_then(|saves| saves.parse().ok());
+    let saves = std::env::var("COMEDOR_PHP_SAVES")
+        .ok()
+        .and_then(|saves| saves.parse().ok());
     let saves: usize = saves.unwrap_or(1000);
     let school = School::with_menu("old");
     let code = "
@@ -285,7 +334,10 @@ fn lock_on_a_file_or_its_folder_stops_no_writer() {
     locked.iter().for_each(|file| file.lock_shared().unwrap());
     let started = Instant::now();
     school.save(save("new"));
-    assert!(started.elapsed() < Duration::from_secs(5), "no timeout is waited out");
+    assert!(
+        started.elapsed() < Duration::from_secs(5),
+        "no timeout is waited out"
+    );
 }
 
 #[test]
@@ -297,10 +349,13 @@ fn writer_that_waited_for_a_moved_lock_file_disturbs_no_other() {
     let is_waiting = || waiting(&school.path(LOCK)).contains(&waiter.id());
     wait_until("the lock", is_waiting);
     fs::rename(school.path(LOCK), school.path("moved")).unwrap();
-    let answer = school.post("save_menu").json(&save("new")).stopped("renameat2:when=1", |_| {
-        lock.unlock().unwrap();
-        wait_until("the new lock", is_waiting);
-    });
+    let answer = school
+        .post("save_menu")
+        .json(&save("new"))
+        .stopped("renameat2:when=1", |_| {
+            lock.unlock().unwrap();
+            wait_until("the new lock", is_waiting);
+        });
     answer.ok();
     Answer::of(waiter).ok();
 }
@@ -313,7 +368,10 @@ fn temporary_file_may_be_removed_or_created_by_another_program() {
     let (answer, trace) = write.trace(&[]);
     answer.ok();
     let calls = calls(&trace);
-    let (open, found, _) = calls.iter().find(|(.., line)| line.contains("EEXIST")).unwrap();
+    let (open, found, _) = calls
+        .iter()
+        .find(|(.., line)| line.contains("EEXIST"))
+        .unwrap();
     school.write(TEMPORARY, "half");
     let remove = |_: &str| fs::remove_file(school.path(TEMPORARY)).unwrap();
     write.stopped(&format!("{open}:when={found}"), remove).ok();
@@ -359,10 +417,18 @@ sys.stdin.read()";
     ] {
         for is_released in ["true", "false"] {
             let mut holder = Command::new("python3");
-            holder.args(["-c", code]).arg(&path).args([kind, is_released]);
+            holder
+                .args(["-c", code])
+                .arg(&path)
+                .args([kind, is_released]);
             let holder = holder.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
             let mut holder = holder.expect("python3");
-            holder.stdout.as_mut().unwrap().read_exact(&mut [0; 5]).unwrap();
+            holder
+                .stdout
+                .as_mut()
+                .unwrap()
+                .read_exact(&mut [0; 5])
+                .unwrap();
             let answer = write.run();
             assert!(holder.wait_with_output().unwrap().status.success());
             if is_released == "true" {
@@ -370,7 +436,11 @@ sys.stdin.read()";
                 continue;
             }
             assert_eq!(answer.value()["code"], "BUSY", "{}", path.display());
-            assert!(answer.log.contains("another program holds a lease on it"), "{}", answer.log);
+            assert!(
+                answer.log.contains("another program holds a lease on it"),
+                "{}",
+                answer.log
+            );
         }
     }
 }

@@ -15,7 +15,11 @@ fn the_session_file_is_found_by_save_path_and_name() {
     fs::rename(path, folder.join("sess_abcdef")).unwrap();
     let sessions = school.sessions().display().to_string();
     let read = |save_path: String, id: &str| {
-        school.get("get_menu").set("COMEDOR_SESSION_DIR", save_path).session(id).run()
+        school
+            .get("get_menu")
+            .set("COMEDOR_SESSION_DIR", save_path)
+            .session(id)
+            .run()
     };
     read(format!("2;{sessions}"), "abcdef").ok();
     read(format!("1;{sessions}"), "abcdef").fails("INVALID_SESSION");
@@ -23,10 +27,17 @@ fn the_session_file_is_found_by_save_path_and_name() {
     read(format!("2;{sessions}"), "ab").fails("INVALID_SESSION");
     read(sessions.clone(), "abcdef").fails("INVALID_SESSION");
     let answer = read(format!("{sessions}/missing"), "abcdef");
-    assert!(answer.fails("INTERNAL_ERROR").log.contains("missing"), "{}", answer.log);
+    assert!(
+        answer.fails("INTERNAL_ERROR").log.contains("missing"),
+        "{}",
+        answer.log
+    );
     let named = school.get("get_menu").set("COMEDOR_SESSION_NAME", "SCHOOL");
     named.clone().run().fails("INVALID_SESSION");
-    named.set("HTTP_COOKIE", "PHPSESSID=x; SCHOOL=teacher").run().ok();
+    named
+        .set("HTTP_COOKIE", "PHPSESSID=x; SCHOOL=teacher")
+        .run()
+        .ok();
 }
 
 #[test]
@@ -35,19 +46,41 @@ fn only_a_regular_file_of_at_most_16_mib_is_a_session() {
     let folder = school.sessions();
     symlink(folder.join("sess_teacher"), folder.join("sess_link")).unwrap();
     fs::create_dir(folder.join("sess_folder")).unwrap();
-    output(Command::new("mkfifo").arg(folder.join("sess_fifo")), "coreutils");
+    output(
+        Command::new("mkfifo").arg(folder.join("sess_fifo")),
+        "coreutils",
+    );
     let _socket = std::os::unix::net::UnixListener::bind(folder.join("sess_socket")).unwrap();
-    File::create(folder.join("sess_huge")).unwrap().set_len(16 * 1024 * 1024 + 1).unwrap();
+    File::create(folder.join("sess_huge"))
+        .unwrap()
+        .set_len(16 * 1024 * 1024 + 1)
+        .unwrap();
     for id in ["link", "folder", "fifo", "socket", "huge"] {
         let answer = school.get("get_menu").session(id).run();
         answer.fails("INVALID_SESSION");
-        assert!(answer.log.contains(&format!("sess_{}…: ", &id[..4])), "{id}: {}", answer.log);
+        assert!(
+            answer.log.contains(&format!("sess_{}…: ", &id[..4])),
+            "{id}: {}",
+            answer.log
+        );
     }
-    for id in ["", "no", "..", "../sess_teacher", "a/b", &"x".repeat(256), &"x".repeat(5000)] {
+    for id in [
+        "",
+        "no",
+        "..",
+        "../sess_teacher",
+        "a/b",
+        &"x".repeat(256),
+        &"x".repeat(5000),
+    ] {
         let answer = school.get("get_menu").session(id).run();
         assert_eq!(answer.fails("INVALID_SESSION").log, "", "{id}");
     }
-    school.get("get_menu").unset("HTTP_COOKIE").run().fails("INVALID_SESSION");
+    school
+        .get("get_menu")
+        .unset("HTTP_COOKIE")
+        .run()
+        .fails("INVALID_SESSION");
 }
 
 #[test]
@@ -64,7 +97,13 @@ fn missing_access_is_a_server_fault_and_another_owner_an_invalid_session() {
         (FOLDER, 0o644, 0, "INTERNAL_ERROR", needed),
         (FOLDER, 0o600, 65533, "INTERNAL_ERROR", needed),
         (FOLDER, 0o666, 0, "OK", ""),
-        (FOLDER, 0o666, 65533, "INVALID_SESSION", "sess_teac…: it belongs to another user (65533)"),
+        (
+            FOLDER,
+            0o666,
+            65533,
+            "INVALID_SESSION",
+            "sess_teac…: it belongs to another user (65533)",
+        ),
         (0o700, 0o666, 65534, "INTERNAL_ERROR", &for_folder),
     ] {
         chmod(school.sessions(), folder_mode);
@@ -89,7 +128,11 @@ fn php_page(school: &School, at_the_end: &str) -> std::process::Child {
     );
     let mut command = Command::new("php");
     command.args(["-r", &code, "--"]).arg(school.sessions());
-    let mut page = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("php-cli");
+    let mut page = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("php-cli");
     let mut held = [0; 4];
     std::io::Read::read_exact(page.stdout.as_mut().unwrap(), &mut held).unwrap();
     page
@@ -110,7 +153,9 @@ fn a_request_waits_for_the_php_page_that_has_locked_its_session() {
 #[test]
 fn the_session_is_unlocked_before_it_is_parsed() {
     let school = School::new();
-    let values: String = (0..20_000).map(|n| format!("v{n}|a:1:{{i:0;i:{n};}}")).collect();
+    let values: String = (0..20_000)
+        .map(|n| format!("v{n}|a:1:{{i:0;i:{n};}}"))
+        .collect();
     school.log_in("teacher", values + &session(TEACHER));
     let request = school.get("get_menu").set("COMEDOR_WORKERS", "1");
     let (answer, trace) = request.trace(&["-f", "-e", "trace=flock,read,mmap,utimensat"]);
@@ -119,10 +164,15 @@ fn the_session_is_unlocked_before_it_is_parsed() {
     let (before, after) = locked.split_once("LOCK_UN").expect(locked);
     // The memory that parsing needs is taken later.
     // Before the name is the number of the process.
-    let calls = calls(before).into_iter().filter_map(|(call, ..)| call.split(' ').next_back());
+    let calls = calls(before)
+        .into_iter()
+        .filter_map(|(call, ..)| call.split(' ').next_back());
     let calls: Vec<_> = calls.skip_while(|call| *call == "mmap").collect();
     assert_eq!(calls, ["read", "flock"], "{trace}");
-    assert!(after.contains("mmap(") && after.contains("utimensat("), "{trace}");
+    assert!(
+        after.contains("mmap(") && after.contains("utimensat("),
+        "{trace}"
+    );
 }
 
 #[test]
@@ -131,7 +181,9 @@ fn a_session_lock_timeout_is_busy_only_for_its_user() {
     let page = php_page(&school, "");
     let blocked = school.get("get_menu").start();
     // The parent of the program may have blocked or ignored signals.
-    let no_signals = school.get("get_menu").under(&["env", "--ignore-signal", "--block-signal"]);
+    let no_signals = school
+        .get("get_menu")
+        .under(&["env", "--ignore-signal", "--block-signal"]);
     let no_signals = no_signals.start();
     school.get("get_menu").session("admin").run().ok();
     Answer::of(blocked).fails("BUSY");
@@ -154,7 +206,10 @@ fn a_logout_ends_the_session_for_all_requests_after_it() {
         _ => _ = waiting.fails("INVALID_SESSION"),
     }
     school.get("get_menu").run().fails("INVALID_SESSION");
-    assert!(!school.sessions().join("sess_teacher").exists(), "reading creates no session");
+    assert!(
+        !school.sessions().join("sess_teacher").exists(),
+        "reading creates no session"
+    );
 }
 
 /// Or deleted, as by a logout
@@ -162,10 +217,13 @@ fn a_logout_ends_the_session_for_all_requests_after_it() {
 fn a_session_file_that_is_replaced_while_it_is_opened_is_not_read() {
     let school = School::new();
     let file = school.sessions().join("sess_teacher");
-    let answer = school.get("get_menu").session("teacher").stopped("flock:when=1", |_| {
-        fs::remove_file(&file).unwrap();
-        school.log_in("teacher", session(ADMIN).replace("centro1", "centro2"));
-    });
+    let answer = school
+        .get("get_menu")
+        .session("teacher")
+        .stopped("flock:when=1", |_| {
+            fs::remove_file(&file).unwrap();
+            school.log_in("teacher", session(ADMIN).replace("centro1", "centro2"));
+        });
     answer.fails("INVALID_SESSION");
 }
 
@@ -181,7 +239,14 @@ fn references_do_not_multiply_memory_or_time() {
         .replace("s:7:\"service\";a:1:{", &aulas);
     let big = "service:docent".repeat(300_000);
     school.log_in("many", format!("x|s:{}:\"{big}\";{content}", big.len()));
-    let read = |id| school.get("get_menu").session(id).memory(128 << 20).cpu_seconds(2).run();
+    let read = |id| {
+        school
+            .get("get_menu")
+            .session(id)
+            .memory(128 << 20)
+            .cpu_seconds(2)
+            .run()
+    };
     read("many").fails("FORBIDDEN");
 
     // An integer has no length to skip it by, so it is read only if it is needed.

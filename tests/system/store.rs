@@ -86,7 +86,10 @@ fn a_settings_file_that_is_being_saved_is_read_again() {
     let folder = tempfile::tempdir().unwrap();
     let program = program_in(folder.path(), "");
     let data = format!("COMEDOR_DATA_DIR={}\n", school.data().display());
-    let read = school.get("get_menu").program(&program).unset("COMEDOR_DATA_DIR");
+    let read = school
+        .get("get_menu")
+        .program(&program)
+        .unset("COMEDOR_DATA_DIR");
     let save = |_: &str| fs::write(folder.path().join("comedor.conf"), data).unwrap();
     read.stopped("clock_nanosleep:when=1", save).ok();
 }
@@ -98,7 +101,12 @@ fn the_parent_of_the_aulario_folder_need_not_be_readable() {
     chown(school.path("aula1"), Some(65534), Some(65534)).expect("this test needs to run as root");
     chmod(school.sessions().join("sess_admin"), 0o666);
     chmod(school.aularios(), 0o711);
-    school.post("save_menu").json(&save("x")).under(AS_NOBODY).run().ok();
+    school
+        .post("save_menu")
+        .json(&save("x"))
+        .under(AS_NOBODY)
+        .run()
+        .ok();
 }
 
 #[test]
@@ -113,7 +121,10 @@ fn a_success_is_on_disk_before_its_answer() {
             Some((_, path)) => Some(format!("{call} {}", path.split(['"', '>']).next()?)),
             None => line.starts_with("write(1").then(|| "answer".to_owned()),
         };
-        calls(&trace).into_iter().filter_map(call).collect::<Vec<_>>()
+        calls(&trace)
+            .into_iter()
+            .filter_map(call)
+            .collect::<Vec<_>>()
     };
     // Every new folder is flushed in the one around it, before the file is in place.
     let folders = [
@@ -137,8 +148,16 @@ fn files_are_unchanged_if_the_disk_or_a_limit_prevents_a_write() {
     let school = School::with_menu("old");
     let old = school.read(DAY);
     let folder = school.path("aula1");
-    let in_mounts =
-        |script| vec!["unshare", "--mount", "sh", "-c", script, folder.to_str().unwrap()];
+    let in_mounts = |script| {
+        vec![
+            "unshare",
+            "--mount",
+            "sh",
+            "-c",
+            script,
+            folder.to_str().unwrap(),
+        ]
+    };
     let full = "cd $0 && mount -t tmpfs -o size=64k none $0 && cp -r . $0 &&
         ! head -c 64K /dev/zero > $0/filler 2> /dev/null &&
         \"$@\" && diff -r Comedor $0/Comedor >&2";
@@ -151,12 +170,23 @@ fn files_are_unchanged_if_the_disk_or_a_limit_prevents_a_write() {
         // The lock can be open, and no file beside it.
         (vec!["prlimit", "--nofile=4"], LOCK, 24),
         // The session is locked first, and unlocked by the second call.
-        (without_locks("inject=flock:error=ENOLCK:when=1"), "sess_admi", 37),
+        (
+            without_locks("inject=flock:error=ENOLCK:when=1"),
+            "sess_admi",
+            37,
+        ),
         (without_locks("inject=flock:error=ENOLCK:when=3"), LOCK, 37),
     ] {
-        let answer = school.post("save_menu").json(&save("new")).under(&wrapper).run();
+        let answer = school
+            .post("save_menu")
+            .json(&save("new"))
+            .under(&wrapper)
+            .run();
         let log = &answer.fails("INTERNAL_ERROR").log;
-        assert!(log.contains(file) && log.contains(&format!("os error {error}")), "{log}");
+        assert!(
+            log.contains(file) && log.contains(&format!("os error {error}")),
+            "{log}"
+        );
         assert_eq!(school.read(DAY), old, "{wrapper:?}");
     }
 }
@@ -167,7 +197,10 @@ fn a_lock_is_waited_for_even_if_its_user_has_too_many_signals() {
     let school = School::with_menu("old");
     let lock = fs::File::open(school.path(LOCK)).unwrap();
     lock.lock().unwrap();
-    let save = school.post("save_menu").json(&save("new")).under(&["prlimit", "--sigpending=0"]);
+    let save = school
+        .post("save_menu")
+        .json(&save("new"))
+        .under(&["prlimit", "--sigpending=0"]);
     let (options, parts) = (["-e", "trace=setitimer"], ["setitimer"]);
     let (answer, _) = save.traced(&options, &parts, |_| lock.unlock().unwrap());
     answer.ok();

@@ -14,7 +14,10 @@ use crate::support::*;
 fn compiled(options: &[&str]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let mut zic = Command::new("zic");
-    zic.args(options).arg("-d").arg(folder.path()).arg("/usr/share/zoneinfo/tzdata.zi");
+    zic.args(options)
+        .arg("-d")
+        .arg(folder.path())
+        .arg("/usr/share/zoneinfo/tzdata.zi");
     output(&mut zic, "libc-bin and tzdata");
     folder
 }
@@ -22,20 +25,28 @@ fn compiled(options: &[&str]) -> tempfile::TempDir {
 /// The days that date(1) prints in the zone with this file, or in UTC, for the times in the file `times`.
 fn days_of_date(zone: &Path, times: &Path) -> Vec<String> {
     let mut date = Command::new("date");
-    date.env("TZ", format!(":{}", zone.display())).arg("-f").arg(times).arg("+%F");
+    date.env("TZ", format!(":{}", zone.display()))
+        .arg("-f")
+        .arg(times)
+        .arg("+%F");
     let days = String::from_utf8(output(&mut date, "coreutils")).unwrap();
     days.lines().map(str::to_owned).collect()
 }
 
 #[test]
 fn the_day_is_that_of_date_in_every_zone_or_an_error_says_why() {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() as i64;
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap()
+        .as_secs() as i64;
     // Over the next three years, each at another time of the day.
     let times: Vec<i64> = (0..150).map(|n| now + n * 630_727).collect();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("times");
     let mut lines = File::create(&file).unwrap();
-    times.iter().for_each(|time| writeln!(lines, "@{time}").unwrap());
+    times
+        .iter()
+        .for_each(|time| writeln!(lines, "@{time}").unwrap());
     for form in ["fat", "slim"] {
         let zones = compiled(&["-b", form]);
         let names = files_below(zones.path(), &["-type", "f"]);
@@ -61,7 +72,10 @@ fn the_day_is_that_of_date_in_every_zone_or_an_error_says_why() {
             }
         }
         // The last change of America/Ojinaga, in 2022, contradicts its rule for the future.
-        assert!(refused.len() <= if form == "fat" { 0 } else { 1 }, "{form}: {refused:?}");
+        assert!(
+            refused.len() <= if form == "fat" { 0 } else { 1 },
+            "{form}: {refused:?}"
+        );
     }
 }
 
@@ -84,17 +98,22 @@ fn a_system_zone_that_cannot_be_used_is_an_error_and_an_absent_one_utc() {
     let right = compiled(&["-L", "/usr/share/zoneinfo/leapseconds"]);
     let get = |mount: &str| {
         let line = format!("{mount} && exec \"$0\"");
-        let get = school.get("get_menu").under(&["unshare", "--mount", "/bin/sh", "-c", &line]);
+        let get = school
+            .get("get_menu")
+            .under(&["unshare", "--mount", "/bin/sh", "-c", &line]);
         get.set("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
     };
     let mount = |path: &Path| format!("mount --bind {} /etc/localtime", path.display());
-    get(&mount(Path::new("/usr/share/zoneinfo/Europe/Madrid"))).run().ok();
+    get(&mount(Path::new("/usr/share/zoneinfo/Europe/Madrid")))
+        .run()
+        .ok();
     get("mount -t tmpfs none /etc").run().ok();
     let text = school.folder().join("text");
     fs::write(&text, "Europe/Madrid\n").unwrap();
-    for (zone, why) in
-        [(right.path().join("Europe/Madrid"), "it counts leap seconds"), (text, "invalid TZ file")]
-    {
+    for (zone, why) in [
+        (right.path().join("Europe/Madrid"), "it counts leap seconds"),
+        (text, "invalid TZ file"),
+    ] {
         let answer = get(&mount(&zone)).run();
         let log = &answer.fails("INTERNAL_ERROR").log;
         let problem = "TZ is not set, and the system's time zone, /etc/localtime, cannot be used";

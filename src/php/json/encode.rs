@@ -13,7 +13,11 @@ pub struct Encoder {
 
 impl Encoder {
     pub fn encode(value: &Value, is_pretty: bool) -> Vec<u8> {
-        let mut encoder = Encoder { bytes: Vec::with_capacity(1024), is_pretty, level: 0 };
+        let mut encoder = Encoder {
+            bytes: Vec::with_capacity(1024),
+            is_pretty,
+            level: 0,
+        };
         encoder.value(value);
         encoder.bytes
     }
@@ -77,7 +81,9 @@ impl Encoder {
         serde_json::to_writer(&mut self.bytes, text).expect("memory takes every write");
         if self.is_pretty && text.contains(['/', '\u{2028}', '\u{2029}']) {
             let json = String::from_utf8_lossy(&self.bytes[start..]).replace('/', "\\/");
-            let json = json.replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029");
+            let json = json
+                .replace('\u{2028}', "\\u2028")
+                .replace('\u{2029}', "\\u2029");
             self.bytes.truncate(start);
             self.text(&json);
         }
@@ -105,7 +111,9 @@ pub fn float_to_string(float: f64) -> String {
 /// The format of `php_gcvt` (main/snprintf.c) for the decimal `number`: exponent form below 1e-4 and
 /// for more than `precision` digits before the point.
 fn php_gcvt(number: &str, precision: i32, exponent_sign: char) -> String {
-    let (sign, number) = number.strip_prefix('-').map_or(("", number), |rest| ("-", rest));
+    let (sign, number) = number
+        .strip_prefix('-')
+        .map_or(("", number), |rest| ("-", rest));
     let (number, exponent) = number.split_once('e').unwrap_or((number, "0"));
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     let digits = format!("{whole}{fraction}");

@@ -42,13 +42,20 @@ impl Map {
     }
 
     pub fn get(&self, key: &str) -> Option<&Value> {
-        self.0.iter().find(|(known, _)| known == key).map(|(_, value)| value)
+        self.0
+            .iter()
+            .find(|(known, _)| known == key)
+            .map(|(_, value)| value)
     }
 
     /// The value of `key`, appended as null if it is absent.
     pub fn entry(&mut self, key: impl Into<Key>) -> &mut Value {
         let key = key.into();
-        let index = self.0.iter().position(|(known, _)| *known == key).unwrap_or(self.0.len());
+        let index = self
+            .0
+            .iter()
+            .position(|(known, _)| *known == key)
+            .unwrap_or(self.0.len());
         if index == self.0.len() {
             self.0.push((key, Value::Null));
         }
@@ -95,6 +102,8 @@ impl<const N: usize> From<[(&'static str, Value); N]> for Map {
 impl From<Vec<Value>> for Map {
     fn from(list: Vec<Value>) -> Map {
         let keyed = list.into_iter().enumerate();
-        Map(keyed.map(|(index, value)| (index.to_string().into(), value)).collect())
+        Map(keyed
+            .map(|(index, value)| (index.to_string().into(), value))
+            .collect())
     }
 }

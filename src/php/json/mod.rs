@@ -52,7 +52,11 @@ impl Value {
         bytes: &[u8],
     ) -> Result<Value, serde_json::Error> {
         let text = str::from_utf8(bytes).map_err(serde::de::Error::custom)?;
-        let mut reader = Reader { known, levels_left: MAX_DEPTH, values_left: count };
+        let mut reader = Reader {
+            known,
+            levels_left: MAX_DEPTH,
+            values_left: count,
+        };
         let mut deserializer = serde_json::Deserializer::from_str(text);
         deserializer.disable_recursion_limit();
         let value = reader.deserialize(&mut deserializer)?;
@@ -101,7 +105,9 @@ impl Value {
     pub fn numbers_to_text(&mut self) {
         match self {
             Value::List(list) => list.iter_mut().for_each(Value::numbers_to_text),
-            Value::Map(map) => map.iter_mut().for_each(|(_, value)| value.numbers_to_text()),
+            Value::Map(map) => map
+                .iter_mut()
+                .for_each(|(_, value)| value.numbers_to_text()),
             Value::Int(_) | Value::Float(_) => {
                 *self = Value::String(std::mem::take(self).into_text().unwrap_or_default());
             }

@@ -11,13 +11,23 @@ fn trusting(request: Cgi) -> Cgi {
 
 /// The headers that CORS adds to an answer.
 fn headers(answer: &Answer) -> Vec<(&str, &str)> {
-    let headers = answer.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-    headers.filter(|(name, _)| *name == "Vary" || name.starts_with("Access-Control-")).collect()
+    let headers = answer
+        .headers
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.as_str()));
+    headers
+        .filter(|(name, _)| *name == "Vary" || name.starts_with("Access-Control-"))
+        .collect()
 }
 
 fn preflight(school: &School) -> Cgi {
-    let request = school.post("save_menu").method("OPTIONS").unset("HTTP_COOKIE");
-    request.set("HTTP_ORIGIN", ORIGIN).set("HTTP_ACCESS_CONTROL_REQUEST_METHOD", "POST")
+    let request = school
+        .post("save_menu")
+        .method("OPTIONS")
+        .unset("HTTP_COOKIE");
+    request
+        .set("HTTP_ORIGIN", ORIGIN)
+        .set("HTTP_ACCESS_CONTROL_REQUEST_METHOD", "POST")
 }
 
 #[test]
@@ -52,12 +62,22 @@ fn trusted_origin_may_read_every_answer() {
 #[test]
 fn other_origins_learn_only_that_answers_differ_by_origin() {
     let school = School::new();
-    for origin in ["https://menus.example.evil.example", "http://menus.example", "null", "*", ""] {
-        let answer = trusting(school.get("get_menu")).set("HTTP_ORIGIN", origin).run();
+    for origin in [
+        "https://menus.example.evil.example", "http://menus.example", "null", "*", "",
+    ] {
+        let answer = trusting(school.get("get_menu"))
+            .set("HTTP_ORIGIN", origin)
+            .run();
         answer.ok();
         assert_eq!(headers(&answer), [("Vary", "Origin")], "{origin}");
-        let answer = trusting(preflight(&school)).set("HTTP_ORIGIN", origin).run();
-        assert_eq!(headers(answer.fails("INVALID_SESSION")), [("Vary", "Origin")], "{origin}");
+        let answer = trusting(preflight(&school))
+            .set("HTTP_ORIGIN", origin)
+            .run();
+        assert_eq!(
+            headers(answer.fails("INVALID_SESSION")),
+            [("Vary", "Origin")],
+            "{origin}"
+        );
     }
     let answer = school.get("get_menu").set("HTTP_ORIGIN", ORIGIN).run();
     answer.ok();
@@ -72,7 +92,10 @@ fn preflight_of_a_trusted_origin_is_answered_without_a_session() {
     // A server may not know the length of a body.
     for request in [request.clone(), request.set("CONTENT_LENGTH", "0")] {
         let answer = request.run();
-        assert_eq!((answer.status, answer.body.len(), answer.log.as_str()), (204, 0, ""));
+        assert_eq!(
+            (answer.status, answer.body.len(), answer.log.as_str()),
+            (204, 0, "")
+        );
         assert_eq!(answer.header("Content-Length"), None);
         let expected = [
             ("Vary", "Origin"),

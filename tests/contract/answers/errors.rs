@@ -7,19 +7,55 @@ use super::*;
 fn missing_fields_are_reported_before_invalid_ones_and_those_before_an_unknown_type() {
     let school = School::new();
     let save = |plates: Value| json!({"date": DATE, "menu_type": "basal", "plates": plates});
-    let many = |count| (0..count).map(|n| (format!("p{n}"), plate("x"))).collect::<Value>();
+    let many = |count| {
+        (0..count)
+            .map(|n| (format!("p{n}"), plate("x")))
+            .collect::<Value>()
+    };
     for (action, body, code) in [
         ("save_menu", json!({}), "MISSING_PARAM"),
         ("save_menu", json!({"menu_type": "basal"}), "MISSING_PARAM"),
         ("save_menu", json!({"plates": {}}), "MISSING_PARAM"),
-        ("save_menu", json!({"menu_type": " \u{b}\0", "plates": {}}), "MISSING_PARAM"),
-        ("save_menu", json!({"menu_type": null, "plates": {}, "date": "x"}), "MISSING_PARAM"),
-        ("save_menu", json!({"menu_type": 5, "plates": null}), "MISSING_PARAM"),
-        ("save_menu", json!({"menu_type": 5, "plates": {}}), "INVALID_MENU_TYPE"),
-        ("save_menu", json!({"menu_type": true, "plates": {}}), "INVALID_FORMAT"),
-        ("save_menu", json!({"menu_type": "no", "plates": {}, "date": "26-1-1"}), "INVALID_FORMAT"),
-        ("save_menu", json!({"menu_type": "basal", "plates": {}, "date": " "}), "INVALID_FORMAT"),
-        ("save_menu", json!({"menu_type": "no", "plates": {}, "date": 20261120}), "INVALID_FORMAT"),
+        (
+            "save_menu",
+            json!({"menu_type": " \u{b}\0", "plates": {}}),
+            "MISSING_PARAM",
+        ),
+        (
+            "save_menu",
+            json!({"menu_type": null, "plates": {}, "date": "x"}),
+            "MISSING_PARAM",
+        ),
+        (
+            "save_menu",
+            json!({"menu_type": 5, "plates": null}),
+            "MISSING_PARAM",
+        ),
+        (
+            "save_menu",
+            json!({"menu_type": 5, "plates": {}}),
+            "INVALID_MENU_TYPE",
+        ),
+        (
+            "save_menu",
+            json!({"menu_type": true, "plates": {}}),
+            "INVALID_FORMAT",
+        ),
+        (
+            "save_menu",
+            json!({"menu_type": "no", "plates": {}, "date": "26-1-1"}),
+            "INVALID_FORMAT",
+        ),
+        (
+            "save_menu",
+            json!({"menu_type": "basal", "plates": {}, "date": " "}),
+            "INVALID_FORMAT",
+        ),
+        (
+            "save_menu",
+            json!({"menu_type": "no", "plates": {}, "date": 20261120}),
+            "INVALID_FORMAT",
+        ),
         ("save_menu", save(json!("x")), "INVALID_FORMAT"),
         ("save_menu", save(json!(["x"])), "INVALID_FORMAT"),
         ("save_menu", save(json!({"a": ["x"]})), "INVALID_FORMAT"),
@@ -27,27 +63,87 @@ fn missing_fields_are_reported_before_invalid_ones_and_those_before_an_unknown_t
         ("save_menu", save(json!({"": {}})), "INVALID_FORMAT"),
         ("save_menu", save(json!({"é": {}})), "INVALID_FORMAT"),
         ("save_menu", save(json!({"a": "x"})), "INVALID_FORMAT"),
-        ("save_menu", save(json!({"a": {"name": false}})), "INVALID_FORMAT"),
-        ("save_menu", save(json!({"a": {"name": [5]}})), "INVALID_FORMAT"),
+        (
+            "save_menu",
+            save(json!({"a": {"name": false}})),
+            "INVALID_FORMAT",
+        ),
+        (
+            "save_menu",
+            save(json!({"a": {"name": [5]}})),
+            "INVALID_FORMAT",
+        ),
         // The three plates that every menu has make it 67.
         ("save_menu", save(many(64)), "INVALID_FORMAT"),
-        ("save_menu", json!({"menu_type": "no", "plates": {}}), "INVALID_MENU_TYPE"),
+        (
+            "save_menu",
+            json!({"menu_type": "no", "plates": {}}),
+            "INVALID_MENU_TYPE",
+        ),
         ("add_menu_type", json!({"label": "x"}), "MISSING_PARAM"),
         ("add_menu_type", json!({"id": "x"}), "MISSING_PARAM"),
-        ("add_menu_type", json!({"id": "x", "label": " "}), "MISSING_PARAM"),
-        ("add_menu_type", json!({"id": "ñ/", "label": "x"}), "MISSING_PARAM"),
-        ("add_menu_type", json!({"id": ["x"], "label": "x"}), "INVALID_FORMAT"),
-        ("add_menu_type", json!({"id": "basal", "label": {}}), "INVALID_FORMAT"),
-        ("add_menu_type", json!({"id": true, "label": 1}), "INVALID_FORMAT"),
-        ("add_menu_type", json!({"id": "basal", "label": "x", "color": "red"}), "INVALID_FORMAT"),
-        ("add_menu_type", json!({"id": "x", "label": "x", "color": "#12345g"}), "INVALID_FORMAT"),
-        ("add_menu_type", json!({"id": " BASAL ", "label": "x"}), "DUPLICATE"),
+        (
+            "add_menu_type",
+            json!({"id": "x", "label": " "}),
+            "MISSING_PARAM",
+        ),
+        (
+            "add_menu_type",
+            json!({"id": "ñ/", "label": "x"}),
+            "MISSING_PARAM",
+        ),
+        (
+            "add_menu_type",
+            json!({"id": ["x"], "label": "x"}),
+            "INVALID_FORMAT",
+        ),
+        (
+            "add_menu_type",
+            json!({"id": "basal", "label": {}}),
+            "INVALID_FORMAT",
+        ),
+        (
+            "add_menu_type",
+            json!({"id": true, "label": 1}),
+            "INVALID_FORMAT",
+        ),
+        (
+            "add_menu_type",
+            json!({"id": "basal", "label": "x", "color": "red"}),
+            "INVALID_FORMAT",
+        ),
+        (
+            "add_menu_type",
+            json!({"id": "x", "label": "x", "color": "#12345g"}),
+            "INVALID_FORMAT",
+        ),
+        (
+            "add_menu_type",
+            json!({"id": " BASAL ", "label": "x"}),
+            "DUPLICATE",
+        ),
         ("rename_menu_type", json!({"label": "x"}), "MISSING_PARAM"),
         ("rename_menu_type", json!({"id": "no"}), "MISSING_PARAM"),
-        ("rename_menu_type", json!({"id": "no", "label": " ", "color": null}), "MISSING_PARAM"),
-        ("rename_menu_type", json!({"id": "no", "color": "#fff"}), "INVALID_FORMAT"),
-        ("rename_menu_type", json!({"id": "no", "label": {}}), "INVALID_FORMAT"),
-        ("rename_menu_type", json!({"id": "no", "label": "x"}), "NOT_FOUND"),
+        (
+            "rename_menu_type",
+            json!({"id": "no", "label": " ", "color": null}),
+            "MISSING_PARAM",
+        ),
+        (
+            "rename_menu_type",
+            json!({"id": "no", "color": "#fff"}),
+            "INVALID_FORMAT",
+        ),
+        (
+            "rename_menu_type",
+            json!({"id": "no", "label": {}}),
+            "INVALID_FORMAT",
+        ),
+        (
+            "rename_menu_type",
+            json!({"id": "no", "label": "x"}),
+            "NOT_FOUND",
+        ),
         ("delete_menu_type", json!({}), "MISSING_PARAM"),
         ("delete_menu_type", json!({"id": false}), "INVALID_FORMAT"),
         ("delete_menu_type", json!({"id": "no"}), "NOT_FOUND"),
@@ -56,10 +152,17 @@ fn missing_fields_are_reported_before_invalid_ones_and_those_before_an_unknown_t
         println!("{action} {body}");
         answer.fails(code);
     }
-    assert!(!school.path("aula1").exists(), "a rejected request creates nothing");
+    assert!(
+        !school.path("aula1").exists(),
+        "a rejected request creates nothing"
+    );
     school.save(save(many(61)));
     let one_more = save(json!({"more": {"name": "x"}}));
-    school.post("save_menu").json(&one_more).run().fails("INVALID_FORMAT");
+    school
+        .post("save_menu")
+        .json(&one_more)
+        .run()
+        .fails("INVALID_FORMAT");
 }
 
 #[test]
@@ -82,12 +185,19 @@ fn a_centre_that_is_there_and_cannot_be_used_is_named_in_the_log() {
         let (sentence, log) = read(centre);
         assert_eq!(sentence, "The centre in the session cannot be used.");
         let cause = "comedor: get_menu aula1: the session's centre must be 1 to 250 characters ";
-        assert!(log.starts_with(cause) && log.ends_with(&format!("{named}\n")), "{log}");
+        assert!(
+            log.starts_with(cause) && log.ends_with(&format!("{named}\n")),
+            "{log}"
+        );
     }
     for other in ["N;", "b:1;", "d:1.5;", "a:0:{}"] {
         school.log_in("x", session(ADMIN).replace("s:7:\"centro1\";", other));
         let answer = school.get("get_menu").session("x").run();
-        assert_eq!(answer.fails("INVALID_SESSION").value()["error"], none.0, "{other}");
+        assert_eq!(
+            answer.fails("INVALID_SESSION").value()["error"],
+            none.0,
+            "{other}"
+        );
     }
 }
 
@@ -95,24 +205,43 @@ fn a_centre_that_is_there_and_cannot_be_used_is_named_in_the_log() {
 #[test]
 fn checks_run_in_the_documented_order() {
     let school = School::new();
-    school.log_in("logged-out", session(ADMIN).replace("auth_ok|b:1;", "auth_ok|b:0;"));
+    school.log_in(
+        "logged-out",
+        session(ADMIN).replace("auth_ok|b:1;", "auth_ok|b:0;"),
+    );
     school.log_in("nowhere", session_of("../x", &[]));
     school.log_in("pupil", session(&[]));
     school.log_in("sysadmin", session(&["sysadmin:access"]));
     let narrow = |aulas: &str| {
         let all = session(TEACHER).replace("s:7:\"service\";a:1:", "s:7:\"service\";a:2:");
-        all.replace("\"centro1\";}}", &format!("\"centro1\";s:5:\"aulas\";{aulas}}}}}"))
+        all.replace(
+            "\"centro1\";}}",
+            &format!("\"centro1\";s:5:\"aulas\";{aulas}}}}}"),
+        )
     };
     school.log_in("narrow", narrow("a:2:{s:1:\"x\";s:5:\"aula2\";i:0;i:7;}"));
     school.log_in("none", narrow("N;"));
-    let worst = school.get("no").method("PUT").set("CONTENT_LENGTH", "100000000").session("no");
-    let worst = worst.aulario("").set("HTTP_SEC_FETCH_SITE", "cross-site").body("x/y", "x");
+    let worst = school
+        .get("no")
+        .method("PUT")
+        .set("CONTENT_LENGTH", "100000000")
+        .session("no");
+    let worst = worst
+        .aulario("")
+        .set("HTTP_SEC_FETCH_SITE", "cross-site")
+        .body("x/y", "x");
 
     let cgi = worst.clone().set("CONTENT_LENGTH", "100000000");
     cgi.run().fails("TOO_LARGE");
-    cgi.set("CONTENT_LENGTH", "1x").run().fails("INVALID_FORMAT");
+    cgi.set("CONTENT_LENGTH", "1x")
+        .run()
+        .fails("INVALID_FORMAT");
     for session in ["no", "logged-out", "nowhere"] {
-        worst.clone().session(session).run().fails("INVALID_SESSION");
+        worst
+            .clone()
+            .session(session)
+            .run()
+            .fails("INVALID_SESSION");
     }
     for session in ["pupil", "sysadmin"] {
         worst.clone().session(session).run().forbidden("docente");
@@ -121,13 +250,20 @@ fn checks_run_in_the_documented_order() {
     cgi.run().fails("MISSING_PARAM");
     cgi.clone().aulario("a/b").run().fails("INVALID_FORMAT");
     cgi.clone().aulario("aula1").run().forbidden("aulario");
-    cgi.clone().session("none").aulario("aula1").run().forbidden("aulario");
+    cgi.clone()
+        .session("none")
+        .aulario("aula1")
+        .run()
+        .forbidden("aulario");
     let cgi = cgi.aulario("7");
     cgi.run().fails("INVALID_ACTION");
     let cgi = cgi.query("action", "save_menu");
     cgi.run().fails("NOT_FOUND");
     let cgi = cgi.session("teacher").aulario("compartida");
-    assert_eq!(cgi.run().fails("INVALID_ACTION").header("Allow"), Some("POST"));
+    assert_eq!(
+        cgi.run().fails("INVALID_ACTION").header("Allow"),
+        Some("POST")
+    );
     let cgi = cgi.method("POST");
     cgi.run().forbidden("sysadmin");
     let cgi = cgi.session("admin");
@@ -173,9 +309,19 @@ fn listed_access_also_requires_the_permission_to_enter_and_a_list_of_aularios() 
 #[test]
 fn writes_from_another_site_are_rejected() {
     let school = School::new();
-    let write = || school.post("rename_menu_type").json(&json!({"id": "basal", "label": "B"}));
-    write().set("HTTP_SEC_FETCH_SITE", "cross-site").run().fails("FORBIDDEN");
-    write().set("HTTP_SEC_FETCH_SITE", "same-site").run().fails("FORBIDDEN");
+    let write = || {
+        school
+            .post("rename_menu_type")
+            .json(&json!({"id": "basal", "label": "B"}))
+    };
+    write()
+        .set("HTTP_SEC_FETCH_SITE", "cross-site")
+        .run()
+        .fails("FORBIDDEN");
+    write()
+        .set("HTTP_SEC_FETCH_SITE", "same-site")
+        .run()
+        .fails("FORBIDDEN");
     let from = |origin, host| write().set("HTTP_ORIGIN", origin).set("HTTP_HOST", host);
     for (origin, host) in [
         ("http://School.Example:80", "school.example"),
@@ -207,21 +353,47 @@ fn writes_from_another_site_are_rejected() {
     ] {
         println!("{origin} {host}");
         from(origin, host).run().fails("FORBIDDEN");
-        from(origin, host).set("HTTP_SEC_FETCH_SITE", "unknown").run().fails("FORBIDDEN");
+        from(origin, host)
+            .set("HTTP_SEC_FETCH_SITE", "unknown")
+            .run()
+            .fails("FORBIDDEN");
     }
-    write().unset("HTTP_HOST").set("HTTP_ORIGIN", "http://school.example").run().ok();
-    write().set("HTTP_SEC_FETCH_SITE", "same-origin").set("HTTP_ORIGIN", "http://x").run().ok();
+    write()
+        .unset("HTTP_HOST")
+        .set("HTTP_ORIGIN", "http://school.example")
+        .run()
+        .ok();
+    write()
+        .set("HTTP_SEC_FETCH_SITE", "same-origin")
+        .set("HTTP_ORIGIN", "http://x")
+        .run()
+        .ok();
     write().set("HTTP_SEC_FETCH_SITE", "none").run().ok();
-    let trusting = write().set("COMEDOR_TRUSTED_ORIGINS", "https://a.example, https://B.example");
+    let trusting = write().set(
+        "COMEDOR_TRUSTED_ORIGINS", "https://a.example, https://B.example",
+    );
     let site = |site| trusting.clone().set("HTTP_SEC_FETCH_SITE", site);
     for origin in ["https://b.example", "https://B.example:443"] {
         site("cross-site").set("HTTP_ORIGIN", origin).run().ok();
     }
-    for origin in ["http://b.example", "http://b.example:443", "https://b.example:80"] {
-        site("cross-site").set("HTTP_ORIGIN", origin).run().fails("FORBIDDEN");
-        trusting.clone().set("HTTP_ORIGIN", origin).run().fails("FORBIDDEN");
+    for origin in [
+        "http://b.example", "http://b.example:443", "https://b.example:80",
+    ] {
+        site("cross-site")
+            .set("HTTP_ORIGIN", origin)
+            .run()
+            .fails("FORBIDDEN");
+        trusting
+            .clone()
+            .set("HTTP_ORIGIN", origin)
+            .run()
+            .fails("FORBIDDEN");
     }
     site("cross-site").run().fails("FORBIDDEN");
     // Cross-site reads are allowed: without CORS headers, the other page cannot see the answer.
-    school.get("get_menu").set("HTTP_SEC_FETCH_SITE", "cross-site").run().ok();
+    school
+        .get("get_menu")
+        .set("HTTP_SEC_FETCH_SITE", "cross-site")
+        .run()
+        .ok();
 }

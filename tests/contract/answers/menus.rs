@@ -41,7 +41,10 @@ fn a_saved_menu_is_stored_with_three_plates_and_read_back_by_date_and_type() {
     );
     assert_eq!(school.menu("alergias")["menu"]["plates"], expected);
     assert_eq!(school.menu("basal")["menu"]["plates"], plates("", "", ""));
-    let other_day = school.get("get_menu").query("date", "2026-11-19").query("menu", "alergias");
+    let other_day = school
+        .get("get_menu")
+        .query("date", "2026-11-19")
+        .query("menu", "alergias");
     assert_eq!(other_day.run().ok()["menu"]["plates"], plates("", "", ""));
 
     // A later save changes only the names in its body.
@@ -69,13 +72,26 @@ fn the_default_date_is_today_but_an_empty_date_saves_nothing() {
     for empty in ["", " ", "\t"] {
         let body =
             json!({"date": empty, "menu_type": "basal", "plates": {"primero": {"name": "X"}}});
-        school.post("save_menu").json(&body).run().fails("INVALID_FORMAT");
+        school
+            .post("save_menu")
+            .json(&body)
+            .run()
+            .fails("INVALID_FORMAT");
     }
     let form = "date=&menu_type=basal&plates[primero][name]=X";
-    school.post("save_menu").body(FORM, form).run().fails("INVALID_FORMAT");
+    school
+        .post("save_menu")
+        .body(FORM, form)
+        .run()
+        .fails("INVALID_FORMAT");
     school.save(json!({"date": null, "menu_type": "basal", "plates": {}}));
     let read = school.get("get_menu").query("date", "").run().ok();
-    assert!([before.clone(), today(None)].map(Value::from).contains(&saved), "{saved}");
+    assert!(
+        [before.clone(), today(None)]
+            .map(Value::from)
+            .contains(&saved),
+        "{saved}"
+    );
     if before == today(None) {
         assert_eq!(read["date"], before);
         assert_eq!(read["menu"]["plates"], plates("Hoy", "", ""));
@@ -86,14 +102,21 @@ fn the_default_date_is_today_but_an_empty_date_saves_nothing() {
 fn only_calendar_dates_are_valid() {
     let school = School::new();
     for date in ["2024-02-29", "2000-02-29", "0001-01-01", "9999-12-31"] {
-        assert_eq!(school.get("get_menu").query("date", date).run().ok()["date"], date);
+        assert_eq!(
+            school.get("get_menu").query("date", date).run().ok()["date"],
+            date
+        );
     }
     for date in [
         "2026-02-29", "1900-02-29", "2026-13-01", "2026-00-01", "2026-01-00", "2026-1-1",
         "2026-01-011", "+026-01-01", "2026/01/01", "%202026-01-01", "2026-01-01%0A", "0000-01-01",
         "%2B10000-01-01", "10000-01-01", "%2B2026-01-01", "today", "٢٠٢٦-٠١-٠١",
     ] {
-        let answer = school.get("get_menu").query("date", date).query("menu", "no").run();
+        let answer = school
+            .get("get_menu")
+            .query("date", date)
+            .query("menu", "no")
+            .run();
         println!("{date}");
         answer.fails("INVALID_FORMAT");
     }
@@ -108,7 +131,10 @@ fn a_shared_aulario_shows_the_menus_of_its_source_and_rejects_writes() {
     };
     assert_eq!(name("compartida"), "A1");
     assert_eq!(name("aula2"), "");
-    let write = school.post("delete_menu_type").aulario("compartida").json(&json!({"id": "basal"}));
+    let write = school
+        .post("delete_menu_type")
+        .aulario("compartida")
+        .json(&json!({"id": "basal"}));
     write.run().fails("FORBIDDEN");
     assert!(!school.path("compartida").exists());
 
@@ -121,7 +147,10 @@ fn a_shared_aulario_shows_the_menus_of_its_source_and_rejects_writes() {
     .enumerate()
     {
         let id = format!("own{index}");
-        school.write(&format!("{id}.json"), format!(r#"{{"shared_comedor_from":{source}}}"#));
+        school.write(
+            &format!("{id}.json"),
+            format!(r#"{{"shared_comedor_from":{source}}}"#),
+        );
         assert_eq!(name(&id), "", "{source}");
         let body = save(&id);
         school.post("save_menu").aulario(&id).json(&body).run().ok();
@@ -132,6 +161,16 @@ fn a_shared_aulario_shows_the_menus_of_its_source_and_rejects_writes() {
     school.write("self.json", r#"{"shared_comedor_from":"self"}"#);
     assert_eq!(name("chain"), "");
     let body = json!({"id": "basal"});
-    school.post("delete_menu_type").aulario("self").json(&body).run().ok();
-    school.post("delete_menu_type").aulario("chain").json(&body).run().fails("FORBIDDEN");
+    school
+        .post("delete_menu_type")
+        .aulario("self")
+        .json(&body)
+        .run()
+        .ok();
+    school
+        .post("delete_menu_type")
+        .aulario("chain")
+        .json(&body)
+        .run()
+        .fails("FORBIDDEN");
 }

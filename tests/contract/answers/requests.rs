@@ -7,25 +7,47 @@ fn reads_accept_get_head_and_post_and_writes_accept_only_post() {
     let school = School::new();
     for action in ["get_menu_types", "get_menu"] {
         for method in ["GET", "POST"] {
-            school.get(action).method(method).body(JSON, "{ignored").run().ok();
+            school
+                .get(action)
+                .method(method)
+                .body(JSON, "{ignored")
+                .run()
+                .ok();
         }
         let get = school.get(action).query("date", DATE).run();
         let head = school.get(action).query("date", DATE).method("HEAD").run();
-        assert_eq!((head.status, &head.headers, head.body.len()), (200, &get.headers, 0));
+        assert_eq!(
+            (head.status, &head.headers, head.body.len()),
+            (200, &get.headers, 0)
+        );
         for method in ["PUT", "DELETE", "OPTIONS", "get", ""] {
             let rejected = school.get(action).method(method).run();
-            assert_eq!(rejected.fails("INVALID_ACTION").header("Allow"), Some("GET, HEAD, POST"));
+            assert_eq!(
+                rejected.fails("INVALID_ACTION").header("Allow"),
+                Some("GET, HEAD, POST")
+            );
         }
     }
-    for action in ["save_menu", "add_menu_type", "rename_menu_type", "delete_menu_type"] {
+    for action in [
+        "save_menu", "add_menu_type", "rename_menu_type", "delete_menu_type",
+    ] {
         for method in ["GET", "PUT"] {
             let rejected = school.post(action).method(method).run();
-            assert_eq!(rejected.fails("INVALID_ACTION").header("Allow"), Some("POST"));
+            assert_eq!(
+                rejected.fails("INVALID_ACTION").header("Allow"),
+                Some("POST")
+            );
         }
         let head = school.post(action).method("HEAD").run();
-        assert_eq!((head.status, head.header("Allow"), head.body.len()), (400, Some("POST"), 0));
+        assert_eq!(
+            (head.status, head.header("Allow"), head.body.len()),
+            (400, Some("POST"), 0)
+        );
     }
-    assert!(!school.path("aula1").exists(), "a rejected request creates nothing");
+    assert!(
+        !school.path("aula1").exists(),
+        "a rejected request creates nothing"
+    );
 }
 
 #[test]
@@ -45,12 +67,24 @@ fn parameters_come_from_the_query_and_the_last_duplicate_counts() {
     let after = |count| format!("{}action=get_menu_types&aulario=aula1", "a&&".repeat(count));
     raw(&after(998)).ok();
     raw(&after(999)).fails("MISSING_PARAM");
-    for id in ["+aula1", ".x", "a%2Fb", "..", "a%00", "%ff", "a+b", &"a".repeat(251)] {
+    for id in [
+        "+aula1",
+        ".x",
+        "a%2Fb",
+        "..",
+        "a%00",
+        "%ff",
+        "a+b",
+        &"a".repeat(251),
+    ] {
         raw(&format!("action=get_menu&aulario={id}")).fails("INVALID_FORMAT");
     }
     raw(&format!("action=get_menu&aulario={}", "a".repeat(250))).fails("NOT_FOUND");
     // The fields of a write come only from its body.
-    let cgi = school.post("add_menu_type").query("id", "x").query("label", "X");
+    let cgi = school
+        .post("add_menu_type")
+        .query("id", "x")
+        .query("label", "X");
     cgi.run().fails("MISSING_PARAM");
 }
 
@@ -64,7 +98,11 @@ fn ids_of_aularios_and_centres_have_up_to_250_characters() {
         school.log_in("long", session_of(&id, ADMIN));
         let save = school.post("save_menu").json(&save("Sopa"));
         save.session("long").aulario(&id).run().ok();
-        let read = school.get("get_menu").query("date", DATE).session("long").aulario(&id);
+        let read = school
+            .get("get_menu")
+            .query("date", DATE)
+            .session("long")
+            .aulario(&id);
         assert_eq!(read.run().ok()["menu"]["plates"]["primero"]["name"], "Sopa");
     }
 }
@@ -94,8 +132,14 @@ fn a_body_is_json_or_a_form_or_multipart() {
         let school = School::new();
         let answer = school.post("save_menu").body(content_type, body).run();
         println!("{content_type}: {body}");
-        assert_eq!(answer.ok()["menu"]["plates"], plates("Ñoquis & más", "", ""));
-        assert_eq!(school.menu("basal")["menu"]["plates"], plates("Ñoquis & más", "", ""));
+        assert_eq!(
+            answer.ok()["menu"]["plates"],
+            plates("Ñoquis & más", "", "")
+        );
+        assert_eq!(
+            school.menu("basal")["menu"]["plates"],
+            plates("Ñoquis & más", "", "")
+        );
     }
     for (content_type, body) in [
         (JSON, "x".as_bytes()),
@@ -113,15 +157,37 @@ fn a_body_is_json_or_a_form_or_multipart() {
         ("", b"id=x"),
     ] {
         println!("{content_type}: {}", body.escape_ascii());
-        school.post("delete_menu_type").body(content_type, body).run().fails("INVALID_FORMAT");
+        school
+            .post("delete_menu_type")
+            .body(content_type, body)
+            .run()
+            .fails("INVALID_FORMAT");
     }
-    let (no_map, no_json) = ("menu_type=basal&plates[primero][name=x", " {\"id\":\"basal\"}");
-    school.post("save_menu").body(FORM, no_map).run().fails("INVALID_FORMAT");
-    school.post("delete_menu_type").body(FORM, no_json).run().fails("MISSING_PARAM");
+    let (no_map, no_json) = (
+        "menu_type=basal&plates[primero][name=x", " {\"id\":\"basal\"}",
+    );
+    school
+        .post("save_menu")
+        .body(FORM, no_map)
+        .run()
+        .fails("INVALID_FORMAT");
+    school
+        .post("delete_menu_type")
+        .body(FORM, no_json)
+        .run()
+        .fails("MISSING_PARAM");
     for content_type in [JSON, FORM, "multipart/form-data", "x/y", ""] {
-        school.post("delete_menu_type").body(content_type, "").run().fails("MISSING_PARAM");
+        school
+            .post("delete_menu_type")
+            .body(content_type, "")
+            .run()
+            .fails("MISSING_PARAM");
     }
-    school.post("delete_menu_type").body(FORM, "id=basal&&".repeat(1000)).run().ok();
+    school
+        .post("delete_menu_type")
+        .body(FORM, "id=basal&&".repeat(1000))
+        .run()
+        .ok();
 }
 
 #[test]
@@ -142,7 +208,11 @@ fn a_body_ends_at_its_content_length_or_else_at_end_of_file() {
         println!("{length}");
         post().set("CONTENT_LENGTH", length).run().fails(code);
     }
-    post().body(JSON, format!("{body} trailing")).set("CONTENT_LENGTH", "26").run().ok();
+    post()
+        .body(JSON, format!("{body} trailing"))
+        .set("CONTENT_LENGTH", "26")
+        .run()
+        .ok();
     post().set("CONTENT_LENGTH", "").run().ok();
     // Caddy's FastCGI client sends a chunked body with this length.
     let unknown = post().set("CONTENT_LENGTH", "-1").run();
@@ -151,10 +221,17 @@ fn a_body_ends_at_its_content_length_or_else_at_end_of_file() {
     } else {
         unknown.fails("INVALID_FORMAT");
     }
-    post().unset("CONTENT_LENGTH").set("HTTP_TRANSFER_ENCODING", "chunked").run().ok();
+    post()
+        .unset("CONTENT_LENGTH")
+        .set("HTTP_TRANSFER_ENCODING", "chunked")
+        .run()
+        .ok();
 
     let filled = |size: usize| {
-        format!("{{\"id\":\"basal\",\"label\":\"B\",\"x\":\"{}\"}}", "y".repeat(size - 33))
+        format!(
+            "{{\"id\":\"basal\",\"label\":\"B\",\"x\":\"{}\"}}",
+            "y".repeat(size - 33)
+        )
     };
     let full = filled(1024 * 1024);
     assert_eq!(full.len(), 1024 * 1024);
@@ -162,5 +239,9 @@ fn a_body_ends_at_its_content_length_or_else_at_end_of_file() {
     post().body(JSON, &full).unset("CONTENT_LENGTH").run().ok();
     let over = filled(1024 * 1024 + 1);
     post().body(JSON, &over).run().fails("TOO_LARGE");
-    post().body(JSON, &over).unset("CONTENT_LENGTH").run().fails("TOO_LARGE");
+    post()
+        .body(JSON, &over)
+        .unset("CONTENT_LENGTH")
+        .run()
+        .fails("TOO_LARGE");
 }

@@ -26,12 +26,19 @@ fn an_invalid_setting_is_named_only_in_the_log() {
         ("COMEDOR_SESSION_LIFETIME", "0"),
         ("COMEDOR_SESSION_LIFETIME", "+5"),
         ("COMEDOR_SESSION_LIFETIME", "2147483648"),
-        ("COMEDOR_TRUSTED_ORIGINS", "https://menus.example, https://*.school.example"),
+        (
+            "COMEDOR_TRUSTED_ORIGINS",
+            "https://menus.example, https://*.school.example",
+        ),
         ("COMEDOR_ACCESS", "all"),
     ] {
         let answer = school.get("get_menu").set(name, value).run();
         answer.fails("INTERNAL_ERROR");
-        assert!(answer.log.contains(&format!("comedor: {name} must ")), "{}", answer.log);
+        assert!(
+            answer.log.contains(&format!("comedor: {name} must ")),
+            "{}",
+            answer.log
+        );
         assert!(!answer.log.contains("s3cret"), "{}", answer.log);
         assert!(!String::from_utf8_lossy(&answer.body).contains("COMEDOR"));
     }
@@ -39,7 +46,11 @@ fn an_invalid_setting_is_named_only_in_the_log() {
         let read = school.get("get_menu");
         let answer = read.set("COMEDOR_SESSION_DIR", format!("{depth};/p")).run();
         let expected = "COMEDOR_SESSION_DIR must be a session.save_path of at most 255 levels";
-        assert!(answer.fails("INTERNAL_ERROR").log.contains(expected), "{}", answer.log);
+        assert!(
+            answer.fails("INTERNAL_ERROR").log.contains(expected),
+            "{}",
+            answer.log
+        );
     }
 }
 
@@ -50,28 +61,61 @@ fn the_environment_overrides_the_settings_file_beside_the_program() {
     let program = program_in(folder.path(), NO_SETTINGS);
     let file = folder.path().join("comedor.conf");
     let write = |text: String| fs::write(&file, text).unwrap();
-    let get = school.get("get_menu").program(&program).unset("COMEDOR_DATA_DIR");
-    write(format!("# school\n\nCOMEDOR_DATA_DIR = {}\nTZ=<+14>-14\n", school.data().display()));
+    let get = school
+        .get("get_menu")
+        .program(&program)
+        .unset("COMEDOR_DATA_DIR");
+    write(format!(
+        "# school\n\nCOMEDOR_DATA_DIR = {}\nTZ=<+14>-14\n",
+        school.data().display()
+    ));
     let far_east = || Value::from(today(Some("<+14>-14")));
     let before = far_east();
     let today = get.run().ok()["date"].clone();
     assert!([before, far_east()].contains(&today), "{today}");
-    get.clone().set("COMEDOR_DATA_DIR", "/nowhere").run().fails("INTERNAL_ERROR");
+    get.clone()
+        .set("COMEDOR_DATA_DIR", "/nowhere")
+        .run()
+        .fails("INTERNAL_ERROR");
     write("COMEDOR_DATA_DIR=/nowhere\n".to_owned());
     assert!(get.run().fails("INTERNAL_ERROR").log.contains("/nowhere"));
     school.get("get_menu").program(&program).run().ok();
     for (line, problem) in [
         ("COMEDOR_SERVICE", "line 2: expected NAME=value"),
-        ("COMEDOR_DATADIR=/x", "line 2: unknown setting `COMEDOR_DATADIR`"),
-        ("COMEDOR_SESSION_MAX_AGE=900", "line 2: unknown setting `COMEDOR_SESSION_MAX_AGE`"),
-        ("COMEDOR_LEAVE_EARLY=on", "line 2: unknown setting `COMEDOR_LEAVE_EARLY`"),
+        (
+            "COMEDOR_DATADIR=/x",
+            "line 2: unknown setting `COMEDOR_DATADIR`",
+        ),
+        (
+            "COMEDOR_SESSION_MAX_AGE=900",
+            "line 2: unknown setting `COMEDOR_SESSION_MAX_AGE`",
+        ),
+        (
+            "COMEDOR_LEAVE_EARLY=on",
+            "line 2: unknown setting `COMEDOR_LEAVE_EARLY`",
+        ),
         ("PATH=/bin", "line 2: unknown setting `PATH`"),
         ("export TZ=UTC", "line 2: unknown setting `export TZ`"),
-        ("TZ=\"UTC\"", "line 2: the value of TZ is in quotes; remove them"),
-        ("TZ=UTC\nTZ=UTC", "line 3: duplicate setting `TZ` (first set in line 2)"),
-        ("# CR\rTZ=UTC\r", "line 2: a line ends with a carriage return alone"),
-        ("COMEDOR_SERVICE=x\rTZ=UTC", "line 2: a line ends with a carriage return alone"),
-        ("\u{feff}TZ=UTC", "line 2: the file starts with a byte order mark"),
+        (
+            "TZ=\"UTC\"",
+            "line 2: the value of TZ is in quotes; remove them",
+        ),
+        (
+            "TZ=UTC\nTZ=UTC",
+            "line 3: duplicate setting `TZ` (first set in line 2)",
+        ),
+        (
+            "# CR\rTZ=UTC\r",
+            "line 2: a line ends with a carriage return alone",
+        ),
+        (
+            "COMEDOR_SERVICE=x\rTZ=UTC",
+            "line 2: a line ends with a carriage return alone",
+        ),
+        (
+            "\u{feff}TZ=UTC",
+            "line 2: the file starts with a byte order mark",
+        ),
     ] {
         write(format!("\n{line}\n"));
         let answer = get.run();
@@ -90,12 +134,20 @@ fn settings_stay_in_force_while_their_file_is_empty_unreadable_or_gone_and_other
     let settings = format!("COMEDOR_DATA_DIR={}\n", school.data().display());
     let program = program_in(folder.path(), &settings);
     let file = folder.path().join("comedor.conf");
-    let get = school.get("get_menu").program(&program).unset("COMEDOR_DATA_DIR");
+    let get = school
+        .get("get_menu")
+        .program(&program)
+        .unset("COMEDOR_DATA_DIR");
     let serve = || socket.spawn(get.responder());
     let process = serve();
     get.ask(&socket.path).ok();
     fs::write(&file, "").unwrap();
-    assert!(get.run().fails("INTERNAL_ERROR").log.contains("comedor.conf: is empty"));
+    assert!(
+        get.run()
+            .fails("INTERNAL_ERROR")
+            .log
+            .contains("comedor.conf: is empty")
+    );
     let is_empty = || {};
     let is_unreadable = || {
         fs::remove_file(&file).unwrap();
@@ -113,7 +165,9 @@ fn settings_stay_in_force_while_their_file_is_empty_unreadable_or_gone_and_other
     for (line, error) in [
         ("COMEDOR_DATA_DIR=/nowhere\n", "/nowhere"),
         (&settings, ""),
-        ("COMEDOR_DATA=/nowhere\n", "comedor.conf: line 1: unknown setting"),
+        (
+            "COMEDOR_DATA=/nowhere\n", "comedor.conf: line 1: unknown setting",
+        ),
     ] {
         fs::write(&file, line).unwrap();
         wait_until(line, || {
@@ -123,16 +177,28 @@ fn settings_stay_in_force_while_their_file_is_empty_unreadable_or_gone_and_other
     }
     // What cannot be used is read for each request.
     fs::write(&file, "").unwrap();
-    assert!(get.ask(&socket.path).fails("INTERNAL_ERROR").log.contains("is empty"));
+    assert!(
+        get.ask(&socket.path)
+            .fails("INTERNAL_ERROR")
+            .log
+            .contains("is empty")
+    );
     fs::write(&file, &settings).unwrap();
     get.ask(&socket.path).ok();
     let log = process.stop();
-    let kept = log.matches("(until then, the settings of before are in force)\n").count();
+    let kept = log
+        .matches("(until then, the settings of before are in force)\n")
+        .count();
     assert_eq!(kept, 1, "{log}");
     // A process that starts does not know what was in force.
     fs::write(&file, "").unwrap();
     let process = serve();
-    assert!(get.ask(&socket.path).fails("INTERNAL_ERROR").log.contains("is empty"));
+    assert!(
+        get.ask(&socket.path)
+            .fails("INTERNAL_ERROR")
+            .log
+            .contains("is empty")
+    );
     process.stop();
 }
 
@@ -157,12 +223,16 @@ fn a_worker_with_older_settings_than_another_one_does_not_keep_them() {
     page.lock().unwrap();
     let mut busy = Client::connect(&socket.path);
     busy.send(get.records());
-    wait_until("it waits", || waiting(&school.sessions().join("sess_teacher")).len() == 1);
+    wait_until("it waits", || {
+        waiting(&school.sessions().join("sess_teacher")).len() == 1
+    });
     other.write("other.json", "{}");
     fs::write(&file, settings(&other)).unwrap();
     let get = get.session("admin");
     let of_other = get.clone().aulario("other");
-    wait_until("the new settings", || of_other.ask(&socket.path).status == 200);
+    wait_until("the new settings", || {
+        of_other.ask(&socket.path).status == 200
+    });
     fs::write(&file, "").unwrap();
     std::thread::sleep(Duration::from_millis(1100));
     of_other.ask(&socket.path).ok();
@@ -186,7 +256,11 @@ fn a_log_that_is_not_read_holds_no_worker() {
     let get = school.get("get_menu_types");
     get.ask(&socket.path).ok();
     let log = format!("/proc/{}/fd/2", process.0.id());
-    let mut log = OpenOptions::new().write(true).custom_flags(libc::O_NONBLOCK).open(log).unwrap();
+    let mut log = OpenOptions::new()
+        .write(true)
+        .custom_flags(libc::O_NONBLOCK)
+        .open(log)
+        .unwrap();
     while log.write(&[b'x'; 4096]).is_ok() {}
     while log.write(b"x").is_ok() {}
     school.log_in("broken", "auth_ok|b:2;");
@@ -205,18 +279,35 @@ fn a_log_that_is_not_read_holds_no_worker() {
 fn the_service_setting_determines_session_key_and_permission() {
     let school = School::new();
     let session = session(TEACHER).replace("s:7:\"service\"", "s:7:\"kitchen\"");
-    school.log_in("cook", session.replace("service:docente", "kitchen:docente"));
-    let read = school.get("get_menu_types").set("COMEDOR_SERVICE", "kitchen");
+    school.log_in(
+        "cook",
+        session.replace("service:docente", "kitchen:docente"),
+    );
+    let read = school
+        .get("get_menu_types")
+        .set("COMEDOR_SERVICE", "kitchen");
     read.clone().session("cook").run().ok();
     read.run().fails("INVALID_SESSION");
-    school.get("get_menu_types").session("cook").run().fails("INVALID_SESSION");
+    school
+        .get("get_menu_types")
+        .session("cook")
+        .run()
+        .fails("INVALID_SESSION");
 }
 
 /// The exit status, the output and the errors of the program with these arguments.
 fn run(arguments: &[&str]) -> (Option<i32>, String, String) {
-    let output = Command::new(program()).args(arguments).env_clear().output().unwrap();
+    let output = Command::new(program())
+        .args(arguments)
+        .env_clear()
+        .output()
+        .unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
-    (output.status.code(), text(output.stdout), text(output.stderr))
+    (
+        output.status.code(),
+        text(output.stdout),
+        text(output.stderr),
+    )
 }
 
 #[test]
@@ -240,17 +331,32 @@ fn arguments_are_options_in_a_terminal_and_ignored_under_a_web_server() {
 #[test]
 fn wrong_command_line_prints_the_problem_and_the_usage() {
     for (arguments, problem) in [
-        (&["check", "--x"][..], "comedor: unknown option `--x` of `check`"),
-        (&["check", "--json", "x"], "comedor: unknown option `x` of `check`"),
-        (&["configure", "--x"], "comedor: unknown or incomplete option `--x` of `configure`"),
+        (
+            &["check", "--x"][..],
+            "comedor: unknown option `--x` of `check`",
+        ),
+        (
+            &["check", "--json", "x"],
+            "comedor: unknown option `x` of `check`",
+        ),
+        (
+            &["configure", "--x"],
+            "comedor: unknown or incomplete option `--x` of `configure`",
+        ),
         (
             &["configure", "--yes", "--server"],
             "comedor: unknown or incomplete option `--server` of `configure`",
         ),
-        (&["configure", "--server", "iis"], "comedor: unknown web server `iis`"),
+        (
+            &["configure", "--server", "iis"],
+            "comedor: unknown web server `iis`",
+        ),
         (&["--x"], "comedor: unknown option `--x`"),
         (&["chek"], "comedor: unknown command `chek`"),
-        (&["fastcgi"], "comedor: `fastcgi` needs one argument: SOCKET"),
+        (
+            &["fastcgi"],
+            "comedor: `fastcgi` needs one argument: SOCKET",
+        ),
         (&[], "comedor: missing command"),
     ] {
         let (status, shown, errors) = run(arguments);

@@ -7,10 +7,22 @@ use super::*;
 fn types_are_added_changed_and_deleted() {
     let school = School::new();
     let post = |action, body: Value| school.post(action).json(&body).run().ok();
-    let added = post("add_menu_type", json!({"id": " Sin Sal/A b\u{f1}.c ", "label": " Sin sal "}));
-    assert_eq!(added["menu_type"], json!({"id": "ab.c", "label": "Sin sal", "color": "#0d6efd"}));
-    post("rename_menu_type", json!({"id": "ab.c", "label": null, "color": "#ABCDEF"}));
-    post("rename_menu_type", json!({"id": "basal", "label": "Normal"}));
+    let added = post(
+        "add_menu_type",
+        json!({"id": " Sin Sal/A b\u{f1}.c ", "label": " Sin sal "}),
+    );
+    assert_eq!(
+        added["menu_type"],
+        json!({"id": "ab.c", "label": "Sin sal", "color": "#0d6efd"})
+    );
+    post(
+        "rename_menu_type",
+        json!({"id": "ab.c", "label": null, "color": "#ABCDEF"}),
+    );
+    post(
+        "rename_menu_type",
+        json!({"id": "basal", "label": "Normal"}),
+    );
     post("delete_menu_type", json!({"id": "vegetariano"}));
     assert_eq!(
         school.get("get_menu_types").run().ok()["menu_types"],
@@ -28,7 +40,10 @@ fn a_number_in_place_of_a_string_is_its_text_in_php() {
     let school = School::new();
     let post = |action, body: &str| school.post(action).body(JSON, body).run();
     let added = post("add_menu_type", r#"{"id":5,"label":12.50}"#).ok();
-    assert_eq!(added["menu_type"], json!({"id": "5", "label": "12.5", "color": "#0d6efd"}));
+    assert_eq!(
+        added["menu_type"],
+        json!({"id": "5", "label": "12.5", "color": "#0d6efd"})
+    );
     school.write(TYPES, r#"[{"id":5,"label":"A"},{"id":12.50,"label":"B"}]"#);
     post("add_menu_type", r#"{"id":5.0,"label":"x"}"#).fails("DUPLICATE");
     let body = r#"{"date":"2026-11-20","menu_type":12.5,"plates":{"primero":{"name":-0.0}}}"#;
@@ -38,7 +53,10 @@ fn a_number_in_place_of_a_string_is_its_text_in_php() {
     assert_eq!(school.menu("12.5")["menu"]["plates"], plates("-0", "", ""));
     post("rename_menu_type", r#"{"id":5,"label":"C"}"#).ok();
     let types = school.read(TYPES);
-    assert!(types.contains("\"id\": 5,") && types.contains("\"id\": 12.5,"), "{types}");
+    assert!(
+        types.contains("\"id\": 5,") && types.contains("\"id\": 12.5,"),
+        "{types}"
+    );
     post("delete_menu_type", r#"{"id":"5"}"#).ok();
     assert_eq!(school.get("get_menu").run().ok()["menu_type"], "12.5");
 }
@@ -46,11 +64,29 @@ fn a_number_in_place_of_a_string_is_its_text_in_php() {
 #[test]
 fn adding_a_deleted_type_again_restores_its_menus() {
     let school = School::with_menu("A");
-    school.post("delete_menu_type").json(&json!({"id": "basal"})).run().ok();
-    school.get("get_menu").query("menu", "basal").run().fails("INVALID_MENU_TYPE");
-    assert_eq!(school.get("get_menu").run().ok()["menu_type"], "vegetariano");
-    school.post("add_menu_type").json(&json!({"id": "basal", "label": "B"})).run().ok();
-    assert_eq!(school.menu("basal")["menu"]["plates"]["primero"]["name"], "A");
+    school
+        .post("delete_menu_type")
+        .json(&json!({"id": "basal"}))
+        .run()
+        .ok();
+    school
+        .get("get_menu")
+        .query("menu", "basal")
+        .run()
+        .fails("INVALID_MENU_TYPE");
+    assert_eq!(
+        school.get("get_menu").run().ok()["menu_type"],
+        "vegetariano"
+    );
+    school
+        .post("add_menu_type")
+        .json(&json!({"id": "basal", "label": "B"}))
+        .run()
+        .ok();
+    assert_eq!(
+        school.menu("basal")["menu"]["plates"]["primero"]["name"],
+        "A"
+    );
 }
 
 #[test]

@@ -21,7 +21,13 @@ fn zone_file(has_transition: bool, has_leap_second: bool, footer: &str) -> Vec<u
     }
     file.extend(kind);
     if has_leap_second {
-        file.extend([78_796_800_i64.to_be_bytes().as_slice(), &1_i32.to_be_bytes()].concat());
+        file.extend(
+            [
+                78_796_800_i64.to_be_bytes().as_slice(),
+                &1_i32.to_be_bytes(),
+            ]
+            .concat(),
+        );
     }
     file.extend(format!("\n{footer}\n").into_bytes());
     file
@@ -36,13 +42,21 @@ fn a_zone_that_cannot_be_used_is_an_error_of_the_setting_that_says_why() {
     let damaged = valid[..valid.len() - 12].to_vec();
     for (zone, content, why) in [
         ("Mars", Vec::new(), "invalid TZ string"),
-        (path, zone_file(true, false, ""), "it has no rules for the future"),
+        (
+            path,
+            zone_file(true, false, ""),
+            "it has no rules for the future",
+        ),
         (
             path,
             zone_file(false, true, "ABC-1"),
             "it counts leap seconds, as the zones in right/ do",
         ),
-        (path, zone_file(true, false, "ABC-2"), "extra transition rule is inconsistent"),
+        (
+            path,
+            zone_file(true, false, "ABC-2"),
+            "extra transition rule is inconsistent",
+        ),
         (path, damaged, "invalid TZ file"),
     ] {
         fs::write(&file, content).unwrap();
@@ -51,7 +65,12 @@ fn a_zone_that_cannot_be_used_is_an_error_of_the_setting_that_says_why() {
         let start = "comedor: get_menu aula1: TZ must name a time zone below /usr/share/zoneinfo";
         assert!(log.starts_with(start) && log.contains(why), "{why}: {log}");
         // A request with a date does not need the zone.
-        school.get("get_menu").set("TZ", zone).query("date", DATE).run().ok();
+        school
+            .get("get_menu")
+            .set("TZ", zone)
+            .query("date", DATE)
+            .run()
+            .ok();
     }
     for content in [valid, zone_file(false, false, "")] {
         fs::write(&file, content).unwrap();
@@ -79,5 +98,10 @@ fn today_is_the_day_of_date_in_zones_with_rules_names_and_paths() {
 fn assert_is_today(school: &School, zone: &str) {
     let before = today(Some(zone));
     let found = school.get("get_menu").set("TZ", zone).run().ok()["date"].clone();
-    assert!([before, today(Some(zone))].map(Value::from).contains(&found), "{zone}: {found}");
+    assert!(
+        [before, today(Some(zone))]
+            .map(Value::from)
+            .contains(&found),
+        "{zone}: {found}"
+    );
 }

@@ -41,7 +41,11 @@ fn a_quarter_of_the_workers_wait_for_one_file_and_half_in_all() {
     client.send(lock_of(false, &path));
     until_waiting(&path, 1);
     drop(file);
-    assert_eq!(client.reply(), answered("locked"), "the places are free again");
+    assert_eq!(
+        client.reply(),
+        answered("locked"),
+        "the places are free again"
+    );
 }
 
 #[test]
@@ -65,7 +69,11 @@ fn kept_connections_and_waiting_requests_together_leave_a_quarter_of_the_workers
         assert_eq!(service.client().ask(false, &[], b"x"), answered("x"));
     }
     for client in &mut kept {
-        assert_eq!(client.ask(true, &[], b"next"), answered("next"), "it is still open");
+        assert_eq!(
+            client.ask(true, &[], b"next"),
+            answered("next"),
+            "it is still open"
+        );
     }
 }
 
@@ -84,7 +92,11 @@ fn killed_workers_leave_no_one_waiting() {
             });
             !waiting(&path).is_empty()
         });
-        kill_process(Pid::from_raw(waiting(&path)[0] as i32).unwrap(), Signal::KILL).unwrap();
+        kill_process(
+            Pid::from_raw(waiting(&path)[0] as i32).unwrap(),
+            Signal::KILL,
+        )
+        .unwrap();
         client.is_at_end();
     }
 }
@@ -161,13 +173,19 @@ fn idle_connections_partial_requests_and_unread_answers_time_out() {
     }
     // The handler decides what a body that does not arrive means.
     let mut client = service.client();
-    assert_eq!(client.send(half(false)).reply(), answered("2 bytes, timed out"));
+    assert_eq!(
+        client.send(half(false)).reply(),
+        answered("2 bytes, timed out")
+    );
     client.is_at_end();
     // A client that does not read its answer.
     let mut unread = service.client();
     unread.send(request(true, &[("DO", "large")], b""));
     let mut hang_up = [PollFd::new(&unread.0, PollFlags::empty())];
-    let patience = Timespec { tv_sec: 30, tv_nsec: 0 };
+    let patience = Timespec {
+        tv_sec: 30,
+        tv_nsec: 0,
+    };
     assert_eq!(poll(&mut hang_up, Some(&patience)), Ok(1), "it is closed");
 }
 
@@ -196,7 +214,11 @@ fn parameters_have_two_seconds_and_the_parts_of_a_body_five_in_thirty() {
 
 #[test]
 fn a_worker_ends_after_a_large_request_and_after_many() {
-    let service = Service::start(Limits { workers: 1, requests: 100, ..Limits::default() });
+    let service = Service::start(Limits {
+        workers: 1,
+        requests: 100,
+        ..Limits::default()
+    });
     let process = |body: &[u8]| {
         let reply = service.client().ask(false, &[("DO", "process")], body);
         reply.stdout

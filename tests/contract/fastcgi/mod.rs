@@ -66,7 +66,10 @@ impl Handler for Dummy {
     }
 
     fn refuse(&mut self, _: Pairs, why: Refusal) -> Output {
-        Output { stdout: format!("{why:?}").into(), stderr: Vec::new() }
+        Output {
+            stdout: format!("{why:?}").into(),
+            stderr: Vec::new(),
+        }
     }
 }
 
@@ -82,14 +85,25 @@ const LARGE: usize = 4 * 1024 * 1024;
 
 /// The values of a test's limits, as milliseconds and numbers in an environment variable.
 fn to_text(limits: &Limits) -> String {
-    let times = [limits.arrival, limits.pause, limits.transfer, limits.idle, limits.linger];
+    let times = [
+        limits.arrival, limits.pause, limits.transfer, limits.idle, limits.linger,
+    ];
     let [arrival, pause, transfer, idle, linger] = times.map(|time| time.as_millis());
-    let Limits { workers, params, large, requests, .. } = limits;
+    let Limits {
+        workers,
+        params,
+        large,
+        requests,
+        ..
+    } = limits;
     format!("{workers} {params} {large} {requests} {arrival} {pause} {transfer} {idle} {linger}")
 }
 
 fn from_text(text: &str) -> Limits {
-    let values: Vec<u64> = text.split(' ').map(|value| value.parse().unwrap()).collect();
+    let values: Vec<u64> = text
+        .split(' ')
+        .map(|value| value.parse().unwrap())
+        .collect();
     let time = |number: usize| Duration::from_millis(values[number]);
     Limits {
         workers: values[0] as usize,
@@ -110,7 +124,9 @@ const SOCKET: &str = "COMEDOR_TEST_SOCKET";
 /// The server of the other tests, which start this one in a process of its own.
 #[test]
 fn server() {
-    let (Ok(limits), Ok(socket)) = (env::var(LIMITS), env::var(SOCKET)) else { return };
+    let (Ok(limits), Ok(socket)) = (env::var(LIMITS), env::var(SOCKET)) else {
+        return;
+    };
     let socket = Socket::bind(Path::new(&socket)).expect("a socket");
     let board = Scoreboard::of_process().unwrap();
     serve(socket, Dummy, &from_text(&limits), board).expect("an end without error");
@@ -132,17 +148,31 @@ impl Service {
         let mut command = Command::new("env");
         command.args(["--block-signal=TERM", "--block-signal=CHLD"]);
         command.arg(env::current_exe().unwrap());
-        command.args(["--exact", "fastcgi::server", "--nocapture", "--test-threads=1"]);
-        command.env(LIMITS, to_text(&limits)).env(SOCKET, &path).stdin(Stdio::null());
+        command.args([
+            "--exact", "fastcgi::server", "--nocapture", "--test-threads=1",
+        ]);
+        command
+            .env(LIMITS, to_text(&limits))
+            .env(SOCKET, &path)
+            .stdin(Stdio::null());
         command.stdout(Stdio::null()).stderr(Stdio::piped());
         let process = Process(command.spawn().unwrap());
-        wait_until("the socket", || std::os::unix::net::UnixStream::connect(&path).is_ok());
+        wait_until("the socket", || {
+            std::os::unix::net::UnixStream::connect(&path).is_ok()
+        });
         wait_until("the workers", || process.has_started(limits.workers));
-        Service { folder, path, process: Some(process) }
+        Service {
+            folder,
+            path,
+            process: Some(process),
+        }
     }
 
     fn with_workers(workers: usize) -> Service {
-        Service::start(Limits { workers, ..Limits::default() })
+        Service::start(Limits {
+            workers,
+            ..Limits::default()
+        })
     }
 
     fn client(&self) -> Client {
@@ -185,12 +215,19 @@ impl Drop for Service {
 }
 
 fn answered(stdout: &str) -> Reply {
-    Reply { stdout: stdout.to_owned(), ..Reply::default() }
+    Reply {
+        stdout: stdout.to_owned(),
+        ..Reply::default()
+    }
 }
 
 /// A request that waits for the lock of a file.
 fn lock_of(keep: bool, file: &Path) -> Vec<u8> {
-    request(keep, &[("DO", "lock"), ("FILE", file.to_str().unwrap())], b"")
+    request(
+        keep,
+        &[("DO", "lock"), ("FILE", file.to_str().unwrap())],
+        b"",
+    )
 }
 
 /// A request without its end, which holds its worker.

@@ -60,7 +60,10 @@ fn stopping_closes_a_connection_that_never_ends() {
 #[test]
 fn a_stop_ends_without_descriptors_for_what_is_in_the_queue() {
     let mut service = Service::with_workers(1);
-    let full = Rlimit { current: Some(3), maximum: Some(3) };
+    let full = Rlimit {
+        current: Some(3),
+        maximum: Some(3),
+    };
     prlimit(Some(service.process().workers()[0]), Resource::Nofile, full).unwrap();
     let mut queued = service.client();
     let log = service.finish();
@@ -94,8 +97,13 @@ fn only_one_of_several_processes_binds_a_stale_socket() {
     for _ in 0..20 {
         drop(UnixListener::bind(path).unwrap());
         let bound: Vec<_> = thread::scope(|scope| {
-            let threads: Vec<_> = (0..4).map(|_| scope.spawn(move || Socket::bind(path))).collect();
-            threads.into_iter().filter_map(|thread| thread.join().unwrap().ok()).collect()
+            let threads: Vec<_> = (0..4)
+                .map(|_| scope.spawn(move || Socket::bind(path)))
+                .collect();
+            threads
+                .into_iter()
+                .filter_map(|thread| thread.join().unwrap().ok())
+                .collect()
         });
         assert_eq!(bound.len(), 1);
         fs::remove_file(path).unwrap();
@@ -114,7 +122,10 @@ fn a_panic_fails_only_its_own_request_and_ends_its_worker() {
     }
     for reply in panicked {
         assert!(reply.starts_with("Panicked(\"panicked at "), "{reply}");
-        assert!(reply.contains("mod.rs:") && reply.contains("as asked"), "{reply}");
+        assert!(
+            reply.contains("mod.rs:") && reply.contains("as asked"),
+            "{reply}"
+        );
     }
     assert_eq!(service.finish(), "");
 }
@@ -124,17 +135,30 @@ fn a_worker_that_crashes_fails_only_its_own_request_and_is_replaced() {
     let mut service = Service::with_workers(2);
     for command in ["abort", "overflow", "fault"] {
         for _ in 0..5 {
-            service.client().send(request(false, &[("DO", command)], b"")).is_at_end();
-            assert_eq!(service.client().ask(true, &[], b"next"), answered("next"), "{command}");
+            service
+                .client()
+                .send(request(false, &[("DO", command)], b""))
+                .is_at_end();
+            assert_eq!(
+                service.client().ask(true, &[], b"next"),
+                answered("next"),
+                "{command}"
+            );
         }
     }
     wait_until("the workers", || service.process().workers().len() == 2);
     let log = service.finish();
-    let lines: Vec<&str> = log.lines().filter(|line| line.contains("worker process")).collect();
+    let lines: Vec<&str> = log
+        .lines()
+        .filter(|line| line.contains("worker process"))
+        .collect();
     assert_eq!(lines.len(), 15, "{log}");
     // An overflow of the stack is one of the two: the test harness has a handler for it.
     for signal in ["(signal: 6 ", "(signal: 11 "] {
-        assert!(lines.iter().filter(|line| line.contains(signal)).count() >= 5, "{log}");
+        assert!(
+            lines.iter().filter(|line| line.contains(signal)).count() >= 5,
+            "{log}"
+        );
     }
 }
 
@@ -153,7 +177,9 @@ fn workers_end_with_their_parent_after_their_request() {
         let status = fs::read_to_string(format!("/proc/{worker}/status")).unwrap_or_default();
         !status.is_empty() && !status.contains("State:\tZ")
     };
-    wait_until("the others", || workers.iter().filter(|worker| is_running(worker)).count() == 1);
+    wait_until("the others", || {
+        workers.iter().filter(|worker| is_running(worker)).count() == 1
+    });
     drop(file);
     assert_eq!(waits.reply(), answered("locked"));
     waits.is_at_end();

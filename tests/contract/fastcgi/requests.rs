@@ -9,17 +9,31 @@ use super::*;
 fn malformed_parameters_get_a_complete_error_answer() {
     let service = Service::with_workers(4);
     let mut client = service.client();
-    let with =
-        |pairs| [begin(true), record(PARAMS, pairs), params(&[]), record(STDIN, b"")].concat();
+    let with = |pairs| {
+        [
+            begin(true),
+            record(PARAMS, pairs),
+            params(&[]),
+            record(STDIN, b""),
+        ]
+        .concat()
+    };
     let malformed: [&[u8]; 8] = [
         b"\x01", b"\x01\x7fN", b"\x02\x01Nv", b"\x80", b"\x80\0\0", b"\x01\x80\0\0",
         b"\xff\xff\xff\xff\xff\xff\xff\xffNv", b"\x01\x01Nv\x05",
     ];
     for pairs in malformed {
-        assert_eq!(client.send(with(pairs)).reply(), answered("ParamsMalformed"), "{pairs:?}");
+        assert_eq!(
+            client.send(with(pairs)).reply(),
+            answered("ParamsMalformed"),
+            "{pairs:?}"
+        );
     }
     // With lengths of one byte
-    assert_eq!(client.send(with(b"\x01\0N\x02\x05DOearly")).reply(), answered("early"));
+    assert_eq!(
+        client.send(with(b"\x01\0N\x02\x05DOearly")).reply(),
+        answered("early")
+    );
     assert_eq!(client.ask(true, &[], b"next"), answered("next"));
 }
 
@@ -31,7 +45,11 @@ fn of(id: u8, mut record: Vec<u8>) -> Vec<u8> {
 
 #[test]
 fn records_are_answered_or_ignored_and_invalid_ones_end_the_connection() {
-    let service = Service::start(Limits { params: 100, workers: 7, ..Limits::default() });
+    let service = Service::start(Limits {
+        params: 100,
+        workers: 7,
+        ..Limits::default()
+    });
     let whole = |body: &str| request(true, &[], body.as_bytes());
     let answer = |body: &str| {
         let stdout = stream(STDOUT, body.as_bytes());
@@ -45,14 +63,22 @@ fn records_are_answered_or_ignored_and_invalid_ones_end_the_connection() {
     // Three bytes of padding
     let padded = [&[1, STDIN, 0, 1, 0, 2, 3, 0][..], b"abppp"].concat();
     let log = [("one", STDERR), ("two", STDERR), ("", STDERR), ("", STDOUT)];
-    let log = log.map(|(line, kind)| record(kind, line.as_bytes())).concat();
+    let log = log
+        .map(|(line, kind)| record(kind, line.as_bytes()))
+        .concat();
     let long = [0; 90];
     let asked = b"\x0e\0FCGI_MAX_CONNS\x0f\0FCGI_MPXS_CONNS\x01\0x\x0d\0FCGI_MAX_REQS";
     let values = b"\x0e\x01FCGI_MAX_CONNS7\x0d\x01FCGI_MAX_REQS7\x0f\x01FCGI_MPXS_CONNS0";
     for (name, input, output) in [
         (
             "padding",
-            vec![begin(true), params(&[]), padded, record(STDIN, b"c"), record(STDIN, b"")],
+            vec![
+                begin(true),
+                params(&[]),
+                padded,
+                record(STDIN, b"c"),
+                record(STDIN, b""),
+            ],
             vec![answer("abc")],
         ),
         (
@@ -62,12 +88,22 @@ fn records_are_answered_or_ignored_and_invalid_ones_end_the_connection() {
         ),
         (
             "parameters over the limit",
-            vec![begin(true), record(PARAMS, &long), record(PARAMS, &long), ends.clone()],
+            vec![
+                begin(true),
+                record(PARAMS, &long),
+                record(PARAMS, &long),
+                ends.clone(),
+            ],
             vec![answer("ParamsTooLarge(100)")],
         ),
         (
             "the same id in the middle of a body",
-            vec![begin(true), params(&[]), record(STDIN, b"old"), whole("new")],
+            vec![
+                begin(true),
+                params(&[]),
+                record(STDIN, b"old"),
+                whole("new"),
+            ],
             vec![answer("new")],
         ),
         (
@@ -77,7 +113,12 @@ fn records_are_answered_or_ignored_and_invalid_ones_end_the_connection() {
         ),
         (
             "another id in the middle of a request",
-            vec![half.clone(), of(2, begin(true)), of(2, record(STDIN, b"x")), ends.clone()],
+            vec![
+                half.clone(),
+                of(2, begin(true)),
+                of(2, record(STDIN, b"x")),
+                ends.clone(),
+            ],
             vec![refused(2, 1), answer("")],
         ),
         (
@@ -94,25 +135,50 @@ fn records_are_answered_or_ignored_and_invalid_ones_end_the_connection() {
         ),
         (
             "an abort of another id, and unknown types",
-            vec![half.clone(), of(2, record(ABORT, b"")), record(99, b"x"), ends.clone()],
+            vec![
+                half.clone(),
+                of(2, record(ABORT, b"")),
+                record(99, b"x"),
+                ends.clone(),
+            ],
             vec![answer("")],
         ),
-        ("no BEGIN_REQUEST", vec![record(STDIN, b"x"), whole("y")], vec![answer("y")]),
-        ("one that is too short", vec![record(BEGIN, &[0, 1, 0]), whole("")], vec![]),
+        (
+            "no BEGIN_REQUEST",
+            vec![record(STDIN, b"x"), whole("y")],
+            vec![answer("y")],
+        ),
+        (
+            "one that is too short",
+            vec![record(BEGIN, &[0, 1, 0]), whole("")],
+            vec![],
+        ),
         (
             "another role",
             vec![role(2, 1), params(&[]), whole("x")],
             vec![refused(1, 3), answer("x")],
         ),
-        ("another role, not kept", vec![role(3, 0), whole("")], vec![refused(1, 3)]),
-        ("not kept", vec![request(false, &[], b"x")], vec![answer("x")]),
+        (
+            "another role, not kept",
+            vec![role(3, 0), whole("")],
+            vec![refused(1, 3)],
+        ),
+        (
+            "not kept",
+            vec![request(false, &[], b"x")],
+            vec![answer("x")],
+        ),
         (
             "each log line is a record",
             vec![request(true, &[("DO", "log")], b"")],
             vec![log, record(END, &[0; 8])],
         ),
         // More than the buffers hold: it is read to its end.
-        ("not FastCGI", vec![b"GET / HTTP/1.1\r\n\r\n".to_vec(), vec![0; 1024 * 1024]], vec![]),
+        (
+            "not FastCGI",
+            vec![b"GET / HTTP/1.1\r\n\r\n".to_vec(), vec![0; 1024 * 1024]],
+            vec![],
+        ),
         (
             "values",
             vec![half, of(0, record(9, asked)), ends],
@@ -126,7 +192,11 @@ fn records_are_answered_or_ignored_and_invalid_ones_end_the_connection() {
     ] {
         let mut client = service.client();
         // A client that has shut down sending still gets its answers.
-        client.send(input.concat()).0.shutdown(Shutdown::Write).unwrap();
+        client
+            .send(input.concat())
+            .0
+            .shutdown(Shutdown::Write)
+            .unwrap();
         assert_eq!(client.received(), output.concat(), "{name}");
     }
 }
@@ -200,8 +270,16 @@ fn an_abort_is_answered_and_a_closed_connection_is_released() {
 #[test]
 fn a_flood_of_management_records_closes_the_connection() {
     let pause = Duration::from_millis(100);
-    let service = Service::start(Limits { workers: 2, pause, arrival: pause, ..Limits::default() });
+    let service = Service::start(Limits {
+        workers: 2,
+        pause,
+        arrival: pause,
+        ..Limits::default()
+    });
     let mut client = service.client();
     let sent = client.0.write_all(&PING.repeat(100_000));
-    assert_eq!(sent.map_err(|error| error.kind()), Err(ErrorKind::BrokenPipe));
+    assert_eq!(
+        sent.map_err(|error| error.kind()),
+        Err(ErrorKind::BrokenPipe)
+    );
 }

@@ -35,11 +35,19 @@ fn copy_program(name: &str, folder: &Path) {
 
 /// Runs the command of docs/api.md that generates a client with openapi-generator.
 fn generate(generator: &str, options: &[&str], folder: &Path) {
-    let command = ["openapi-generator-cli generate -i openapi.yaml -o comedor -g", generator];
+    let command = [
+        "openapi-generator-cli generate -i openapi.yaml -o comedor -g",
+        generator,
+    ];
     let command = [&command[..], options].concat().join(" ");
-    assert!(text_of("docs/api.md").contains(&format!("`{command}`")), "{command} in docs/api.md");
+    assert!(
+        text_of("docs/api.md").contains(&format!("`{command}`")),
+        "{command} in docs/api.md"
+    );
     symlink(OPENAPI, folder.join("openapi.yaml")).unwrap();
-    run(Command::new("sh").args(["-euc", &command]).current_dir(folder));
+    run(Command::new("sh")
+        .args(["-euc", &command])
+        .current_dir(folder));
 }
 
 /// The output of a command, which finds what Python's packages installed. It must succeed.
@@ -64,15 +72,28 @@ impl LoggedIn {
         let site = lighttpd(LIGHTTPD, "enable", Settings::File);
         let jar = site.path().join("cookies");
         let (_, answer) = site.curl(&["-i", "-c", jar.to_str().unwrap(), &site.url("login.php")]);
-        let cookie = answer.lines().find_map(|line| line.strip_prefix("Set-Cookie: "));
-        let cookie = cookie.and_then(|line| line.split(';').next()).expect("a cookie").to_owned();
+        let cookie = answer
+            .lines()
+            .find_map(|line| line.strip_prefix("Set-Cookie: "));
+        let cookie = cookie
+            .and_then(|line| line.split(';').next())
+            .expect("a cookie")
+            .to_owned();
         let plates = json!({"primero": {"name": "Lentejas"}, "postre": {"name": "Piña"}});
-        site.call("save_menu", Some(json!({"menu_type": "basal", "plates": plates})));
+        site.call(
+            "save_menu",
+            Some(json!({"menu_type": "basal", "plates": plates})),
+        );
         site.log_in("held", &session(TEACHER));
         let held = File::open(site.path().join("sessions/sess_held")).unwrap();
         held.lock().unwrap();
         let url = site.url("").trim_end_matches('/').to_owned();
-        LoggedIn { _site: site, url, cookie, _held: held }
+        LoggedIn {
+            _site: site,
+            url,
+            cookie,
+            _held: held,
+        }
     }
 
     /// Runs a program with its arguments: the address and the two cookies.
@@ -84,7 +105,10 @@ impl LoggedIn {
     fn copy_example(&self, name: &str, folder: &Path) {
         let text = text_of(Path::new("examples").join(name));
         let printed = format!("\n{}```\n", text);
-        assert!(text_of("docs/api.md").contains(&printed), "examples/{name} in docs/api.md");
+        assert!(
+            text_of("docs/api.md").contains(&printed),
+            "examples/{name} in docs/api.md"
+        );
         let text = text.replace("https://school.example", &self.url);
         fs::write(folder.join(name), text).unwrap();
     }
@@ -93,10 +117,16 @@ impl LoggedIn {
 #[test]
 fn python_client_and_its_documented_program_work() {
     let folder = folder("python");
-    generate("python", &["--additional-properties=packageName=comedor"], &folder);
+    generate(
+        "python",
+        &["--additional-properties=packageName=comedor"],
+        &folder,
+    );
     let python = || {
         let mut python = Command::new(format!("{VENV}/python"));
-        python.env("PYTHONPATH", folder.join("comedor")).current_dir(&folder);
+        python
+            .env("PYTHONPATH", folder.join("comedor"))
+            .current_dir(&folder);
         python
     };
     let login = LoggedIn::new();
@@ -112,7 +142,9 @@ fn client_of_openapi_python_client_works() {
     assert!(text_of("docs/api.md").contains(&format!("`{command}`")));
     symlink(OPENAPI, folder.join("openapi.yaml")).unwrap();
     let command = format!("{command} --fail-on-warning");
-    run(Command::new("sh").args(["-euc", &command]).current_dir(&folder));
+    run(Command::new("sh")
+        .args(["-euc", &command])
+        .current_dir(&folder));
     let mut python = Command::new(format!("{VENV}/python"));
     python.env("PYTHONPATH", folder.join("comedor"));
     LoggedIn::new().use_client(python.arg(format!("{PROGRAMS}/openapi_python_client.py")));
@@ -123,19 +155,28 @@ fn compile_typescript(folder: &Path) {
     symlink(format!("{TOOLS}/node_modules"), folder.join("node_modules")).unwrap();
     fs::write(folder.join("package.json"), r#"{"type": "module"}"#).unwrap();
     copy_program("tsconfig.json", folder);
-    run(Command::new("node").arg("node_modules/typescript/bin/tsc").current_dir(folder));
+    run(Command::new("node")
+        .arg("node_modules/typescript/bin/tsc")
+        .current_dir(folder));
 }
 
 #[test]
 fn typescript_client_and_its_documented_program_work() {
     let folder = folder("typescript-fetch");
-    generate("typescript-fetch", &["--additional-properties=importFileExtension=.js"], &folder);
+    generate(
+        "typescript-fetch",
+        &["--additional-properties=importFileExtension=.js"],
+        &folder,
+    );
     let login = LoggedIn::new();
     copy_program("fetch.ts", &folder);
     login.copy_example("today.ts", &folder);
     compile_typescript(&folder);
     login.use_client(Command::new("node").arg(folder.join("build/fetch.js")));
-    assert_eq!(run(Command::new("node").arg(folder.join("build/today.js"))), TODAY);
+    assert_eq!(
+        run(Command::new("node").arg(folder.join("build/today.js"))),
+        TODAY
+    );
 }
 
 #[test]
@@ -143,7 +184,9 @@ fn client_with_types_of_openapi_typescript_works() {
     let folder = folder("openapi-typescript");
     let generator = format!("{TOOLS}/node_modules/openapi-typescript/bin/cli.js");
     let mut node = Command::new("node");
-    run(node.args([&generator, OPENAPI, "--output", "openapi.d.ts"]).current_dir(&folder));
+    run(node
+        .args([&generator, OPENAPI, "--output", "openapi.d.ts"])
+        .current_dir(&folder));
     copy_program("openapi-typescript.ts", &folder);
     compile_typescript(&folder);
     LoggedIn::new()
@@ -162,7 +205,9 @@ fn go_client_and_its_documented_program_work() {
     let go = |program: &str| {
         let mut go = Command::new("go");
         // Only the standard library: nothing is downloaded.
-        go.args(["run", program]).env("GOPROXY", "off").current_dir(&folder);
+        go.args(["run", program])
+            .env("GOPROXY", "off")
+            .current_dir(&folder);
         go
     };
     login.use_client(&mut go("client.go"));
@@ -179,7 +224,8 @@ fn php_client_and_its_documented_program_work() {
     let login = LoggedIn::new();
     let php = |program: &str| {
         let mut php = Command::new("php");
-        php.args(["-d", "display_errors=stderr", program]).current_dir(&folder);
+        php.args(["-d", "display_errors=stderr", program])
+            .current_dir(&folder);
         php
     };
     login.use_client(&mut php(&format!("{PROGRAMS}/client.php")));
@@ -192,7 +238,9 @@ fn documented_program_of_curl_reads_today_s_menu() {
     let folder = folder("curl");
     let login = LoggedIn::new();
     login.copy_example("today.sh", &folder);
-    let answer = run(Command::new("sh").args(["-eu", "today.sh"]).current_dir(&folder));
+    let answer = run(Command::new("sh")
+        .args(["-eu", "today.sh"])
+        .current_dir(&folder));
     let answer: Value = serde_json::from_str(&answer).expect("JSON");
     assert_eq!(answer["menu"]["plates"]["primero"]["name"], "Lentejas");
 }

@@ -18,14 +18,20 @@ const SCHEMATHESIS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/target/venv/bin
 const PYTHON: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/target/venv/bin/python");
 
 const READS: [&str; 2] = ["get_menu_types", "get_menu"];
-const WRITES: [&str; 4] = ["save_menu", "add_menu_type", "rename_menu_type", "delete_menu_type"];
-const MEDIA_TYPES: [&str; 3] =
-    ["application/json", "application/x-www-form-urlencoded", "multipart/form-data"];
+const WRITES: [&str; 4] = [
+    "save_menu", "add_menu_type", "rename_menu_type", "delete_menu_type",
+];
+const MEDIA_TYPES: [&str; 3] = [
+    "application/json", "application/x-www-form-urlencoded", "multipart/form-data",
+];
 
 /// The output of a tool, run in its own folder. It must succeed.
 fn run(program: &str, arguments: &[&str]) -> String {
     let mut tool = Command::new(program);
-    let output = output(tool.args(arguments).current_dir(TOOLS), "what tests/run installs");
+    let output = output(
+        tool.args(arguments).current_dir(TOOLS),
+        "what tests/run installs",
+    );
     String::from_utf8(output).expect("UTF-8")
 }
 
@@ -59,7 +65,9 @@ fn attack(server: &str, document: &Path, examples: &str, action: &str, media_typ
         .arg(document)
         .args(["--url", site.url("").trim_end_matches('/')])
         .args(["--include-path-regex", &format!("{action}$")])
-        .args(["--checks", "all", "--no-color", "--output-sanitize", "false", "-n", examples])
+        .args([
+            "--checks", "all", "--no-color", "--output-sanitize", "false", "-n", examples,
+        ])
         // schemathesis creates files in its working directory.
         .current_dir(site.path())
         .env("PYTHONPATH", TOOLS)
@@ -68,7 +76,10 @@ fn attack(server: &str, document: &Path, examples: &str, action: &str, media_typ
         .env("COMEDOR_ACTION", action)
         .env("COMEDOR_BODY", media_type);
     let report = output(&mut schemathesis, "what tests/run installs");
-    println!("{action} {media_type} {server}\n{}", String::from_utf8_lossy(&report));
+    println!(
+        "{action} {media_type} {server}\n{}",
+        String::from_utf8_lossy(&report)
+    );
 }
 
 /// openapi.yaml as clients read it, and the exact document for each action, in which each answer must
@@ -87,8 +98,16 @@ fn schemathesis_finds_nothing() {
     let exact = exact.path();
     thread::scope(|scope| {
         for action in [""].into_iter().chain(READS).chain(WRITES) {
-            let media_types = if WRITES.contains(&action) { media_types } else { &[""] };
-            let document = if action.is_empty() { Path::new(OPENAPI) } else { exact };
+            let media_types = if WRITES.contains(&action) {
+                media_types
+            } else {
+                &[""]
+            };
+            let document = if action.is_empty() {
+                Path::new(OPENAPI)
+            } else {
+                exact
+            };
             scope.spawn(move || {
                 for server in servers {
                     for media_type in media_types {
@@ -117,7 +136,10 @@ fn school_of_the_examples() -> School {
     school.log_in("named", session_of("Colegio San José", TEACHER));
     school.log_in("held", session(TEACHER));
     let aulas = r#"a:2:{s:5:"aulas";a:1:{i:0;s:5:"aula1";}s:6:"centro""#;
-    school.log_in("aula1-only", session(TEACHER).replace(r#"a:1:{s:6:"centro""#, aulas));
+    school.log_in(
+        "aula1-only",
+        session(TEACHER).replace(r#"a:1:{s:6:"centro""#, aulas),
+    );
     school
 }
 
@@ -135,7 +157,11 @@ fn request(school: &School, text: &str) -> Cgi {
     for line in lines {
         let (name, value) = line.split_once(": ").unwrap();
         let name = name.to_uppercase().replace('-', "_");
-        let prefix = if name.starts_with("CONTENT_") { "" } else { "HTTP_" };
+        let prefix = if name.starts_with("CONTENT_") {
+            ""
+        } else {
+            "HTTP_"
+        };
         request = request.set(&format!("{prefix}{name}"), value);
     }
     if let [_, setting, _] = setting.split('`').collect::<Vec<_>>()[..] {
@@ -169,7 +195,10 @@ fn encoded(media_type: &str, fields: &Value) -> String {
 fn assert_described(answer: &Answer, response: &Value) {
     for (name, _) in &answer.headers {
         let always = ["Status", "Content-Type", "Content-Length"].contains(&name.as_str());
-        assert!(always || response["headers"][name].is_object(), "{name} in {answer:?}");
+        assert!(
+            always || response["headers"][name].is_object(),
+            "{name} in {answer:?}"
+        );
     }
 }
 
@@ -181,28 +210,116 @@ fn the_limits_of_the_document_are_those_of_the_program() {
     let save = |plates: Value| json!({"menu_type": "basal", "plates": plates});
     let plates = |count: usize| -> Value {
         let others = (3..count).map(|n| format!("p{n}"));
-        let keys = ["primero", "segundo", "postre"].map(str::to_owned).into_iter().chain(others);
+        let keys = ["primero", "segundo", "postre"]
+            .map(str::to_owned)
+            .into_iter()
+            .chain(others);
         save(keys.map(|key| (key, json!({"name": "x"}))).collect())
     };
     let form = |key: &str, name: String| json!({"menu_type": "basal", format!("plates[{key}][name]"): name});
     let cases = [
-        ("add_menu_type", "body", json!({"id": id(64), "label": long(200)}), true),
-        ("add_menu_type", "body", json!({"id": id(65), "label": "x"}), false),
-        ("add_menu_type", "body", json!({"id": "x", "label": long(201)}), false),
-        ("add_menu_type", "body", json!({"id": "x", "label": "x", "color": "#00000"}), false),
-        ("add_menu_type", "body", json!({"id": 5, "label": 12.5}), true),
-        ("add_menu_type", "body", json!({"id": "x", "label": true}), false),
-        ("add_menu_type", "form", json!({"id": id(64), "label": long(200)}), true),
-        ("add_menu_type", "form", json!({"id": id(65), "label": "x"}), false),
-        ("add_menu_type", "form", json!({"id": "x", "label": long(201)}), false),
-        ("rename_menu_type", "body", json!({"id": "basal", "label": long(200)}), true),
-        ("rename_menu_type", "body", json!({"id": "basal", "label": long(201)}), false),
-        ("rename_menu_type", "form", json!({"id": "basal", "label": long(201)}), false),
-        ("save_menu", "body", save(json!({"x": {"name": -0.5}})), true),
-        ("save_menu", "body", json!({"date": "", "menu_type": "basal", "plates": {}}), false),
-        ("save_menu", "body", save(json!({id(64): {"name": long(2000)}})), true),
-        ("save_menu", "body", save(json!({id(65): {"name": "x"}})), false),
-        ("save_menu", "body", save(json!({"x": {"name": long(2001)}})), false),
+        (
+            "add_menu_type",
+            "body",
+            json!({"id": id(64), "label": long(200)}),
+            true,
+        ),
+        (
+            "add_menu_type",
+            "body",
+            json!({"id": id(65), "label": "x"}),
+            false,
+        ),
+        (
+            "add_menu_type",
+            "body",
+            json!({"id": "x", "label": long(201)}),
+            false,
+        ),
+        (
+            "add_menu_type",
+            "body",
+            json!({"id": "x", "label": "x", "color": "#00000"}),
+            false,
+        ),
+        (
+            "add_menu_type",
+            "body",
+            json!({"id": 5, "label": 12.5}),
+            true,
+        ),
+        (
+            "add_menu_type",
+            "body",
+            json!({"id": "x", "label": true}),
+            false,
+        ),
+        (
+            "add_menu_type",
+            "form",
+            json!({"id": id(64), "label": long(200)}),
+            true,
+        ),
+        (
+            "add_menu_type",
+            "form",
+            json!({"id": id(65), "label": "x"}),
+            false,
+        ),
+        (
+            "add_menu_type",
+            "form",
+            json!({"id": "x", "label": long(201)}),
+            false,
+        ),
+        (
+            "rename_menu_type",
+            "body",
+            json!({"id": "basal", "label": long(200)}),
+            true,
+        ),
+        (
+            "rename_menu_type",
+            "body",
+            json!({"id": "basal", "label": long(201)}),
+            false,
+        ),
+        (
+            "rename_menu_type",
+            "form",
+            json!({"id": "basal", "label": long(201)}),
+            false,
+        ),
+        (
+            "save_menu",
+            "body",
+            save(json!({"x": {"name": -0.5}})),
+            true,
+        ),
+        (
+            "save_menu",
+            "body",
+            json!({"date": "", "menu_type": "basal", "plates": {}}),
+            false,
+        ),
+        (
+            "save_menu",
+            "body",
+            save(json!({id(64): {"name": long(2000)}})),
+            true,
+        ),
+        (
+            "save_menu",
+            "body",
+            save(json!({id(65): {"name": "x"}})),
+            false,
+        ),
+        (
+            "save_menu",
+            "body",
+            save(json!({"x": {"name": long(2001)}})),
+            false,
+        ),
         ("save_menu", "body", plates(64), true),
         ("save_menu", "body", plates(65), false),
         ("save_menu", "body", save(vec![json!({}); 64].into()), true),
@@ -211,7 +328,13 @@ fn the_limits_of_the_document_are_those_of_the_program() {
         ("save_menu", "form", form("x", long(2001)), false),
     ];
     let document = document();
-    let media_type = |kind: &str| if kind == "body" { MEDIA_TYPES[0] } else { MEDIA_TYPES[1] };
+    let media_type = |kind: &str| {
+        if kind == "body" {
+            MEDIA_TYPES[0]
+        } else {
+            MEDIA_TYPES[1]
+        }
+    };
     let asked = cases.iter().map(|(action, kind, fields, _)| {
         let content = &operation(&document, action, "post")["requestBody"]["content"];
         json!([content[media_type(kind)]["schema"], fields])
@@ -226,7 +349,10 @@ print(json.dumps([jsonschema_rs.validator_for(s).is_valid(fields) for s, fields 
     for ((action, kind, fields, is_good), said) in cases.into_iter().zip(said) {
         let media_type = media_type(kind);
         let school = School::new();
-        let answer = school.post(action).body(media_type, encoded(media_type, &fields)).run();
+        let answer = school
+            .post(action)
+            .body(media_type, encoded(media_type, &fields))
+            .run();
         if is_good {
             answer.ok();
         } else {
@@ -240,8 +366,14 @@ print(json.dumps([jsonschema_rs.validator_for(s).is_valid(fields) for s, fields 
 fn query_of_the_examples(operation: &Value) -> String {
     let parameters = operation["parameters"].as_array().unwrap().iter();
     let values = parameters.map(|parameter| {
-        let value = parameter.get("example").unwrap_or(&parameter["schema"]["enum"][0]);
-        format!("{}={}&", parameter["name"].as_str().unwrap(), value.as_str().unwrap())
+        let value = parameter
+            .get("example")
+            .unwrap_or(&parameter["schema"]["enum"][0]);
+        format!(
+            "{}={}&",
+            parameter["name"].as_str().unwrap(),
+            value.as_str().unwrap()
+        )
     });
     values.collect()
 }
@@ -250,17 +382,28 @@ fn query_of_the_examples(operation: &Value) -> String {
 fn every_example_of_the_document_is_answered_as_documented() {
     let document = document();
     let paths = document["paths"].as_object().unwrap();
-    let actions: Vec<_> =
-        READS.iter().chain(&WRITES).map(|action| format!("/api/comedor.php/{action}")).collect();
-    assert_eq!(paths.keys().collect::<BTreeSet<_>>(), actions.iter().collect());
+    let actions: Vec<_> = READS
+        .iter()
+        .chain(&WRITES)
+        .map(|action| format!("/api/comedor.php/{action}"))
+        .collect();
+    assert_eq!(
+        paths.keys().collect::<BTreeSet<_>>(),
+        actions.iter().collect()
+    );
     for (path, operations) in paths {
-        for (method, operation) in
-            operations.as_object().unwrap().iter().filter(|(method, _)| *method != "head")
+        for (method, operation) in operations
+            .as_object()
+            .unwrap()
+            .iter()
+            .filter(|(method, _)| *method != "head")
         {
             let query = query_of_the_examples(operation);
             let answer = &operation["responses"]["200"]["content"]["application/json"]["example"];
             let without_body = json!({"": null});
-            let content = operation.pointer("/requestBody/content").unwrap_or(&without_body);
+            let content = operation
+                .pointer("/requestBody/content")
+                .unwrap_or(&without_body);
             for (media_type, content) in content.as_object().unwrap() {
                 let school = school_of_the_examples();
                 let mut request = school.get("").session("admin").set("QUERY_STRING", &query);
@@ -277,8 +420,9 @@ fn every_example_of_the_document_is_answered_as_documented() {
     }
     let mut codes = BTreeSet::new();
     // Those of the other operations are the same.
-    for (status, response) in
-        operation(&document, "save_menu", "post")["responses"].as_object().unwrap()
+    for (status, response) in operation(&document, "save_menu", "post")["responses"]
+        .as_object()
+        .unwrap()
     {
         let examples = &response["content"]["application/json"]["examples"];
         for (name, example) in examples.as_object().into_iter().flatten() {
@@ -305,7 +449,9 @@ fn every_example_of_the_document_is_answered_as_documented() {
 /// The text of a file of the repository, for the server at `url`, which has the application at its root.
 fn text_for(url: &str, file: &str) -> String {
     let mut text = text_of(file);
-    for application in ["https://school.example/entreaulas", "https://school.example"] {
+    for application in [
+        "https://school.example/entreaulas", "https://school.example",
+    ] {
         text = text.replace(application, url);
     }
     text.replace("'PHPSESSID=…'", "PHPSESSID=admin")
@@ -316,7 +462,10 @@ fn client_and_use(url: &str, file: &str) -> (String, String) {
     let text = text_for(url, file);
     let (client, comment) = text.split_once("\n/* Its use").expect(file);
     let (_, used) = comment.split_once(":\n").expect(file);
-    (client.to_owned(), used.split_once("*/").expect(file).0.to_owned())
+    (
+        client.to_owned(),
+        used.split_once("*/").expect(file).0.to_owned(),
+    )
 }
 
 /// The first answer that the clients get.
@@ -331,19 +480,29 @@ fn site() -> (Site, String) {
 
 /// The answers, one a line.
 fn answers(text: &str) -> Vec<Value> {
-    text.lines().map(|line| serde_json::from_str(line).expect(line)).collect()
+    text.lines()
+        .map(|line| serde_json::from_str(line).expect(line))
+        .collect()
 }
 
 /// Runs the commands of the document's block that shows answers, and gives these.
 fn run_curl_lines(document: &str) -> Vec<Value> {
     let (_site, url) = site();
     let text = text_for(&url, document);
-    let blocks = text.split("```sh\n").skip(1).map(|rest| rest.split("```").next().unwrap());
+    let blocks = text
+        .split("```sh\n")
+        .skip(1)
+        .map(|rest| rest.split("```").next().unwrap());
     let blocks: Vec<&str> = blocks.filter(|block| block.contains("\n# {")).collect();
-    let [block] = blocks[..] else { panic!("{document}: {} blocks", blocks.len()) };
+    let [block] = blocks[..] else {
+        panic!("{document}: {} blocks", blocks.len())
+    };
     // A long answer continues on lines that start with more spaces.
     let block = block.replace("\n#  ", "");
-    let shown: Vec<&str> = block.lines().filter_map(|line| line.strip_prefix("# ")).collect();
+    let shown: Vec<&str> = block
+        .lines()
+        .filter_map(|line| line.strip_prefix("# "))
+        .collect();
     let script = format!(
         "api={url}/api/comedor.php; cookie=PHPSESSID=admin
         curl() {{ command curl \"$@\" && echo; }}

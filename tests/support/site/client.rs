@@ -16,8 +16,14 @@ impl Site {
     pub fn curl(&self, arguments: &[&str]) -> (u16, String) {
         let mut curl = Command::new("curl");
         let resolve = format!("*:{}:127.0.0.1", self.port);
-        curl.args(["-skS", "-m", "30", "--resolve", &resolve, "-w", "\n%{http_code}", "-b"]);
-        let answer = curl.arg(self.path().join("cookies")).args(arguments).output().expect("curl");
+        curl.args([
+            "-skS", "-m", "30", "--resolve", &resolve, "-w", "\n%{http_code}", "-b",
+        ]);
+        let answer = curl
+            .arg(self.path().join("cookies"))
+            .args(arguments)
+            .output()
+            .expect("curl");
         if !answer.status.success() {
             return (0, String::from_utf8_lossy(&answer.stderr).into_owned());
         }
@@ -50,14 +56,19 @@ impl Site {
     #[track_caller]
     pub fn save(&self, date: &str, plate: &str, name: &str) -> Value {
         let plates = json!({plate: {"name": name}});
-        self.call("save_menu", Some(json!({"date": date, "menu_type": "basal", "plates": plates})))
+        self.call(
+            "save_menu",
+            Some(json!({"date": date, "menu_type": "basal", "plates": plates})),
+        )
     }
 
     /// The plates in the file of this day of the aulario.
     #[track_caller]
     pub fn plates(&self, aulario: &str, date: &str) -> Value {
         let (month, day) = (&date[..7], &date[8..]);
-        let text = self.school.read(&format!("{aulario}/Comedor/{month}/{day}/_datos.json"));
+        let text = self
+            .school
+            .read(&format!("{aulario}/Comedor/{month}/{day}/_datos.json"));
         let day: Value = serde_json::from_str(&text).expect("complete JSON");
         day["menus"]["basal"]["plates"].clone()
     }

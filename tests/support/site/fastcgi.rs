@@ -63,7 +63,13 @@ pub fn lighttpd_with_a_socket() -> Site {
     let socket = format!("\"socket\" => \"{}/comedor.sock\",", site.path().display());
     let example = site.fill("examples/lighttpd-fastcgi.conf.example", Settings::File);
     let lines = example.lines().filter(|line| !line.contains("bin-path"));
-    let lines = lines.map(|line| if line.contains("\"socket\"") { &socket } else { line });
+    let lines = lines.map(|line| {
+        if line.contains("\"socket\"") {
+            &socket
+        } else {
+            line
+        }
+    });
     let lines: Vec<&str> = lines.collect();
     site.start_responder();
     site.start_lighttpd("enable", &lines.join("\n"));
@@ -78,8 +84,10 @@ pub fn nginx_with_fcgiwrap(settings: Settings) -> Site {
 }
 
 /// Debian's Caddy and the current one.
-pub const CADDIES: [&str; 2] =
-    ["/usr/bin/caddy", concat!(env!("CARGO_MANIFEST_DIR"), "/target/venv/bin/caddy")];
+pub const CADDIES: [&str; 2] = [
+    "/usr/bin/caddy",
+    concat!(env!("CARGO_MANIFEST_DIR"), "/target/venv/bin/caddy"),
+];
 
 impl Site {
     /// This Caddy with these lines in the site at this address, and the sites `more`. The program has a
@@ -87,10 +95,15 @@ impl Site {
     pub fn start_caddy(&mut self, program: &str, address: &str, lines: &str, more: &str) {
         // Its own folder may be closed to the user of the web server.
         let copy = self.path().join("caddy");
-        output(Command::new("install").arg(program).arg(&copy), "what tests/run installs");
+        output(
+            Command::new("install").arg(program).arg(&copy),
+            "what tests/run installs",
+        );
         let mut example = self.fill("examples/Caddyfile.example", Settings::File);
         if program != CADDIES[0] {
-            example = example.replace("buffer_requests", "").replace("max_buffer_size 2MB", "");
+            example = example
+                .replace("buffer_requests", "")
+                .replace("max_buffer_size 2MB", "");
             example = example.replace("#request_buffers", "request_buffers");
         }
         self.write("comedor.caddyfile", &example);
@@ -115,7 +128,9 @@ impl Site {
         self.write("Caddyfile", &configuration);
         let arguments = ["run", "--config", "Caddyfile", "--adapter", "caddyfile"];
         self.start(copy.to_str().unwrap(), &arguments);
-        wait_until("Caddy", || self.curl(&[&format!("{address}/login.php")]).0 == 200);
+        wait_until("Caddy", || {
+            self.curl(&[&format!("{address}/login.php")]).0 == 200
+        });
     }
 
     /// Starts the program as comedor.socket and comedor.service do.
@@ -158,23 +173,43 @@ impl Site {
 
     /// The workers of the program.
     pub fn workers(&self) -> Vec<Pid> {
-        self.responder.lock().unwrap().as_ref().expect("a responder").workers()
+        self.responder
+            .lock()
+            .unwrap()
+            .as_ref()
+            .expect("a responder")
+            .workers()
     }
 
     /// Whether all of them have started.
     pub fn has_started(&self) -> bool {
-        self.responder.lock().unwrap().as_ref().expect("a responder").has_started(64)
+        self.responder
+            .lock()
+            .unwrap()
+            .as_ref()
+            .expect("a responder")
+            .has_started(64)
     }
 
     /// The open file descriptors of its workers.
     pub fn descriptors(&self) -> usize {
-        self.responder.lock().unwrap().as_ref().expect("a responder").descriptors()
+        self.responder
+            .lock()
+            .unwrap()
+            .as_ref()
+            .expect("a responder")
+            .descriptors()
     }
 
     /// Stops the program. It exits with status 0.
     #[track_caller]
     pub fn stop_responder(&self) {
-        self.responder.lock().unwrap().take().expect("a responder").stop();
+        self.responder
+            .lock()
+            .unwrap()
+            .take()
+            .expect("a responder")
+            .stop();
     }
 
     /// nginx and PHP-FPM, with these lines in `http` and in the site's `server`.
@@ -206,7 +241,10 @@ impl Site {
     pub fn start_nginx_with_fcgiwrap(&mut self, settings: Settings, http: &str) {
         let example = self.fill("examples/nginx-fcgiwrap.conf.example", settings);
         let socket = format!("{}/fcgiwrap.socket", self.path().display());
-        self.start("/usr/sbin/fcgiwrap", &["-f", "-c", "4", "-s", &format!("unix:{socket}")]);
+        self.start(
+            "/usr/sbin/fcgiwrap",
+            &["-f", "-c", "4", "-s", &format!("unix:{socket}")],
+        );
         self.start_nginx(http, &example.replace("/run/fcgiwrap.socket", &socket));
     }
 
@@ -231,6 +269,9 @@ impl Site {
             "
         );
         self.write("nginx.conf", &configuration);
-        self.start("/usr/sbin/nginx", &["-p", ".", "-e", "log/error.log", "-c", "nginx.conf"]);
+        self.start(
+            "/usr/sbin/nginx",
+            &["-p", ".", "-e", "log/error.log", "-c", "nginx.conf"],
+        );
     }
 }

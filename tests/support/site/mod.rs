@@ -52,7 +52,10 @@ pub fn apache(mpm: &str, php: Php, cgi: &str, settings: Settings) -> Site {
 /// the document root, as the example says.
 pub fn htaccess(mpm: &str, php: Php, cgi: &str, settings: Settings) -> Site {
     let mut site = Site::new();
-    site.write("docroot/api/.htaccess", &site.fill("examples/htaccess.example", settings));
+    site.write(
+        "docroot/api/.htaccess",
+        &site.fill("examples/htaccess.example", settings),
+    );
     for (from, to) in [("comedor", "comedor.cgi"), ("comedor.conf", "comedor.conf")] {
         let to = site.path().join("docroot/api").join(to);
         fs::rename(site.path().join("cgi").join(from), to).unwrap();
@@ -106,7 +109,10 @@ impl Site {
             fs::create_dir_all(site.path().join(inner)).unwrap();
         }
         for page in ["login.php", "logout.php", "day.php", "api/comedor.php"] {
-            let text = text_of(format!("tests/fixtures/site/{}", page.trim_start_matches("api/")));
+            let text = text_of(format!(
+                "tests/fixtures/site/{}",
+                page.trim_start_matches("api/")
+            ));
             site.write(&format!("docroot/{page}"), &text);
         }
         program_in(&site.path().join("cgi"), NO_SETTINGS);
@@ -135,9 +141,12 @@ impl Site {
         } else {
             // In a comment that is no setting, a space follows.
             let is_setting = |text: &&str| !text.starts_with(' ') || text.contains("\" => \"");
-            let lines = example
-                .lines()
-                .map(|line| line.trim_start().strip_prefix('#').filter(is_setting).unwrap_or(line));
+            let lines = example.lines().map(|line| {
+                line.trim_start()
+                    .strip_prefix('#')
+                    .filter(is_setting)
+                    .unwrap_or(line)
+            });
             example = lines.flat_map(|line| [line, "\n"]).collect();
         }
         example
@@ -153,10 +162,15 @@ impl Site {
     pub fn start_apache(&mut self, mpm: &str, php: Php, cgi: &str, lines: &str) {
         let (folder, port) = (self.path().display().to_string(), self.port);
         let mpm = format!("mpm_{mpm}");
-        let always = ["authz_core", "alias", "env", "rewrite", "setenvif", "proxy", "proxy_fcgi"];
+        let always = [
+            "authz_core", "alias", "env", "rewrite", "setenvif", "proxy", "proxy_fcgi",
+        ];
         let modules: String = always.into_iter().chain([&*mpm, cgi]).map(module).collect();
-        let script_socket =
-            if cgi == "cgid" { format!("ScriptSock {folder}/cgisock") } else { String::new() };
+        let script_socket = if cgi == "cgid" {
+            format!("ScriptSock {folder}/cgisock")
+        } else {
+            String::new()
+        };
         let pages = match php {
             Php::Module => format!(
                 "LoadModule php_module {}
@@ -202,7 +216,10 @@ impl Site {
             "
         );
         self.write("apache.conf", &configuration);
-        self.start("/usr/sbin/apache2", &["-DFOREGROUND", "-d", ".", "-f", "apache.conf"]);
+        self.start(
+            "/usr/sbin/apache2",
+            &["-DFOREGROUND", "-d", ".", "-f", "apache.conf"],
+        );
         self.wait();
     }
 
@@ -266,7 +283,11 @@ impl Site {
     fn start_as(&mut self, user: u32, program: &str, arguments: &[&str]) {
         self.set_owners();
         let mut command = self.command(user, program, arguments);
-        self.processes.push(command.spawn().expect("setpriv and unshare, of Debian's util-linux"));
+        self.processes.push(
+            command
+                .spawn()
+                .expect("setpriv and unshare, of Debian's util-linux"),
+        );
     }
 
     /// Makes www-data or the site's own user the owner of every file.
@@ -274,18 +295,27 @@ impl Site {
         let own: &[&str] = &["cgi", "data", "docroot", "sessions"];
         for (owner, paths) in [(WWW_DATA, &["."][..]), (self.user, own)] {
             let mut chown = Command::new("chown");
-            chown.current_dir(self.path()).args(["-R", &format!("{owner}:{owner}")]);
+            chown
+                .current_dir(self.path())
+                .args(["-R", &format!("{owner}:{owner}")]);
             output(chown.args(paths), "a run as root");
         }
     }
 
     /// A server in its own process group.
     fn command(&self, user: u32, program: &str, arguments: &[&str]) -> Command {
-        assert!(Path::new(program).exists(), "{program} is missing; tests/run installs it");
+        assert!(
+            Path::new(program).exists(),
+            "{program} is missing; tests/run installs it"
+        );
         let name = Path::new(program).file_name().unwrap().display();
         let log = File::create(self.path().join(format!("log/{name}.out"))).unwrap();
         let container: &[&str] = &["unshare", "--pid", "--fork", "--kill-child", "setpriv"];
-        let container = if self.is_container && user == WWW_DATA { container } else { &[] };
+        let container = if self.is_container && user == WWW_DATA {
+            container
+        } else {
+            &[]
+        };
         let (user, group) = (format!("--reuid={user}"), format!("--regid={user}"));
         let mut command = Command::new("setpriv");
         command
@@ -305,7 +335,9 @@ impl Site {
     }
 
     pub fn wait(&self) {
-        wait_until("the server", || self.curl(&[&self.url("login.php")]).0 == 200);
+        wait_until("the server", || {
+            self.curl(&[&self.url("login.php")]).0 == 200
+        });
     }
 
     /// Stops PHP and the web server, which can then be started with another configuration.
@@ -343,7 +375,11 @@ impl Drop for Site {
         self.stop_servers();
         if thread::panicking() {
             for log in files_in(&self.path().join("log")) {
-                eprintln!("{}:\n{}", log.display(), fs::read_to_string(&log).unwrap_or_default());
+                eprintln!(
+                    "{}:\n{}",
+                    log.display(),
+                    fs::read_to_string(&log).unwrap_or_default()
+                );
             }
         }
     }
@@ -354,7 +390,10 @@ pub fn module(name: &str) -> String {
 }
 
 pub fn files_in(folder: &Path) -> Vec<PathBuf> {
-    fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect()
+    fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect()
 }
 
 /// The file with this start of its name; a version follows, as in that of `php-fpm`.
@@ -369,7 +408,10 @@ fn first_of(folder: &str, start: &str) -> PathBuf {
 pub fn wait_until(what: &str, mut is: impl FnMut() -> bool) {
     let started = Instant::now();
     while !is() {
-        assert!(started.elapsed() < Duration::from_secs(20), "timeout: {what}");
+        assert!(
+            started.elapsed() < Duration::from_secs(20),
+            "timeout: {what}"
+        );
         sleep(Duration::from_millis(20));
     }
 }
