@@ -153,6 +153,7 @@ fn lighttpd() -> Server {
     }
     let lines = format!(
         r#"{}
+        server.modules += ( "mod_alias" )
         server.max-keep-alive-requests = 65535
         $HTTP["url"] =~ "^/floor$" {{
             alias.url = ( "/floor" => "{folder}/cgi/floor" )
