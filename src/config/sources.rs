@@ -14,7 +14,8 @@ use std::time::Duration;
 
 use super::{Error, Setting, invalid};
 use crate::sys::environment::environment;
-use crate::sys::lock::{FileId, Pause, Retries};
+use crate::sys::file_id::FileId;
+use crate::sys::lock::{Pause, Retries};
 use crate::sys::scoreboard;
 use crate::sys::shared_file::{self, Fault};
 
@@ -213,7 +214,7 @@ fn read(path: &Path, was_seen: &AtomicBool, timeout: Duration) -> Result<Option<
                     return Ok(Some(bytes));
                 }
                 (
-                    FileId::of(&metadata),
+                    Some(FileId::of(&metadata)),
                     "is empty; write a comment line if nothing is to be set",
                 )
             }
@@ -223,10 +224,7 @@ fn read(path: &Path, was_seen: &AtomicBool, timeout: Duration) -> Result<Option<
                 if !was_seen.load(Ordering::Relaxed) {
                     return Ok(None);
                 }
-                (
-                    FileId::NONE,
-                    "was deleted; restore it, or restart this process",
-                )
+                (None, "was deleted; restore it, or restart this process")
             }
             Err(fault) => {
                 return Err(Error::Unreadable {

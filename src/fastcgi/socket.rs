@@ -20,7 +20,8 @@ use rustix::net::{
     AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, connect, listen, socket_with,
 };
 
-use crate::sys::lock::{self, FileId};
+use crate::sys::file_id::FileId;
+use crate::sys::lock;
 
 /// The mode of the socket's file: its owner and its group can connect.
 const MODE: u32 = 0o660;

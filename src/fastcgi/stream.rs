@@ -9,7 +9,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
-use crate::sys::scoreboard::{self, NO_FILE, PROMPT};
+use crate::sys::scoreboard::{self, PROMPT};
 
 /// A socket that does not block by itself.
 #[derive(Debug)]
@@ -74,7 +74,7 @@ impl Stream {
             Err(error) if error.kind() == ErrorKind::TimedOut => {}
             ready => return ready,
         }
-        let _waiting = scoreboard::wait(NO_FILE).ok_or(ErrorKind::TimedOut)?;
+        let _waiting = scoreboard::wait(None).ok_or(ErrorKind::TimedOut)?;
         self.wait_until(PollFlags::IN, Duration::MAX)
     }
 }

@@ -17,7 +17,7 @@ use rustix::net::{
 
 use super::{Address, Effect, RedisServer, Session, SessionConfig, SessionId};
 use crate::error::Error;
-use crate::sys::scoreboard::{self, NO_FILE, PROMPT};
+use crate::sys::scoreboard::{self, PROMPT};
 use crate::sys::shared_file::{self, MAX_SIZE};
 
 /// The timeout for all commands of a request together
@@ -284,7 +284,7 @@ fn within<T>(
         Err(Errno::AGAIN | Errno::INPROGRESS) => {}
         done => return Ok(done?),
     }
-    let _waiting = scoreboard::wait(NO_FILE).ok_or(ErrorKind::ResourceBusy)?;
+    let _waiting = scoreboard::wait(None).ok_or(ErrorKind::ResourceBusy)?;
     match limited(rest()) {
         Err(Errno::AGAIN | Errno::INPROGRESS) => Err(ErrorKind::TimedOut.into()),
         done => Ok(done?),

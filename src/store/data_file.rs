@@ -11,7 +11,8 @@ use rustix::fs::OFlags;
 use super::Error;
 use crate::model::known_key;
 use crate::php::json::Value;
-use crate::sys::lock::{FileId, Pause, Retries};
+use crate::sys::file_id::FileId;
+use crate::sys::lock::{Pause, Retries};
 use crate::sys::shared_file::{self, Fault};
 
 /// PHP truncates a file and then writes it. A file that does not parse is read again for this time, with
@@ -152,7 +153,7 @@ pub fn read(path: &Path) -> Result<Content, Error> {
         } else {
             &mut while_malformed
         };
-        match retries.pause(snapshot.id()) {
+        match retries.pause(Some(snapshot.id())) {
             Pause::Ended => {}
             Pause::Refused => return Err(Error::Busy),
             Pause::TimedOut if is_empty => return Ok(Content::Empty(snapshot)),

@@ -8,7 +8,8 @@ use rustix::fs::OFlags;
 
 use super::Error;
 use super::data_file::{create_folder, is_at};
-use crate::sys::lock::{self, FileId};
+use crate::sys::file_id::FileId;
+use crate::sys::lock;
 use crate::sys::shared_file::{self, Fault};
 
 /// The timeout of a writer that waits for other writers of the same aulario.

@@ -14,7 +14,8 @@ use std::time::Duration;
 use rustix::fs::{FsWord, NFS_SUPER_MAGIC, StatFs, fstatfs};
 
 use super::check;
-use super::lock::{FileId, Pause, Retries};
+use super::file_id::FileId;
+use super::lock::{Pause, Retries};
 
 /// The timeout for another process to close the file.
 const WRITER_TIMEOUT: Duration = Duration::from_millis(200);
@@ -42,7 +43,7 @@ impl<'f> Lease<'f> {
             match set() {
                 Ok(_) => return Some(Lease { held: Some(file) }),
                 Err(error) if !is_being_written(file, &error) => return Some(Lease { held: None }),
-                Err(_) if retries.pause(id) == Pause::Ended => {}
+                Err(_) if retries.pause(Some(id)) == Pause::Ended => {}
                 Err(_) => return None,
             }
         }

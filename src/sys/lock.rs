@@ -5,27 +5,14 @@
 //! PHP's pages do: a program that polls gets its turn after all of them. `flock` has no timeout, so a
 //! timer interrupts it.
 
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::MetadataExt;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use crate::sys::scoreboard::{self, Key, NO_FILE};
+use crate::sys::file_id::FileId;
+use crate::sys::scoreboard;
 use crate::sys::timers::Interruptions;
-
-/// Device and inode, which identify a file whatever its name. Waits are counted by it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct FileId(Key);
-
-impl FileId {
-    /// A file that does not exist
-    pub const NONE: FileId = FileId(NO_FILE);
-
-    pub fn of(metadata: &Metadata) -> FileId {
-        FileId((metadata.dev(), metadata.ino()))
-    }
-}
 
 /// The outcome of a pause.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -55,10 +42,10 @@ impl Retries {
         }
     }
 
-    /// Pauses before the next attempt to use the file `id`.
-    pub fn pause(&mut self, id: FileId) -> Pause {
+    /// Pauses before the next attempt to use `file`, if it exists.
+    pub fn pause(&mut self, file: Option<FileId>) -> Pause {
         // The process does not wait during the attempt, which may wait for something else.
-        let Some(_waiting) = scoreboard::wait(id.0) else {
+        let Some(_waiting) = scoreboard::wait(file) else {
             return Pause::Refused;
         };
         let now = Instant::now();
@@ -86,8 +73,8 @@ pub fn take(file: &File, [attempt, wait]: Kind, timeout: Duration) -> io::Result
         Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
         done => return done.map(|()| true),
     }
-    let FileId(id) = FileId::of(&file.metadata()?);
-    let Some(_waiting) = scoreboard::wait(id) else {
+    let id = FileId::of(&file.metadata()?);
+    let Some(_waiting) = scoreboard::wait(Some(id)) else {
         return Ok(false);
     };
     let deadline = Instant::now() + timeout;

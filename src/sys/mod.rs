@@ -6,6 +6,7 @@
 pub(crate) mod accounts;
 pub mod allocator;
 pub mod environment;
+pub mod file_id;
 pub mod kept_output;
 pub mod lease;
 pub mod lock;

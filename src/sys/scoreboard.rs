@@ -11,6 +11,8 @@ use std::time::Duration;
 
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
 
+use super::file_id::FileId;
+
 /// The maximum number of workers
 pub const MAX_WORKERS: usize = 512;
 
@@ -33,17 +35,13 @@ pub enum State {
     Waiting,
 }
 
-/// What a request waits for: the device and inode of a file, or zeros.
-pub type Key = (u64, u64);
-
-/// What is not a file: a server, or a file that does not exist
-pub const NO_FILE: Key = (0, 0);
-
 /// One worker. Only the worker itself changes its slot; the parent clears it when the worker has ended.
 #[derive(Debug)]
 struct Slot {
     state: AtomicU32,
-    file: [AtomicU64; 2],
+    /// The file that its request waits for; zeros for what is not a file
+    device: AtomicU64,
+    inode: AtomicU64,
 }
 
 impl Slot {
@@ -55,9 +53,17 @@ impl Slot {
         self.state.load(SeqCst) == state as u32
     }
 
-    fn waits_for(&self, key: Key) -> bool {
-        let [device, inode] = &self.file;
-        self.is(State::Waiting) && (device.load(SeqCst), inode.load(SeqCst)) == key
+    fn wait_for(&self, file: Option<FileId>) {
+        self.device
+            .store(file.map_or(0, |file| file.device), SeqCst);
+        self.inode.store(file.map_or(0, |file| file.inode), SeqCst);
+        self.set(State::Waiting);
+    }
+
+    fn waits_for(&self, file: FileId) -> bool {
+        self.is(State::Waiting)
+            && self.device.load(SeqCst) == file.device
+            && self.inode.load(SeqCst) == file.inode
     }
 }
 
@@ -170,27 +176,24 @@ impl Worker {
 #[derive(Debug)]
 pub struct Waiting(Option<Worker>);
 
-/// Called before this process waits for another program, which holds the file `key`. `None` if it may not: half of the
-/// workers wait already, or a quarter for the same file, or three quarters wait or have a kept connection. So requests
-/// that wait and idle connections never take all workers.
-pub fn wait(key: Key) -> Option<Waiting> {
+/// Called before this process waits for another program, which holds `file`, or for a server (`None`). `None` if it may
+/// not: half of the workers wait already, or a quarter for the same file, or three quarters wait or have a kept
+/// connection. So requests that wait and idle connections never take all workers.
+pub fn wait(file: Option<FileId>) -> Option<Waiting> {
     let Some(worker) = WORKER.get() else {
         return Some(Waiting(None));
     };
-    let Worker { board, slot } = worker;
-    let [device, inode] = &slot.file;
-    device.store(key.0, SeqCst);
-    inode.store(key.1, SeqCst);
-    slot.set(State::Waiting);
+    worker.slot.wait_for(file);
     let waiting = Waiting(Some(*worker));
     // This one is counted too. Of two that begin at the same time, both may be refused.
+    let board = worker.board;
     let all = board.count(|slot| slot.is(State::Waiting));
-    let for_key = board.count(|slot| slot.waits_for(key));
+    let for_file = file.map_or(0, |file| board.count(|slot| slot.waits_for(file)));
     let kept = board.count(|slot| slot.is(State::Kept));
     let workers = board.workers();
     let may_wait = all <= (workers / 2).max(1)
         && all + kept <= (workers * 3 / 4).max(1)
-        && (key == NO_FILE || for_key <= (workers / 4).max(1));
+        && for_file <= (workers / 4).max(1);
     may_wait.then_some(waiting)
 }
 

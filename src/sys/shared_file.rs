@@ -9,7 +9,8 @@ use rustix::buffer::spare_capacity;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
 
-use crate::sys::lock::{FileId, Pause, Retries};
+use crate::sys::file_id::FileId;
+use crate::sys::lock::{Pause, Retries};
 
 /// The maximum size of a file that is read. A day or a list of types has a few KiB; a PHP page with a
 /// session of about this size exceeds its memory_limit (128 MiB).
@@ -83,7 +84,7 @@ fn open_with(flags: OFlags, path: &Path) -> Result<File, Fault> {
     let open = || retry_on_intr(|| rustix::fs::open(path, all, Mode::from(0o660)));
     let (mut opened, mut retries) = (open(), Retries::new(LEASE_PAUSE, LEASE_TIMEOUT));
     while let Err(Errno::AGAIN) = opened
-        && retries.pause(FileId::of(&path.metadata()?)) == Pause::Ended
+        && retries.pause(Some(FileId::of(&path.metadata()?))) == Pause::Ended
     {
         opened = open();
     }
