@@ -124,7 +124,7 @@ const MAX_PARAMS: usize = 300;
 /// The requests on a connection with this input, each with its body or a part of it, and what is left of the body;
 /// the replies; and how the connection ends.
 type Outcome = (
-    Vec<(FcgiRequest, Vec<u8>, requests::Body)>,
+    Vec<(FcgiRequest, Vec<u8>, requests::Stdin)>,
     Vec<u8>,
     Result<(), ErrorKind>,
 );
@@ -147,15 +147,15 @@ fn outcome<'b>(pieces: impl IntoIterator<Item = &'b [u8]>) -> Outcome {
         }
         let (limit, mut body) = (if request.keep { u64::MAX } else { 10 }, Vec::new());
         _ = connection.by_ref().take(limit).read_to_end(&mut body);
-        received.push((request, body, connection.body));
-        if connection.body == requests::Body::Broken {
+        received.push((request, body, connection.stdin));
+        if connection.stdin == requests::Stdin::Broken {
             break Err(ErrorKind::UnexpectedEof);
         }
         if let Err(error) = connection.discard_body() {
             break Err(error.kind());
         }
     };
-    (received, connection.stream.replies, ended)
+    (received, connection.input.stream.replies, ended)
 }
 
 /// A connection whose input arrives in pieces.

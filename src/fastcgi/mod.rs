@@ -8,6 +8,7 @@
 //! - [`worker`]: accepts a connection, answers its requests, then accepts the next one. A request has its process to
 //!   itself: a panic or a signal ends only that request. The kernel queues the connections that find no free worker.
 //! - [`requests`]: the requests on a connection, one after the other; a body is read when the handler asks for it.
+//! - [`input`]: the input of a connection, taken record by record.
 //! - [`stream`]: the connection's socket, on which each read and write has a timeout.
 //! - [`record`]: records and name-value pairs.
 //!
@@ -34,6 +35,7 @@
 //! - Apache begins the next request on a kept connection after an early answer, without the rest of the body.
 //! - Caddy sends bodies of unknown length with `CONTENT_LENGTH=-1`; the handler must accept this.
 
+mod input;
 mod parent;
 pub mod record;
 pub(crate) mod requests;

@@ -122,7 +122,7 @@ impl<H: Handler> Parent<H> {
                 worker,
                 stopped,
                 is_stopping: false,
-                rest: limits.requests,
+                remaining: limits.requests,
             }
             .run(handler)
         })

@@ -7,19 +7,17 @@
 //! - Records of an inactive id are ignored (§3.3): after an early answer, the rest of the body.
 //! - The end of the connection does not end a body: Apache closes it in the middle of an aborted upload.
 
-use std::io::{self, Error, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 
 use super::Pairs;
-use super::record::{self, HEADER, Header, kind};
+use super::input::{Input, over};
+use super::record::{self, Header, kind};
 
 /// FCGI_RESPONDER, the only role of web servers
 const RESPONDER: u16 = 1;
 
 /// FCGI_KEEP_CONN
 const KEEP_CONNECTION: u8 = 1;
-
-/// The size of the buffer for input. A request without a large body is shorter, so that one read is enough.
-const BUFFER: usize = 16 * 1024;
 
 /// The protocol status of an END_REQUEST record (§5.5). FCGI_OVERLOADED (2) is never sent.
 #[derive(Clone, Copy)]
@@ -39,9 +37,9 @@ pub struct FcgiRequest {
     pub params: Vec<u8>,
 }
 
-/// The body of the request that was received last.
+/// The state of STDIN, the body of the request that was received last.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub enum Body {
+pub enum Stdin {
     /// Its end has not been read.
     Open,
     #[default]
@@ -57,58 +55,38 @@ pub enum Body {
 /// A connection with its requests.
 #[derive(Debug)]
 pub struct Requests<S> {
-    pub stream: S,
-    /// Input that was received, from `start` to `end`
-    buffer: Box<[u8]>,
-    start: usize,
-    end: usize,
-    /// What is left of the content and of the padding of the current record
-    content: usize,
-    padding: usize,
-    /// Whether the content is a part of the body
-    is_stdin: bool,
+    pub input: Input<S>,
+    /// Whether the current record is a part of the body
+    is_in_stdin: bool,
     /// The limit on the parameters
     max_params: usize,
     /// The values that FCGI_GET_VALUES asks for: the number of connections and of requests at the same time
     concurrency: usize,
     /// The id of the request that was received last
     id: u16,
-    pub body: Body,
+    pub stdin: Stdin,
     /// The request that has replaced it
     next: Option<FcgiRequest>,
-    /// The size of the input since the last request was received
-    pub received: u64,
-}
-
-/// The connection can have no further request; what is left of its input is to be discarded.
-fn over() -> Error {
-    ErrorKind::InvalidData.into()
 }
 
 impl<S: Read + Write> Requests<S> {
     pub fn new(stream: S, max_params: usize, concurrency: usize) -> Requests<S> {
         Requests {
-            stream,
-            buffer: vec![0; BUFFER].into(),
-            start: 0,
-            end: 0,
-            content: 0,
-            padding: 0,
-            is_stdin: false,
+            input: Input::new(stream),
+            is_in_stdin: false,
             max_params,
             concurrency,
             id: 0,
-            body: Body::Ended,
+            stdin: Stdin::Ended,
             next: None,
-            received: 0,
         }
     }
 
     /// Receives the next request. `None` at the end of the connection.
     pub fn receive(&mut self) -> io::Result<Option<FcgiRequest>> {
-        self.received = 0;
+        self.input.received = 0;
         let mut begun = self.next.take();
-        while let Some(header) = self.header()? {
+        while let Some(header) = self.input.header()? {
             match (header.kind, header.id, &mut begun) {
                 (_, 0, _) => self.reply(header)?,
                 (kind::BEGIN_REQUEST, id, begun) => self.begin(id, begun)?,
@@ -122,10 +100,11 @@ impl<S: Read + Write> Requests<S> {
                 }
                 (kind::PARAMS, id, Some(request)) if id == request.id => {
                     if header.content == 0 {
-                        (self.id, self.body) = (id, Body::Open);
+                        self.id = id;
+                        self.stdin = Stdin::Open;
                         return Ok(begun);
                     }
-                    let content = self.take_content()?;
+                    let content = self.input.content()?;
                     let room = self.max_params + 1 - request.params.len();
                     request.params.extend(content.iter().take(room));
                 }
@@ -143,7 +122,7 @@ impl<S: Read + Write> Requests<S> {
         match self.advance() {
             Err(error) if error.kind() == ErrorKind::TimedOut => Ok(()),
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
-                self.body = Body::Broken;
+                self.stdin = Stdin::Broken;
                 Ok(())
             }
             advanced => advanced,
@@ -152,8 +131,9 @@ impl<S: Read + Write> Requests<S> {
 
     /// Reads up to the next part of the body, or up to its end.
     fn advance(&mut self) -> io::Result<()> {
-        while self.body == Body::Open && !(self.is_stdin && self.content > 0) {
-            let header = self.header()?.ok_or(ErrorKind::UnexpectedEof)?;
+        while self.stdin == Stdin::Open && !(self.is_in_stdin && self.input.has_content()) {
+            let header = self.input.header()?.ok_or(ErrorKind::UnexpectedEof)?;
+            self.is_in_stdin = false;
             match (header.kind, header.id) {
                 (_, 0) => self.reply(header)?,
                 (kind::BEGIN_REQUEST, id) => {
@@ -164,13 +144,13 @@ impl<S: Read + Write> Requests<S> {
                     self.begin(id, &mut begun)?;
                     if id == self.id {
                         self.next = begun;
-                        self.body = Body::Replaced;
+                        self.stdin = Stdin::Replaced;
                     }
                 }
-                (kind::ABORT_REQUEST, id) if id == self.id => self.body = Body::Aborted,
+                (kind::ABORT_REQUEST, id) if id == self.id => self.stdin = Stdin::Aborted,
                 (kind::STDIN, id) if id == self.id => match header.content {
-                    0 => self.body = Body::Ended,
-                    _ => self.is_stdin = true,
+                    0 => self.stdin = Stdin::Ended,
+                    _ => self.is_in_stdin = true,
                 },
                 _ => {}
             }
@@ -180,8 +160,8 @@ impl<S: Read + Write> Requests<S> {
 
     /// Discards what is left of the body.
     pub fn discard_body(&mut self) -> io::Result<()> {
-        while self.body == Body::Open {
-            self.skip()?;
+        while self.stdin == Stdin::Open {
+            self.input.skip()?;
             self.advance()?;
         }
         Ok(())
@@ -189,21 +169,7 @@ impl<S: Read + Write> Requests<S> {
 
     /// Whether a part of another request has been received.
     pub fn has_more(&self) -> bool {
-        self.next.is_some() || self.start < self.end
-    }
-
-    /// Receives at least one byte; 0 is the end of the input.
-    pub fn fill(&mut self) -> io::Result<usize> {
-        if self.start == self.end {
-            (self.start, self.end) = (0, 0);
-        } else if self.end == self.buffer.len() {
-            self.buffer.copy_within(self.start.., 0);
-            (self.start, self.end) = (0, self.end - self.start);
-        }
-        let length = self.stream.read(&mut self.buffer[self.end..])?;
-        self.end += length;
-        self.received += length as u64;
-        Ok(length)
+        self.next.is_some() || self.input.has_more()
     }
 
     /// Answers a request.
@@ -229,7 +195,7 @@ impl<S: Read + Write> Requests<S> {
         }
         record::push(&mut out, kind::STDOUT, id, &[]);
         push_end(&mut out, id, Status::RequestComplete);
-        self.stream.write_all(&out)
+        self.input.stream.write_all(&out)
     }
 
     /// Answers a request that was aborted.
@@ -240,12 +206,12 @@ impl<S: Read + Write> Requests<S> {
     fn end_request(&mut self, id: u16, status: Status) -> io::Result<()> {
         let mut out = Vec::new();
         push_end(&mut out, id, status);
-        self.stream.write_all(&out)
+        self.input.stream.write_all(&out)
     }
 
     /// BEGIN_REQUEST (§5.1): role (2), flags, reserved (5). `begun` is the request that has begun before.
     fn begin(&mut self, id: u16, begun: &mut Option<FcgiRequest>) -> io::Result<()> {
-        let content = self.take_content()?;
+        let content = self.input.content()?;
         let Some(&[role1, role0, flags, ..]) = content.first_chunk::<8>() else {
             return Err(over());
         };
@@ -268,7 +234,7 @@ impl<S: Read + Write> Requests<S> {
 
     /// Replies to a management record (§4).
     fn reply(&mut self, header: Header) -> io::Result<()> {
-        let content = self.take_content()?;
+        let content = self.input.content()?;
         let mut out = Vec::new();
         if header.kind == kind::GET_VALUES {
             record::push(&mut out, kind::GET_VALUES_RESULT, 0, &self.values(&content));
@@ -276,7 +242,7 @@ impl<S: Read + Write> Requests<S> {
             let content = [header.kind, 0, 0, 0, 0, 0, 0, 0];
             record::push(&mut out, kind::UNKNOWN_TYPE, 0, &content);
         }
-        self.stream.write_all(&out)
+        self.input.stream.write_all(&out)
     }
 
     /// The values that FCGI_GET_VALUES (§4.1) asks for, without unknown names.
@@ -296,65 +262,6 @@ impl<S: Read + Write> Requests<S> {
         }
         pairs
     }
-
-    /// The header of the next record; `None` at the end of the connection. Can be called again after a timeout.
-    fn header(&mut self) -> io::Result<Option<Header>> {
-        self.skip()?;
-        loop {
-            if let Some(bytes) = self.buffer[self.start..self.end].first_chunk::<HEADER>() {
-                let header = Header::parse(*bytes).ok_or_else(over)?;
-                self.start += HEADER;
-                self.content = header.content.into();
-                self.padding = header.padding.into();
-                self.is_stdin = false;
-                return Ok(Some(header));
-            }
-            if self.has_other_protocol() {
-                return Err(over());
-            }
-            if self.fill()? == 0 {
-                return Ok(None);
-            }
-        }
-    }
-
-    /// Whether the first byte of a header is another one than its first.
-    fn has_other_protocol(&self) -> bool {
-        let first = self.buffer[self.start..self.end].first();
-        first.is_some_and(|&version| version != record::VERSION)
-    }
-
-    /// The rest of the content of the current record.
-    fn take_content(&mut self) -> io::Result<Vec<u8>> {
-        let mut content = Vec::with_capacity(self.content);
-        while self.content > 0 {
-            let part = self.part(self.content)?;
-            content.extend_from_slice(part);
-            self.content -= part.len();
-        }
-        Ok(content)
-    }
-
-    /// Discards the rest of the current record.
-    fn skip(&mut self) -> io::Result<()> {
-        while self.content > 0 {
-            self.content -= self.part(self.content)?.len();
-        }
-        while self.padding > 0 {
-            self.padding -= self.part(self.padding)?.len();
-        }
-        Ok(())
-    }
-
-    /// Takes at least one and at most `most` bytes of the input.
-    fn part(&mut self, most: usize) -> io::Result<&[u8]> {
-        if self.start == self.end && self.fill()? == 0 {
-            return Err(ErrorKind::UnexpectedEof.into());
-        }
-        let from = self.start;
-        self.start = self.end.min(from + most);
-        Ok(&self.buffer[from..self.start])
-    }
 }
 
 /// STDIN of the request that was received last.
@@ -363,9 +270,9 @@ impl<S: Read + Write> Read for Requests<S> {
         let read = self.read_body(buffer);
         if let Err(error) = &read
             && error.kind() != ErrorKind::TimedOut
-            && self.body == Body::Open
+            && self.stdin == Stdin::Open
         {
-            self.body = Body::Broken;
+            self.stdin = Stdin::Broken;
         }
         read
     }
@@ -374,16 +281,14 @@ impl<S: Read + Write> Read for Requests<S> {
 impl<S: Read + Write> Requests<S> {
     fn read_body(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.advance()?;
-        match self.body {
-            Body::Open => {
-                let part = self.part(self.content.min(buffer.len()))?;
-                let length = part.len();
-                buffer[..length].copy_from_slice(part);
-                self.content -= length;
-                Ok(length)
+        match self.stdin {
+            Stdin::Open => {
+                let part = self.input.part(buffer.len())?;
+                buffer[..part.len()].copy_from_slice(part);
+                Ok(part.len())
             }
-            Body::Ended => Ok(0),
-            Body::Aborted | Body::Replaced | Body::Broken => {
+            Stdin::Ended => Ok(0),
+            Stdin::Aborted | Stdin::Replaced | Stdin::Broken => {
                 Err(ErrorKind::ConnectionAborted.into())
             }
         }

@@ -2,6 +2,7 @@
 
 use std::io::{self, ErrorKind, PipeReader};
 use std::net::Shutdown;
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook};
 use std::sync::OnceLock;
@@ -13,7 +14,7 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::io::{Errno, ioctl_fionread, retry_on_intr};
 use rustix::net::{SocketFlags, accept_with};
 
-use super::requests::{Body, FcgiRequest, Requests};
+use super::requests::{FcgiRequest, Requests, Stdin};
 use super::stream::{Stream, wait};
 use super::{Handler, Limits, Output, Pairs, Refusal, Socket};
 use crate::sys::log;
@@ -21,6 +22,10 @@ use crate::sys::scoreboard::{State, Worker};
 
 /// The pause after an accept that failed because file descriptors or memory ran out.
 const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
+
+/// What an event of epoll is about.
+const CONNECTION: EventData = EventData::new_u64(0);
+const STOP: EventData = EventData::new_u64(1);
 
 /// The message of the panic of a handler. Only the hook gets the source location.
 static PANIC: OnceLock<String> = OnceLock::new();
@@ -34,7 +39,7 @@ pub struct Service<'p> {
     pub stopped: &'p PipeReader,
     pub is_stopping: bool,
     /// The number of requests that the worker may still answer
-    pub rest: u32,
+    pub remaining: u32,
 }
 
 /// What happens to a connection after a request.
@@ -60,34 +65,18 @@ impl Service<'_> {
     }
 
     fn accept_all(&mut self, handler: &mut impl Handler) -> io::Result<()> {
-        let events = epoll::create(CreateFlags::CLOEXEC)?;
-        // A connection wakes one of the workers that wait, the one that has begun to wait last.
-        let only_one = EventFlags::IN | EventFlags::EXCLUSIVE;
-        epoll::add(
-            &events,
-            &self.socket.listener,
-            EventData::new_u64(0),
-            only_one,
-        )?;
-        epoll::add(&events, self.stopped, EventData::new_u64(1), EventFlags::IN)?;
-        while self.rest > 0 {
+        let events = self.events()?;
+        while self.remaining > 0 {
             self.worker.set(State::Free);
             if !self.is_stopping {
-                let mut ready = [Event {
-                    flags: EventFlags::empty(),
-                    data: EventData::new_u64(0),
-                }];
-                retry_on_intr(|| epoll::wait(&events, &mut ready, None))?;
-                self.is_stopping = ready[0].data.u64() == 1;
+                self.await_connection(&events)?;
             }
             // An inherited socket stays open, so its queue is left to the next process.
             if self.is_stopping && !self.socket.is_own() {
                 return Ok(());
             }
-            match accept_with(
-                &self.socket.listener,
-                SocketFlags::NONBLOCK | SocketFlags::CLOEXEC,
-            ) {
+            let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+            match accept_with(&self.socket.listener, flags) {
                 Ok(socket) => {
                     self.worker.set(State::Busy);
                     // An error ends the connection, not the worker.
@@ -106,6 +95,29 @@ impl Service<'_> {
         Ok(())
     }
 
+    /// An epoll set of the socket and the stop. A connection wakes one of the workers that wait, the one that has begun
+    /// to wait last.
+    fn events(&self) -> io::Result<OwnedFd> {
+        let events = epoll::create(CreateFlags::CLOEXEC)?;
+        let only_one = EventFlags::IN | EventFlags::EXCLUSIVE;
+        epoll::add(&events, &self.socket.listener, CONNECTION, only_one)?;
+        epoll::add(&events, self.stopped, STOP, EventFlags::IN)?;
+        Ok(events)
+    }
+
+    /// Waits for a connection or the stop.
+    fn await_connection(&mut self, events: &OwnedFd) -> io::Result<()> {
+        let mut ready = [Event {
+            flags: EventFlags::empty(),
+            data: CONNECTION,
+        }];
+        retry_on_intr(|| epoll::wait(events, &mut ready, None))?;
+        // A field of a packed structure has no reference.
+        let source = ready[0].data;
+        self.is_stopping = source == STOP;
+        Ok(())
+    }
+
     /// Answers the requests of a connection.
     fn serve(&mut self, socket: UnixStream, handler: &mut impl Handler) -> io::Result<()> {
         let limits = self.limits;
@@ -116,7 +128,7 @@ impl Service<'_> {
                 Ok(Some(request)) => request,
                 Ok(None) => return Ok(()),
                 Err(error) if error.kind() == ErrorKind::InvalidData => {
-                    return requests.stream.drain();
+                    return requests.input.stream.drain();
                 }
                 Err(error) => return Err(error),
             };
@@ -124,7 +136,7 @@ impl Service<'_> {
             if self.next(&request, &mut requests)? == Next::End {
                 return Ok(());
             }
-            requests.stream.allow(limits.arrival, limits.arrival);
+            requests.input.stream.allow(limits.arrival, limits.arrival);
         }
     }
 
@@ -136,21 +148,23 @@ impl Service<'_> {
         handler: &mut impl Handler,
     ) -> io::Result<()> {
         let limits = self.limits;
-        requests.stream.allow(limits.pause, limits.transfer);
-        let output = match requests.body {
-            Body::Open | Body::Ended => self.output(request, requests, handler),
-            Body::Aborted | Body::Replaced | Body::Broken => Output::default(),
+        requests.input.stream.allow(limits.pause, limits.transfer);
+        let output = match requests.stdin {
+            Stdin::Open | Stdin::Ended => self.output(request, requests, handler),
+            Stdin::Aborted | Stdin::Replaced | Stdin::Broken => Output::default(),
         };
-        requests.stream.allow(limits.pause, limits.transfer);
-        self.rest = match requests.received > limits.large {
-            true => 0,
-            false => self.rest.saturating_sub(1),
+        requests.input.stream.allow(limits.pause, limits.transfer);
+        let is_large = requests.input.received > limits.large;
+        self.remaining = if is_large {
+            0
+        } else {
+            self.remaining.saturating_sub(1)
         };
-        match requests.body {
-            Body::Broken => Err(ErrorKind::UnexpectedEof.into()),
-            Body::Replaced => Ok(()),
-            Body::Aborted => requests.answer_abort(request),
-            Body::Open | Body::Ended => {
+        match requests.stdin {
+            Stdin::Broken => Err(ErrorKind::UnexpectedEof.into()),
+            Stdin::Replaced => Ok(()),
+            Stdin::Aborted => requests.answer_abort(request),
+            Stdin::Open | Stdin::Ended => {
                 // Here too: Caddy 2.6 drops the lines that it is sent.
                 log::offer_lines(&output.stderr);
                 requests.answer(request, &output.stdout, &output.stderr)
@@ -174,7 +188,7 @@ impl Service<'_> {
         let run = AssertUnwindSafe(|| handler.handle(params.clone(), requests));
         catch_unwind(run).unwrap_or_else(|_| {
             // What the panic has left is not known, so the worker ends after this connection.
-            self.rest = 0;
+            self.remaining = 0;
             let message = PANIC.get().cloned().unwrap_or_default();
             handler.refuse(params, Refusal::Panicked(message))
         })
@@ -182,12 +196,11 @@ impl Service<'_> {
 
     /// Prepares the connection for another request, or for its end.
     fn next(&mut self, request: &FcgiRequest, requests: &mut Requests<Stream>) -> io::Result<Next> {
-        requests
-            .stream
-            .allow(self.limits.arrival, self.limits.arrival);
-        requests.stream.count_as_waiting();
-        if !request.keep && requests.body == Body::Open {
-            requests.stream.socket.shutdown(Shutdown::Write)?;
+        let stream = &mut requests.input.stream;
+        stream.allow(self.limits.arrival, self.limits.arrival);
+        stream.count_as_waiting();
+        if !request.keep && requests.stdin == Stdin::Open {
+            stream.socket.shutdown(Shutdown::Write)?;
         }
         requests.discard_body()?;
         if !request.keep {
@@ -196,21 +209,21 @@ impl Service<'_> {
         if requests.has_more() {
             return Ok(Next::Request);
         }
-        if self.rest > 0 && !self.is_stopping && self.worker.is_half_free() {
+        if self.remaining > 0 && !self.is_stopping && self.worker.is_half_free() {
             self.worker.set(State::Kept);
-            let next = self.await_request(requests);
+            let next = self.await_request(&requests.input.stream.socket);
             self.worker.set(State::Busy);
             return next;
         }
         // A request that the web server has sent meanwhile would be lost.
-        match ioctl_fionread(&requests.stream.socket)? {
+        match ioctl_fionread(&requests.input.stream.socket)? {
             0 => Ok(Next::End),
             _ => Ok(Next::Request),
         }
     }
 
     /// Waits for the first byte of another request.
-    fn await_request(&mut self, requests: &Requests<Stream>) -> io::Result<Next> {
+    fn await_request(&mut self, socket: &UnixStream) -> io::Result<Next> {
         let since = Instant::now();
         loop {
             let timeout = if self.is_stopping {
@@ -219,7 +232,7 @@ impl Service<'_> {
                 self.limits.idle
             };
             let mut sources = [
-                PollFd::new(&requests.stream.socket, PollFlags::IN),
+                PollFd::new(socket, PollFlags::IN),
                 PollFd::new(self.stopped, PollFlags::IN),
             ];
             // The other one stays readable.
@@ -243,7 +256,7 @@ impl Service<'_> {
 fn receive(requests: &mut Requests<Stream>) -> io::Result<Option<FcgiRequest>> {
     let request = requests.receive()?;
     if request.is_some() {
-        requests.stream.count_as_waiting();
+        requests.input.stream.count_as_waiting();
         requests.await_body()?;
     }
     Ok(request)
