@@ -19,7 +19,8 @@
 //!
 //! - Parameters must arrive at once, as web servers send them.
 //! - A body is read only when the handler has admitted its request.
-//! - A connection is kept after its answer only while half of the workers are free.
+//! - A connection is kept after its answer only while half of the workers are free. It is never closed right after its
+//!   answer: Apache may have begun to reuse it, and would answer that request with 503.
 //! - At most half of the workers wait for other programs, or for bodies that no handler has asked for.
 //!   With those that have an idle connection they are at most three quarters.
 //!
@@ -93,6 +94,9 @@ pub struct Limits {
     /// A kept connection is closed for a stop when it has been idle for this time: one that was used just now may be
     /// used again, and a request that the web server sends while it is closed fails
     pub linger: Duration,
+    /// A kept connection is closed for another reason, because too few workers are free or its worker is to end, when it
+    /// has been idle for this time. Shorter, since another connection may wait for the worker
+    pub closing: Duration,
     /// A worker ends after a request with a larger input, in bytes: its memory would stay as large
     pub large: u64,
     /// A worker ends after this number of requests, which large sessions and files may have made large
@@ -109,6 +113,7 @@ impl Default for Limits {
             transfer: Duration::from_secs(30),
             idle: Duration::from_secs(60),
             linger: Duration::from_millis(250),
+            closing: Duration::from_millis(20),
             large: 128 * 1024,
             requests: 5000,
         }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::{PollFd, PollFlags};
-use rustix::io::{Errno, ioctl_fionread, retry_on_intr};
+use rustix::io::{Errno, retry_on_intr};
 use rustix::net::{SocketFlags, accept_with};
 
 use super::requests::{FcgiRequest, Requests, Stdin};
@@ -209,42 +209,39 @@ impl Service<'_> {
         if requests.has_more() {
             return Ok(Next::Request);
         }
-        if self.remaining > 0 && !self.is_stopping && self.worker.is_half_free() {
-            self.worker.set(State::Kept);
-            let next = self.await_request(&requests.input.stream.socket);
-            self.worker.set(State::Busy);
-            return next;
-        }
-        // A request that the web server has sent meanwhile would be lost.
-        match ioctl_fionread(&requests.input.stream.socket)? {
-            0 => Ok(Next::End),
-            _ => Ok(Next::Request),
-        }
+        let is_kept = self.remaining > 0 && self.worker.is_half_free();
+        let idle = if is_kept {
+            self.limits.idle
+        } else {
+            self.limits.closing
+        };
+        self.worker.set(State::Kept);
+        let next = self.await_request(&requests.input.stream.socket, idle);
+        self.worker.set(State::Busy);
+        next
     }
 
-    /// Waits for the first byte of another request.
-    fn await_request(&mut self, socket: &UnixStream) -> io::Result<Next> {
+    /// Waits for the first byte of another request. `idle` is the timeout, unless the worker is to stop.
+    fn await_request(&mut self, socket: &UnixStream, idle: Duration) -> io::Result<Next> {
         let since = Instant::now();
         loop {
             let timeout = if self.is_stopping {
-                self.limits.linger
+                self.limits.linger.min(idle)
             } else {
-                self.limits.idle
+                idle
             };
             let mut sources = [
                 PollFd::new(socket, PollFlags::IN),
                 PollFd::new(self.stopped, PollFlags::IN),
             ];
             // The other one stays readable.
-            let count = if self.is_stopping { 1 } else { 2 };
-            if wait(
-                &mut sources[..count],
-                timeout.saturating_sub(since.elapsed()),
-            )? == 0
-            {
+            let sources = &mut sources[..if self.is_stopping { 1 } else { 2 }];
+            if wait(sources, timeout.saturating_sub(since.elapsed()))? == 0 {
                 return Ok(Next::End);
             }
-            self.is_stopping |= !sources[1].revents().is_empty();
+            self.is_stopping |= sources
+                .get(1)
+                .is_some_and(|stop| !stop.revents().is_empty());
             if !sources[0].revents().is_empty() {
                 return Ok(Next::Request);
             }

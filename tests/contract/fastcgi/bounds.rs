@@ -135,6 +135,30 @@ fn another_connection_is_kept_after_one_has_ended() {
 }
 
 #[test]
+fn a_connection_in_use_is_not_closed() {
+    // With one worker, half of them are never free; with the other, each is to end after its second request.
+    for limits in [
+        Limits {
+            workers: 1,
+            ..Limits::default()
+        },
+        Limits {
+            requests: 2,
+            ..Limits::default()
+        },
+    ] {
+        let closing = Duration::from_secs(2);
+        let service = Service::start(Limits { closing, ..limits });
+        let mut client = service.client();
+        for _ in 0..100 {
+            assert_eq!(client.ask(true, &[], b"x"), answered("x"));
+        }
+        client.is_at_end();
+        assert_eq!(service.client().ask(false, &[], b"x"), answered("x"));
+    }
+}
+
+#[test]
 fn a_connection_waits_in_the_queue_until_a_worker_is_free() {
     let service = Service::with_workers(2);
     for keep in [true, false] {

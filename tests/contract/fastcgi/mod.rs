@@ -86,9 +86,9 @@ const LARGE: usize = 4 * 1024 * 1024;
 /// The values of a test's limits, as milliseconds and numbers in an environment variable.
 fn to_text(limits: &Limits) -> String {
     let times = [
-        limits.arrival, limits.pause, limits.transfer, limits.idle, limits.linger,
+        limits.arrival, limits.pause, limits.transfer, limits.idle, limits.linger, limits.closing,
     ];
-    let [arrival, pause, transfer, idle, linger] = times.map(|time| time.as_millis());
+    let times = times.map(|time| time.as_millis().to_string()).join(" ");
     let Limits {
         workers,
         params,
@@ -96,7 +96,7 @@ fn to_text(limits: &Limits) -> String {
         requests,
         ..
     } = limits;
-    format!("{workers} {params} {large} {requests} {arrival} {pause} {transfer} {idle} {linger}")
+    format!("{workers} {params} {large} {requests} {times}")
 }
 
 fn from_text(text: &str) -> Limits {
@@ -115,6 +115,7 @@ fn from_text(text: &str) -> Limits {
         transfer: time(6),
         idle: time(7),
         linger: time(8),
+        closing: time(9),
     }
 }
 
