@@ -1,4 +1,4 @@
-//! Errors of network file systems, injected by strace. `tests/vm/network/two-mounts` uses real ones.
+//! Errors of network file systems, injected by strace. `lab/network/two-mounts` uses real ones.
 
 use std::fs;
 

@@ -2,7 +2,7 @@
 set -euo pipefail
 export CARGO_NET_OFFLINE=true
 cd /home/teacher/comedor
-. tests/machines/guide.sh
+. lab/machines/guide.sh
 blocks README.md docs/install.md
 
 # The folder with what a reader downloads.

@@ -1,4 +1,4 @@
-# Sourced by scripts in a machine that tests/boot has booted: commands of the documents, requests, and the application.
+# Sourced by scripts in a machine that lab/boot has booted: commands of the documents, requests, and the application.
 
 # blocks DOCUMENT...: writes each block of commands to a file, named by its heading and its place below that.
 blocks() {

@@ -1,7 +1,7 @@
 # On the fresh machine, booted again: the service answers, has the saved menu, and can be removed.
 set -euo pipefail
 cd /home/teacher/comedor
-. tests/machines/guide.sh
+. lab/machines/guide.sh
 blocks docs/install.md
 
 as=(runuser -u teacher -- env HOME=/home/teacher)

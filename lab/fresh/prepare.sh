@@ -1,7 +1,7 @@
 # On the fresh machine, with a network: what a newcomer does with Debian's Rust, and how long it takes; then a school's web server.
 set -euo pipefail
 cd /home/teacher/comedor
-. tests/machines/guide.sh
+. lab/machines/guide.sh
 
 chown -R teacher: /home/teacher/.cargo
 apt-get update -q

@@ -1,11 +1,11 @@
 # Every command below the first heading of $HEADINGS, and of the others, in docs/install.md or docs/troubleshooting.md.
-. tests/machines/server.sh
+. lab/machines/server.sh
 blocks docs/install.md docs/troubleshooting.md
 # release/tests/image
 rm /tmp/blocks/Containers.*
 for block in /tmp/blocks/*; do
     heading=$(basename "${block%.*}")
-    grep -qF "\"$heading\"" tests/machines/deploy.rs || { echo "no test of this heading: $heading" && exit 1; }
+    grep -qF "\"$heading\"" lab/machines/deploy.rs || { echo "no test of this heading: $heading" && exit 1; }
 done
 
 # Everything of comedor on this machine, but for the repository, the PHP script, and the note of a2disconf.

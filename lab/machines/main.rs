@@ -3,6 +3,6 @@
 
 mod deploy;
 mod install;
-#[path = "../support/mod.rs"]
+#[path = "../../tests/support/mod.rs"]
 mod support;
 mod units;

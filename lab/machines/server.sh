@@ -1,7 +1,7 @@
-# Sourced by scripts in a machine that tests/boot has booted: lays out the server of a school, and uses it.
+# Sourced by scripts in a machine that lab/boot has booted: lays out the server of a school, and uses it.
 
 set -Eeuo pipefail
-. tests/machines/guide.sh
+. lab/machines/guide.sh
 trap 'echo "failed: ${BASH_SOURCE[0]}: $LINENO: $BASH_COMMAND" >&2' ERR
 
 php_version=$(basename /etc/php/*)

@@ -1,6 +1,6 @@
 # An upgrade from a server that the set-up of version 0.4.0 has set up, by CGI and by FastCGI, with settings that an
 # administrator has added: nothing is asked, settings and answers stay, and the changelog's commands remove it.
-. tests/machines/server.sh
+. lab/machines/server.sh
 
 conf=/etc/comedor/comedor.conf
 apache=/etc/apache2/conf-available/zz-comedor-setup.conf

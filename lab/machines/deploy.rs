@@ -12,11 +12,11 @@ use crate::support::{REPOSITORY, chmod, output, package};
 fn run(script: &str, headings: &str) {
     // On a disk, as `comedor check` expects.
     let disk = tempfile::tempdir_in(Path::new(REPOSITORY).join("target")).unwrap();
-    let mut boot = Command::new("tests/boot");
+    let mut boot = Command::new("lab/boot");
     boot.current_dir(REPOSITORY)
         .env("PACKAGE", package())
         .env("HEADINGS", headings);
-    boot.args(["/", "sysinit.target", &format!("tests/machines/{script}")]);
+    boot.args(["/", "sysinit.target", &format!("lab/machines/{script}")]);
     boot.arg(format!("{REPOSITORY}:{REPOSITORY}"));
     for (name, folder) in [("data", "/DATA"), ("disk", "/srv/disk")] {
         let path = disk.path().join(name);

@@ -1,6 +1,6 @@
 # The service of FastCGI in its sandbox, behind nginx: its check before the start, a system call that the unit does not
 # allow, and a stop.
-. tests/machines/server.sh
+. lab/machines/server.sh
 
 lay_out web=nginx php=fpm
 install_package

@@ -1,6 +1,6 @@
 # Two schools with the same path on one server: comedor is enabled in the site of one, as the guide says, and nobody sees
 # the code of the other's script.
-. tests/machines/server.sh
+. lab/machines/server.sh
 blocks docs/install.md
 
 pass='ProxyPassMatch "^/(.*\.php)$" "unix:/run/php/'$fpm'.sock|fcgi://'
