@@ -14,7 +14,6 @@ mod configure;
 pub mod error;
 pub mod fastcgi;
 #[cfg(any(test, fuzzing))]
-#[path = "../fuzz/invariants.rs"]
 pub mod invariants;
 mod model;
 mod php;

@@ -1,4 +1,4 @@
-//! A coverage-guided fuzzer of the parser that the variable `PARSER` names. `fuzz/parsers` builds and
+//! A coverage-guided fuzzer of the parser that the variable `PARSER` names. `lab/fuzz/parsers` builds and
 //! starts it.
 #![no_main]
 
@@ -12,7 +12,7 @@ use libfuzzer_sys::fuzz_target;
 static PARSER: LazyLock<Check> = LazyLock::new(|| {
     let wanted = std::env::var("PARSER").unwrap_or_default();
     let Some((_, parser, _)) = PARSERS.iter().find(|(name, ..)| *name == wanted) else {
-        // `fuzz/parsers all` asks for the names.
+        // `lab/fuzz/parsers all` asks for the names.
         PARSERS.iter().for_each(|(name, ..)| println!("{name}"));
         exit(i32::from(!wanted.is_empty()));
     };

@@ -1,5 +1,5 @@
 //! Invariants of the parsers of untrusted input, none of which may panic. A unit test checks them with
-//! input made of random pieces of each format, and the coverage-guided fuzzer in `fuzz/` with its own.
+//! input made of random pieces of each format, and the coverage-guided fuzzer in `lab/fuzz/` with its own.
 
 use std::collections::VecDeque;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
