@@ -1,7 +1,7 @@
 # Every command below the first heading of $HEADINGS, and of the others, in docs/install.md or docs/troubleshooting.md.
 . lab/machines/server.sh
 blocks docs/install.md docs/troubleshooting.md
-# release/tests/image
+# packaging/release/tests/image
 rm /tmp/blocks/Containers.*
 for block in /tmp/blocks/*; do
     heading=$(basename "${block%.*}")

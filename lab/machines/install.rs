@@ -272,13 +272,14 @@ fn the_debian_package_has_the_page_the_documentation_and_no_settings_file() {
     assert!(!root.path().join("etc/comedor").exists());
 }
 
-/// The output of `debian/prerm` with this argument, on a machine with these files, which have this text.
+/// The output of `packaging/debian/prerm` with this argument, on a machine with these files, which have this text.
 fn before_removal(argument: &str, files: &[(&str, &str)]) -> String {
     let files: String = files
         .iter()
         .map(|(file, text)| format!("mkdir -p $(dirname {file}); echo '{text}' > {file}; "))
         .collect();
-    let script = format!("mount -t tmpfs none /etc; {files} exec sh debian/prerm {argument}");
+    let script =
+        format!("mount -t tmpfs none /etc; {files} exec sh packaging/debian/prerm {argument}");
     let mut prerm = Command::new("unshare");
     prerm
         .current_dir(REPOSITORY)
@@ -329,7 +330,7 @@ fn a_package_that_is_removed_while_enabled_names_the_command_for_each_web_server
     );
 }
 
-/// No error and no warning but those of `debian/lintian-overrides`.
+/// No error and no warning but those of `packaging/debian/lintian-overrides`.
 #[test]
 fn lintian_finds_no_error_in_the_debian_package() {
     let mut lintian = Command::new("lintian");
@@ -352,11 +353,11 @@ fn the_package_has_the_version_of_the_program_and_of_the_debian_changelog() {
     let version = String::from_utf8(version).unwrap();
     // Debian sorts 0.3.0~dev before 0.3.0.
     assert_eq!(version.trim(), env!("CARGO_PKG_VERSION").replace('-', "~"));
-    let changelog = text_of("debian/changelog");
+    let changelog = text_of("packaging/debian/changelog");
     let expected = format!("comedor ({}) ", version.trim());
     assert!(
         changelog.starts_with(&expected),
-        "debian/changelog starts with {expected}"
+        "packaging/debian/changelog starts with {expected}"
     );
 }
 
@@ -370,11 +371,11 @@ const OTHERS: &[&str] = &[
 
 #[test]
 fn the_copyright_file_names_everything_that_is_linked_in() {
-    let copyright = text_of("debian/copyright").replace('-', "_");
+    let copyright = text_of("packaging/debian/copyright").replace('-', "_");
     let names: Vec<&str> = copyright.split([' ', '(', ')', ',', '\n']).collect();
 
     let bom = output(
-        &mut Command::new(Path::new(REPOSITORY).join("release/sbom")),
+        &mut Command::new(Path::new(REPOSITORY).join("packaging/release/sbom")),
         "python3",
     );
     let bom: Value = serde_json::from_slice(&bom).unwrap();
@@ -401,7 +402,7 @@ fn the_copyright_file_names_everything_that_is_linked_in() {
     for name in linked.iter().filter(|name| !OTHERS.contains(&&***name)) {
         assert!(
             names.contains(&&*name.replace('-', "_")),
-            "debian/copyright does not name {name}"
+            "packaging/debian/copyright does not name {name}"
         );
     }
 }

@@ -9,7 +9,7 @@ use crate::support::{program, text_of};
 fn systemd_accepts_the_units_and_the_service_has_an_exposure_of_at_most_2() {
     let folder = tempfile::tempdir().unwrap();
     for name in ["comedor.socket", "comedor.service"] {
-        let unit = text_of(format!("systemd/{name}"));
+        let unit = text_of(format!("packaging/systemd/{name}"));
         let unit = unit.replace("/usr/lib/cgi-bin/comedor", program());
         fs::write(folder.path().join(name), unit).unwrap();
     }

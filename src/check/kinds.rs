@@ -115,7 +115,7 @@ mod tests {
             format!(".It Li {code} Pq {}\n{meaning}\n", level.name())
         };
         let table: String = TABLE.iter().map(row).collect();
-        let manual = include_str!("../../man/comedor.8");
+        let manual = include_str!("../../packaging/man/comedor.8");
         let (_, section) = manual.split_once(".Sh FINDINGS\n").unwrap();
         let (_, listed) = section.split_once(".Bl -tag -width Ds\n").unwrap();
         assert_eq!(listed.split(".El\n").next(), Some(&*table));

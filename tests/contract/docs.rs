@@ -211,7 +211,7 @@ fn error_sentences_and_files_in_the_documentation_exist_and_contributing_md_name
                 assert!(openapi.contains(&span), "{}: {span}", document.display());
                 quoted += 1;
             }
-            if ["src/", "tests/", "lab/", "benches/"]
+            if ["src/", "tests/", "lab/", "packaging/", "benches/"]
                 .iter()
                 .any(|folder| span.starts_with(folder))
             {

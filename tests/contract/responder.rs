@@ -195,7 +195,7 @@ fn the_number_of_workers_is_a_setting() {
 #[test]
 fn the_unit_and_the_container_allow_as_many_workers_as_can_be_set() {
     let (unit, overlay) = (
-        text_of("systemd/comedor.service"),
+        text_of("packaging/systemd/comedor.service"),
         text_of("examples/compose.yaml"),
     );
     let needed = comedor::sys::scoreboard::MAX_WORKERS + 1;

@@ -58,7 +58,7 @@ fn the_settings_file_lists_every_setting_with_its_default_and_is_valid_if_all_ar
 #[test]
 fn the_manual_page_and_install_md_list_every_setting_with_its_default() {
     for (file, before, between) in [
-        ("man/comedor.8", ".It Ev ", " Pq default "),
+        ("packaging/man/comedor.8", ".It Ev ", " Pq default "),
         ("docs/install.md", "| `", "` | "),
     ] {
         let text = text_of(file);
