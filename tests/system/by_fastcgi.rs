@@ -1,7 +1,11 @@
 //! The tests of `main.rs` that send requests without looking at the process, through FastCGI.
 
-mod faults;
-mod redis;
-mod sessions;
+mod saving {
+    mod faults;
+}
+mod sessions {
+    mod files;
+    mod redis;
+}
 #[path = "../support/mod.rs"]
 mod support;

@@ -1,4 +1,8 @@
-//! The administrator's self-check.
+//! The administrator's self-check, and what it finds.
+
+mod limits;
+mod permissions;
+mod sessions;
 
 use std::fs;
 use std::io::Write;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use crate::check::{check, count, found};
+use super::{check, count, found};
 use crate::support::*;
 
 /// Runs a command with 128 MiB of memory.

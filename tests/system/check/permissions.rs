@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::{chown, symlink};
 use std::process::Command;
 
-use crate::check::{check, count, found};
+use super::{check, count, found};
 use crate::support::*;
 
 #[test]

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::sync::mpsc::channel;
 use std::thread;
 
+use super::redis::{LOGIN, key};
 use crate::check::{check, found};
-use crate::redis::{LOGIN, key};
 use crate::support::fastcgi::{Client, Held, Process, parameters};
 use crate::support::redis::{Redis, fake_redis, php_session, replies, reply_with};
 use crate::support::site::wait_until;

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{Read, Write};
 use std::process::{Command, Stdio};
 
-use crate::check::{check, count, found};
+use super::{check, count, found};
 use crate::support::*;
 
 #[test]
