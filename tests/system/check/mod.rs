@@ -2,6 +2,7 @@
 
 mod limits;
 mod permissions;
+mod redis;
 mod sessions;
 
 use std::fs;

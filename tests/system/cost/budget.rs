@@ -1,5 +1,4 @@
-//! The cost of a request in instructions, system calls, page faults and memory, and how it grows with
-//! the data of a school. The budgets are those of the executable that is released: run the tests with
+//! What a request may cost. The budgets are those of the executable that is released: run the tests with
 //! `COMEDOR_PROGRAM=$(cgi-bin/build)`. They have a tenth of room.
 
 use std::fs;
@@ -7,96 +6,16 @@ use std::path::Path;
 
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 
+use super::{cost, from_browser, get_menu, save_menu, school_with_a_menu, total};
 use crate::support::fastcgi::{Client, Held, parameters};
 use crate::support::redis::Redis;
 use crate::support::site::wait_until;
 use crate::support::*;
 
-/// Adds the variables that a web server sets for a browser's request.
-fn from_browser(request: Cgi) -> Cgi {
-    request
-        .set("HTTP_ACCEPT", "application/json, text/plain, */*")
-        .set("HTTP_ACCEPT_ENCODING", "gzip, deflate, br, zstd")
-        .set(
-            "HTTP_ACCEPT_LANGUAGE", "es-ES,es;q=0.8,en-US;q=0.5,en;q=0.3",
-        )
-        .set("HTTP_CONNECTION", "keep-alive")
-        .set("HTTP_SEC_FETCH_SITE", "same-origin")
-        .set(
-            "HTTP_USER_AGENT",
-            "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0",
-        )
-        .set(
-            "PATH",
-            "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-        )
-        .set("REMOTE_ADDR", "127.0.0.1")
-        .set("REMOTE_PORT", "40000")
-        .set("REQUEST_SCHEME", "http")
-        .set("REQUEST_URI", "/api/comedor.php?action=get_menu")
-        .set("SCRIPT_FILENAME", "/usr/lib/cgi-bin/comedor")
-        .set("SERVER_ADDR", "127.0.0.1")
-        .set("SERVER_ADMIN", "admin@school.example")
-        .set("SERVER_PORT", "80")
-        .set("SERVER_SIGNATURE", "")
-        .set("SERVER_SOFTWARE", "lighttpd/1.4.69")
-}
-
-fn get_menu(school: &School) -> Cgi {
-    from_browser(
-        school
-            .get("get_menu")
-            .query("date", DATE)
-            .query("menu", "basal"),
-    )
-}
-
-fn save_menu(school: &School) -> Cgi {
-    let plates = json!({
-        "primero": {"name": "Lentejas con verduras"}, "segundo": {"name": "Merluza al horno"},
-        "postre": {"name": "Fruta de temporada"},
-    });
-    let body = json!({"date": DATE, "menu_type": "basal", "plates": plates});
-    from_browser(school.post("save_menu").json(&body))
-}
-
-/// A school with four menu types and a saved menu.
-fn school_with_a_menu() -> School {
-    let school = School::new();
-    school
-        .post("add_menu_type")
-        .json(&json!({"id": "x", "label": "X"}))
-        .run()
-        .ok();
-    save_menu(&school).run().ok();
-    school
-}
-
 fn redis_with_a_teacher() -> Redis {
     let redis = Redis::new();
     redis.command(&["SET", "PHPREDIS_SESSION:teacher", &session(TEACHER)]);
     redis
-}
-
-fn instructions(request: &Cgi) -> u64 {
-    let file = tempfile::NamedTempFile::new().unwrap();
-    let out = format!("--callgrind-out-file={}", file.path().display());
-    request
-        .clone()
-        .under(&["valgrind", "-q", "--tool=callgrind", &out])
-        .run()
-        .ok();
-    total(file.path())
-}
-
-/// The instructions in a file of callgrind.
-fn total(file: &Path) -> u64 {
-    let text = fs::read_to_string(file).unwrap();
-    let total = text
-        .lines()
-        .find_map(|line| line.strip_prefix("totals: "))
-        .expect("a total");
-    total.trim().parse().unwrap()
 }
 
 #[test]
@@ -163,103 +82,6 @@ fn memory_of_a_read_stays_within_budget() {
     println!("get_menu: {faults} page faults, {peak} KiB");
     assert!(faults <= 25, "{faults} page faults");
     assert!(peak <= 650, "{peak} KiB");
-}
-
-/// Instructions and system calls.
-fn cost(request: &Cgi) -> (u64, u64) {
-    let (answer, trace) = request.trace(&[]);
-    answer.ok();
-    (instructions(request), calls(&trace).len() as u64)
-}
-
-/// Those of a read and a write.
-fn costs(school: &School) -> [(u64, u64); 2] {
-    [get_menu(school), save_menu(school)].map(|request| cost(&request))
-}
-
-#[test]
-fn cost_is_independent_of_the_number_of_days() {
-    let school = school_with_a_menu();
-    let day = school.read(DAY);
-    let with_one = costs(&school);
-    for n in 1..10_000 {
-        let (year, month, day_of_month) = (1990 + n / 336, n / 28 % 12 + 1, n % 28 + 1);
-        let folder = format!("aula1/Comedor/{year}-{month:02}/{day_of_month:02}");
-        school.write(&format!("{folder}/_datos.json"), &day);
-    }
-    let with_many = costs(&school);
-    println!("10,000 days: {with_many:?}, with one {with_one:?}");
-    for ((many, many_calls), (one, one_calls)) in with_many.into_iter().zip(with_one) {
-        assert!(
-            many < one + one / 100,
-            "{many} instructions, with one {one}"
-        );
-        assert_eq!(many_calls, one_calls);
-    }
-}
-
-/// Checks that instructions grow linearly with `sizes`, by at most `steepest` per unit. System calls
-/// may only grow by those that allocate memory, in blocks of increasing size.
-#[track_caller]
-fn assert_linear(what: &str, sizes: [u64; 3], costs: [(u64, u64); 3], steepest: f64) {
-    let slope = |from: usize, to: usize| {
-        (costs[to].0 - costs[from].0) as f64 / (sizes[to] - sizes[from]) as f64
-    };
-    println!(
-        "{what}: {sizes:?}, {costs:?}, {:.1} and {:.1} per unit",
-        slope(0, 1),
-        slope(1, 2)
-    );
-    assert!(
-        slope(1, 2) <= slope(0, 1) * 1.1,
-        "{what}: faster than linear"
-    );
-    assert!(slope(1, 2) <= steepest, "{what}: {}", slope(1, 2));
-    assert!(costs[2].1 <= costs[0].1 + 30, "{what}: system calls");
-}
-
-#[test]
-fn cost_is_linear_in_the_number_of_menu_types() {
-    let sizes = [1, 30, 300];
-    let costs = sizes.map(|size| {
-        let school = School::new();
-        let others = (1..size).map(|n| format!("type-{n:03}"));
-        let types = others.chain(["basal".to_owned()]);
-        let types = types.map(|id| json!({"id": id, "label": "Menú", "color": "#0d6efd"}));
-        school.write(TYPES, Value::from_iter(types).to_string());
-        save_menu(&school).run().ok();
-        self::costs(&school)
-    });
-    assert_linear(
-        "reads, by menu types",
-        sizes,
-        costs.map(|[read, _]| read),
-        9_000.,
-    );
-    assert_linear(
-        "writes, by menu types",
-        sizes,
-        costs.map(|[_, write]| write),
-        9_000.,
-    );
-}
-
-#[test]
-fn cost_is_linear_in_the_size_of_the_session() {
-    let school = school_with_a_menu();
-    let sizes = [1, 100, 10 * 1024].map(|kib| kib * 1024);
-    let costs = sizes.map(|size| {
-        let (mut count, mut items) = (0, String::new());
-        while (items.len() as u64) < size {
-            let item = "s:2:\"id\";i:7;s:4:\"name\";s:12:\"Lentejas 1kg\";";
-            items += &format!("i:{count};a:2:{{{item}}}");
-            count += 1;
-        }
-        let basket = format!("basket|a:{count}:{{{items}}}");
-        school.log_in("teacher", basket + &session(TEACHER));
-        cost(&get_menu(&school))
-    });
-    assert_linear("reads, by bytes of session", sizes, costs, 60.);
 }
 
 /// What one request more costs a worker that stays in memory: the difference between two runs.
