@@ -27,12 +27,11 @@ use std::io::Read;
 use api::caller::Caller;
 use api::{Call, Fields};
 use cgi::input::{self, Body};
-use cgi::{Cors, Response, Variables, origin};
+use cgi::{Cors, Output, Response, Variables, origin};
 use config::Config;
 use error::{Error, Reason};
 use php::form::Form;
 use store::Aulario;
-use sys::log::Output;
 
 /// For the differential tests, which compare these with PHP and date(1).
 #[doc(hidden)]

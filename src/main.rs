@@ -5,8 +5,8 @@
 use std::panic;
 use std::process::exit;
 
-use comedor::cgi::Variables;
 use comedor::cgi::input::{Body, StandardInput};
+use comedor::cgi::{Output, Variables};
 use comedor::command_line::{self, Next};
 use comedor::config::Config;
 use comedor::error::Error;
@@ -15,7 +15,7 @@ use comedor::responder::Responder;
 use comedor::sys::allocator::Allocator;
 use comedor::sys::environment::Strings;
 use comedor::sys::kept_output;
-use comedor::sys::log::{self, Output};
+use comedor::sys::log;
 use comedor::sys::process::is_set_user_id;
 use comedor::sys::scoreboard::Scoreboard;
 use comedor::sys::streams;

@@ -6,8 +6,8 @@
 use std::io::Read;
 use std::sync::atomic::Ordering;
 
-use crate::cgi::Variables;
 use crate::cgi::input::Body;
+use crate::cgi::{self, Variables};
 use crate::config::{InForce, Setting};
 use crate::error::Error;
 use crate::fastcgi::{Handler, Output, Pairs, Refusal};
@@ -22,10 +22,10 @@ pub struct Responder {
 impl Handler for Responder {
     fn handle(&mut self, params: Pairs, body: &mut dyn Read) -> Output {
         let variables = Variables::of_parameters(params.clone());
-        let mut output = match self.settings.get() {
+        let mut output = Output::from(match self.settings.get() {
             Ok(config) => crate::answer(config, &variables, &mut Body::new(&variables, body)),
             Err(invalid) => crate::refuse(None, &variables, invalid.into()),
-        };
+        });
         report_settings(params, &mut output);
         output
     }
@@ -40,7 +40,7 @@ impl Handler for Responder {
             Refusal::Panicked(message) => Error::perhaps_stored(message),
         };
         let config = self.settings.get().as_ref().ok();
-        crate::refuse(config, &Variables::of_parameters(params), error)
+        crate::refuse(config, &Variables::of_parameters(params), error).into()
     }
 }
 
@@ -59,6 +59,15 @@ impl Responder {
             .as_ref()
             .ok()
             .map(|config| config.workers)
+    }
+}
+
+impl From<cgi::Output> for Output {
+    fn from(output: cgi::Output) -> Output {
+        Output {
+            stdout: output.stdout,
+            stderr: output.stderr,
+        }
     }
 }
 

@@ -7,5 +7,6 @@ mod response;
 mod variables;
 
 pub(crate) use origin::Cors;
+pub use response::Output;
 pub(crate) use response::{Response, output};
 pub use variables::{Method, Variables};

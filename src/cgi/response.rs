@@ -3,7 +3,16 @@
 use super::{Cors, Method};
 use crate::error::{BUSY, Error};
 use crate::php::json::{Map, Value};
-use crate::sys::log::{self, Output};
+use crate::sys::log;
+
+/// What a CGI program writes (RFC 3875 §6).
+#[derive(Debug)]
+pub struct Output {
+    /// Headers (`Status:` and others) and body
+    pub stdout: Vec<u8>,
+    /// Lines for the log
+    pub stderr: Vec<u8>,
+}
 
 /// The output for a request with `method`: the response, and the cause of an error.
 pub(crate) fn output(answer: Result<Response, Error>, method: Method, cors: &Cors) -> Output {

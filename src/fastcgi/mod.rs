@@ -47,10 +47,18 @@ mod worker;
 use std::io::Read;
 use std::time::Duration;
 
-pub use crate::sys::log::Output;
 pub use parent::serve;
 pub use record::Pairs;
 pub use socket::Socket;
+
+/// An answer: the content of the streams FCGI_STDOUT and FCGI_STDERR (§5.3).
+#[derive(Debug, Default)]
+pub struct Output {
+    /// What a CGI program writes to standard output
+    pub stdout: Vec<u8>,
+    /// Lines for the log
+    pub stderr: Vec<u8>,
+}
 
 /// Answers requests. Each worker has a copy of it, as it was when the worker was started.
 pub trait Handler {

@@ -15,7 +15,7 @@ use rustix::process::{geteuid, getuid};
 
 use super::{Effect, Session, SessionConfig, SessionFolder, SessionId, unusable};
 use crate::error::Error;
-use crate::sys::lock;
+use crate::sys::lock::Lock;
 use crate::sys::shared_file::{self, Fault};
 
 /// The timeout for a PHP page that holds the session
@@ -33,7 +33,7 @@ pub fn read(
 
     // The file is opened for reading and writing, as in PHP, but not created.
     let read = shared_file::open_and(OFlags::RDWR, &path, |file| {
-        if !lock::take(&file, lock::SHARED, LOCK_TIMEOUT)? {
+        if !Lock::Shared.acquire(&file, LOCK_TIMEOUT)? {
             return Ok(None);
         }
         let (bytes, metadata) = shared_file::read(&file)?;

@@ -9,7 +9,7 @@ use rustix::fs::OFlags;
 use super::Error;
 use super::data_file::{create_folder, is_at};
 use crate::sys::file_id::FileId;
-use crate::sys::lock;
+use crate::sys::lock::Lock;
 use crate::sys::shared_file::{self, Fault};
 
 /// The timeout of a writer that waits for other writers of the same aulario.
@@ -33,7 +33,7 @@ impl WriteLock {
         let (path, mut flags) = (folder.join(name), OFlags::RDWR);
         for _ in 0..ATTEMPTS {
             let locked = shared_file::open_and(flags, &path, |file| {
-                let is_locked = lock::take(&file, lock::EXCLUSIVE, TIMEOUT)?;
+                let is_locked = Lock::Exclusive.acquire(&file, TIMEOUT)?;
                 let id = FileId::of(&file.metadata()?);
                 Ok(is_locked.then(|| WriteLock {
                     _file: file,

@@ -13,9 +13,9 @@ use std::time::Duration;
 
 use rustix::fs::{FsWord, NFS_SUPER_MAGIC, StatFs, fstatfs};
 
-use super::check;
 use super::file_id::FileId;
 use super::lock::{Pause, Retries};
+use super::or_errno;
 
 /// The timeout for another process to close the file.
 const WRITER_TIMEOUT: Duration = Duration::from_millis(200);
@@ -80,5 +80,5 @@ const F_SETSIG: libc::c_int = 10;
 
 fn fcntl(file: &File, command: libc::c_int, argument: libc::c_int) -> io::Result<libc::c_int> {
     // SAFETY: the descriptor is open, and these commands take and return integers.
-    check(unsafe { libc::fcntl(file.as_raw_fd(), command, argument) })
+    or_errno(unsafe { libc::fcntl(file.as_raw_fd(), command, argument) })
 }

@@ -57,35 +57,53 @@ impl Retries {
     }
 }
 
-/// A kind of lock: the function that fails if the lock is held, and the one that waits. Named by their
-/// path, because `File` has methods of the same names.
-pub type Kind = [fn(&File) -> io::Result<()>; 2];
-pub const SHARED: Kind = [fs2::FileExt::try_lock_shared, fs2::FileExt::lock_shared];
-pub const EXCLUSIVE: Kind = [
-    fs2::FileExt::try_lock_exclusive,
-    fs2::FileExt::lock_exclusive,
-];
+/// A kind of lock (flock(2)).
+#[derive(Clone, Copy, Debug)]
+pub enum Lock {
+    Shared,
+    Exclusive,
+}
 
-/// Waits up to `timeout` for a lock on `file`, which holds until the file is closed. Returns whether it
-/// was taken; `false` at once if it may not wait.
-pub fn take(file: &File, [attempt, wait]: Kind, timeout: Duration) -> io::Result<bool> {
-    match attempt(file) {
-        Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
-        done => return done.map(|()| true),
-    }
-    let id = FileId::of(&file.metadata()?);
-    let Some(_waiting) = scoreboard::wait(Some(id)) else {
-        return Ok(false);
-    };
-    let deadline = Instant::now() + timeout;
-    let _interruptions = Interruptions::after(timeout)?;
-    loop {
-        match wait(file) {
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            done => return done.map(|()| true),
+// The functions of fs2 are called by their paths, because `File` has methods of the same names.
+impl Lock {
+    /// Fails if the lock is held.
+    fn attempt(self, file: &File) -> io::Result<()> {
+        match self {
+            Lock::Shared => fs2::FileExt::try_lock_shared(file),
+            Lock::Exclusive => fs2::FileExt::try_lock_exclusive(file),
         }
-        if Instant::now() >= deadline {
+    }
+
+    /// Waits until it is taken, or for a signal.
+    fn wait(self, file: &File) -> io::Result<()> {
+        match self {
+            Lock::Shared => fs2::FileExt::lock_shared(file),
+            Lock::Exclusive => fs2::FileExt::lock_exclusive(file),
+        }
+    }
+
+    /// Waits up to `timeout` for this lock on `file`, which holds until the file is closed. Returns whether it
+    /// was taken; `false` at once if it may not wait.
+    pub fn acquire(self, file: &File, timeout: Duration) -> io::Result<bool> {
+        match self.attempt(file) {
+            Err(error)
+                if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+            outcome => return outcome.map(|()| true),
+        }
+        let id = FileId::of(&file.metadata()?);
+        let Some(_waiting) = scoreboard::wait(Some(id)) else {
             return Ok(false);
+        };
+        let deadline = Instant::now() + timeout;
+        let _interruptions = Interruptions::after(timeout)?;
+        loop {
+            match self.wait(file) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                outcome => return outcome.map(|()| true),
+            }
+            if Instant::now() >= deadline {
+                return Ok(false);
+            }
         }
     }
 }

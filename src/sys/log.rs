@@ -1,4 +1,4 @@
-//! Standard error, which a web server writes to its error log, with what goes to standard output.
+//! Standard error, which a web server writes to its error log.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -9,17 +9,9 @@ use rustix::stdio::stderr;
 
 use super::timers::Interruptions;
 
-/// The maximum number of characters in a line. Only input from outside can make a line longer.
+/// The maximum number of characters in a line. Only input from outside can make a line longer. nginx cuts a line of its
+/// log at 2048 bytes (`NGX_MAX_ERROR_STR`).
 const MAX_LINE: usize = 2000;
-
-/// What a CGI program writes.
-#[derive(Debug, Default)]
-pub struct Output {
-    /// Headers (`Status:` and others) and body
-    pub stdout: Vec<u8>,
-    /// Lines for the log
-    pub stderr: Vec<u8>,
-}
 
 /// Writes one line.
 pub fn log(cause: &str) {

@@ -1,7 +1,22 @@
-//! What needs Linux or `unsafe`: the start of the process, its allocator, system calls that neither the standard
-//! library nor rustix has, locks and pauses, the scoreboard of the processes of a responder, files that other
-//! programs write, standard streams, users and groups, the log, and output kept open for Apache. No other folder has
-//! `unsafe` code.
+//! What needs Linux or `unsafe`. No other folder has `unsafe` code.
+//!
+//! | file | why it is here |
+//! |---|---|
+//! | `accounts` | the system's files of users and groups: the C library's own lookup needs plug-ins (nsswitch.conf(5)), which a static executable lacks |
+//! | `allocator` | `unsafe`: the allocator of the process |
+//! | `environment` | `unsafe`: the lists of C strings that execve(2) gives |
+//! | `file_id` | device and inode (stat(2)), by which the scoreboard, locks and pauses know a file |
+//! | `kept_output` | Linux: a pidfd; the fork is that of `process` |
+//! | `lease` | `unsafe`, Linux: fcntl(2) with `F_SETLEASE`, which rustix lacks |
+//! | `lock` | flock(2), interrupted by `timers`, and pauses, both counted in the `scoreboard` |
+//! | `log` | standard error without blocking: poll(2), and `timers` |
+//! | `process` | `unsafe`: fork(2) and the auxiliary vector; users and groups of the process |
+//! | `scoreboard` | `unsafe`: memory that processes share |
+//! | `shared_file` | Linux: open(2) with `O_NOFOLLOW` and `O_NONBLOCK`, leases of other programs, ESTALE of network file systems |
+//! | `signals` | `unsafe`: sigaction(2), pthread_sigmask(3), sigtimedwait(2) |
+//! | `start` | `unsafe`: C's `main` in place of Rust's |
+//! | `streams` | standard streams that may be non-blocking: poll(2) |
+//! | `timers` | `unsafe`: setitimer(2) |
 
 pub(crate) mod accounts;
 pub mod allocator;
@@ -21,10 +36,10 @@ pub mod timers;
 
 use std::io;
 
-/// The result of a system call, or its error.
-fn check(result: libc::c_int) -> io::Result<libc::c_int> {
-    match result {
+/// The value that a function of the C library returned, or the error in `errno` if it is -1.
+fn or_errno(value: libc::c_int) -> io::Result<libc::c_int> {
+    match value {
         -1 => Err(io::Error::last_os_error()),
-        result => Ok(result),
+        value => Ok(value),
     }
 }

@@ -6,7 +6,7 @@ use std::process::exit;
 
 use rustix::process::{Pid, getegid, geteuid, getgid, getgroups, getuid};
 
-use super::check;
+use super::or_errno;
 
 /// The user and groups of a process (credentials(7)).
 #[derive(Clone, Debug)]
@@ -42,7 +42,7 @@ impl Credentials {
 /// the only thread of the process.
 pub fn run_in_child(run: impl FnOnce() -> i32) -> io::Result<Pid> {
     // SAFETY: with a single thread, the child is a complete copy.
-    match Pid::from_raw(check(unsafe { libc::fork() })?) {
+    match Pid::from_raw(or_errno(unsafe { libc::fork() })?) {
         Some(child) => Ok(child),
         None => exit(run()),
     }

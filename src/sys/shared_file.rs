@@ -17,7 +17,7 @@ use crate::sys::lock::{Pause, Retries};
 pub const MAX_SIZE: u64 = 16 * 1024 * 1024;
 
 /// The maximum number of times that a file is opened if other clients of a network file system replace
-/// it.
+/// it. Each opening finds the newest file; the maximum ends a request beside a client that never pauses.
 const OPENINGS: usize = 10;
 
 /// A lease of another program (fcntl(2), F_SETLEASE), such as Samba or the NFS server of the kernel, on a
@@ -82,9 +82,10 @@ pub fn read_followed(path: &Path) -> Result<(Vec<u8>, Metadata), Fault> {
 fn open_with(flags: OFlags, path: &Path) -> Result<File, Fault> {
     let all = flags | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let open = || retry_on_intr(|| rustix::fs::open(path, all, Mode::from(0o660)));
-    let (mut opened, mut retries) = (open(), Retries::new(LEASE_PAUSE, LEASE_TIMEOUT));
+    let mut opened = open();
+    let mut while_leased = Retries::new(LEASE_PAUSE, LEASE_TIMEOUT);
     while let Err(Errno::AGAIN) = opened
-        && retries.pause(Some(FileId::of(&path.metadata()?))) == Pause::Ended
+        && while_leased.pause(Some(FileId::of(&path.metadata()?))) == Pause::Ended
     {
         opened = open();
     }
@@ -107,10 +108,10 @@ pub fn read(file: &File) -> Result<(Vec<u8>, Metadata), Fault> {
         return Err(Fault::TooLarge);
     }
     let mut bytes = Vec::with_capacity(metadata.len() as usize + 1);
-    let read = retry_on_intr(|| rustix::io::read(file, spare_capacity(&mut bytes)));
+    let count = retry_on_intr(|| rustix::io::read(file, spare_capacity(&mut bytes)));
     // As many bytes as the file has, into a buffer with room for more, are all of them. Otherwise it has
     // changed meanwhile, or a network file system returns it in parts.
-    if read.map_err(io::Error::from)? as u64 != metadata.len() {
+    if count.map_err(io::Error::from)? as u64 != metadata.len() {
         file.take(MAX_SIZE.saturating_sub(bytes.len() as u64))
             .read_to_end(&mut bytes)?;
     }

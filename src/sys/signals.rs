@@ -8,7 +8,7 @@ use std::time::Duration;
 
 pub(super) fn ignore(signals: &[libc::c_int]) {
     for &signal in signals {
-        set_action(signal, libc::SIG_IGN);
+        sigaction(signal, libc::SIG_IGN);
     }
 }
 
@@ -20,19 +20,19 @@ pub fn ignore_keys() {
 /// Keeps the exit statuses of children until they are read: the parent of this process may have ignored
 /// SIGCHLD, which is inherited (wait(2)).
 fn keep_exit_statuses() {
-    set_action(libc::SIGCHLD, libc::SIG_DFL);
+    sigaction(libc::SIGCHLD, libc::SIG_DFL);
 }
 
 /// Lets `signal` interrupt blocking system calls (EINTR), with no other effect.
 pub(super) fn interrupt_calls(signal: libc::c_int) -> io::Result<()> {
     extern "C" fn nothing(_: libc::c_int) {}
-    set_action(signal, nothing as *const () as usize);
+    sigaction(signal, nothing as *const () as usize);
     // The parent of this process may have blocked it.
-    mask(libc::SIG_UNBLOCK, &[signal]).map(drop)
+    pthread_sigmask(libc::SIG_UNBLOCK, &[signal]).map(drop)
 }
 
 /// Without SA_RESTART, so that an interrupted call is not started again.
-fn set_action(signal: libc::c_int, action: libc::sighandler_t) {
+fn sigaction(signal: libc::c_int, action: libc::sighandler_t) {
     // SAFETY: zeros are a valid structure, of which the call keeps no pointer. The action is one that runs no code, or
     // the function above, which does nothing. The call fails only for signals that no caller names.
     unsafe {
@@ -52,7 +52,7 @@ impl Blocked {
     /// Blocks the signals that stop a responder, and the one that tells the end of a child.
     pub fn of_parent() -> io::Result<Blocked> {
         keep_exit_statuses();
-        mask(libc::SIG_BLOCK, &[STOP[0], STOP[1], libc::SIGCHLD]).map(Blocked)
+        pthread_sigmask(libc::SIG_BLOCK, &[STOP[0], STOP[1], libc::SIGCHLD]).map(Blocked)
     }
 
     /// Waits for one of them, or until `timeout`. Returns whether it was one that stops the responder.
@@ -68,7 +68,7 @@ impl Blocked {
 }
 
 /// Blocks or unblocks `signals` in this thread (pthread_sigmask(3)). Returns their set.
-fn mask(how: libc::c_int, signals: &[libc::c_int]) -> io::Result<libc::sigset_t> {
+fn pthread_sigmask(how: libc::c_int, signals: &[libc::c_int]) -> io::Result<libc::sigset_t> {
     let mut set = MaybeUninit::uninit();
     // SAFETY: sigemptyset initialises the set before it is used, and no call keeps a pointer to it.
     unsafe {

@@ -20,19 +20,19 @@ impl Interruptions {
     pub fn after(time: Duration) -> io::Result<Interruptions> {
         interrupt_calls(libc::SIGALRM)?;
         // A time of zero would disarm the timer.
-        set_timer(time.max(INTERVAL));
+        setitimer(time.max(INTERVAL));
         Ok(Interruptions(()))
     }
 }
 
 impl Drop for Interruptions {
     fn drop(&mut self) {
-        set_timer(Duration::ZERO);
+        setitimer(Duration::ZERO);
     }
 }
 
 /// Sends SIGALRM after `time`, then in intervals (setitimer(2)); never again after a time of zero.
-fn set_timer(time: Duration) {
+fn setitimer(time: Duration) {
     let timeval = |time: Duration| libc::timeval {
         tv_sec: time.as_secs() as _,
         tv_usec: time.subsec_micros().into(),

@@ -13,7 +13,7 @@ use std::process::{Command, Stdio, abort};
 use std::time::Duration;
 
 use comedor::fastcgi::{Handler, Limits, Output, Pairs, Refusal, Socket, serve};
-use comedor::sys::lock;
+use comedor::sys::lock::Lock;
 use comedor::sys::scoreboard::Scoreboard;
 use rustix::process::{Pid, Signal, getpid, kill_process};
 use tempfile::TempDir;
@@ -42,7 +42,10 @@ impl Handler for Dummy {
             }
             Some("lock") => {
                 let file = File::open(param("FILE").unwrap()).unwrap();
-                match lock::take(&file, lock::EXCLUSIVE, Duration::from_secs(60)).unwrap() {
+                match Lock::Exclusive
+                    .acquire(&file, Duration::from_secs(60))
+                    .unwrap()
+                {
                     true => b"locked".to_vec(),
                     false => b"busy".to_vec(),
                 }
