@@ -14,7 +14,7 @@ use super::guide;
 use super::kinds::Kind;
 use super::report::counted;
 use crate::config::DATA_DIR;
-use crate::model::{Day, Id, MenuTypes};
+use crate::model::{Day, DocumentError, Id, MenuTypes};
 use crate::php::json::Value;
 use crate::store::attributes::Attributes;
 use crate::store::{self, Aulario, access::of_replacement, layout};
@@ -225,7 +225,7 @@ impl Survey<'_> {
     fn document<D>(
         &mut self,
         path: &Path,
-        parse: impl Fn(Option<Value>) -> Result<D, String>,
+        parse: impl Fn(Option<Value>) -> Result<D, DocumentError>,
     ) -> Option<D> {
         if !self.goes_on() || !self.may_read(path) {
             return None;

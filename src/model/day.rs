@@ -2,7 +2,7 @@
 
 use std::mem;
 
-use super::{Date, PlateKey, PlateName, put_strings_first};
+use super::{Date, DocumentError, PlateKey, PlateName, put_strings_first};
 use crate::php::json::{Map, Value};
 
 /// The maximum number of plates in a menu.
@@ -21,16 +21,33 @@ impl From<Day> for Value {
     }
 }
 
-/// Converts to maps the values in `map` at `path`, in which `None` is every key. A list becomes a map; null is
-/// accepted as absent. The error is the path of what is not a map.
-fn convert(map: &mut Map, path: &[Option<&str>]) -> Result<(), String> {
-    let Some((wanted, inner)) = path.split_first() else {
+/// The keys that one step of a path follows.
+enum Step<'p> {
+    Key(&'p str),
+    EveryKey,
+}
+
+impl Step<'_> {
+    fn follows(&self, key: &str) -> bool {
+        match self {
+            Step::Key(wanted) => *wanted == key,
+            Step::EveryKey => true,
+        }
+    }
+}
+
+/// The path of a value that is not a map.
+struct NotMap(String);
+
+/// Converts to maps the values in `map` at `path`. A list becomes a map; null is accepted as absent.
+fn convert_to_maps(map: &mut Map, path: &[Step]) -> Result<(), NotMap> {
+    let Some((step, inner)) = path.split_first() else {
         return Ok(());
     };
     for (key, value) in map.iter_mut() {
-        if wanted.is_none_or(|wanted| wanted == key) && !matches!(value, Value::Null) {
-            let map = value.as_php_map().ok_or(key)?;
-            convert(map, inner).map_err(|path| format!("{key}.{path}"))?;
+        if step.follows(key) && !matches!(value, Value::Null) {
+            let map = value.as_php_map().ok_or_else(|| NotMap(key.to_owned()))?;
+            convert_to_maps(map, inner).map_err(|NotMap(path)| NotMap(format!("{key}.{path}")))?;
         }
     }
     Ok(())
@@ -38,12 +55,17 @@ fn convert(map: &mut Map, path: &[Option<&str>]) -> Result<(), String> {
 
 impl Day {
     /// The day in a file, which may be absent, to read or change the menu of the type `id`, or to read all its
-    /// menus. The error says what is not a map there: the document, its menus, such a menu or one of its plates.
-    pub fn of_file(file: Option<Value>, id: Option<&str>) -> Result<Day, String> {
+    /// menus. Fails if the document, its menus, such a menu or one of its plates is not a map.
+    pub fn of_file(file: Option<Value>, id: Option<&str>) -> Result<Day, DocumentError> {
         let mut value = file.unwrap_or(Value::Map(Map::default()));
-        let day = value.as_php_map().ok_or("the document is not a map")?;
-        convert(day, &[Some("menus"), id, Some("plates"), None])
-            .map_err(|path| format!("{path} is not a map"))?;
+        let day = value.as_php_map().ok_or(DocumentError::NotMap)?;
+        let plates = [
+            Step::Key("menus"),
+            id.map_or(Step::EveryKey, Step::Key),
+            Step::Key("plates"),
+            Step::EveryKey,
+        ];
+        convert_to_maps(day, &plates).map_err(|NotMap(path)| DocumentError::PartNotMap { path })?;
         Ok(Day(mem::take(day)))
     }
 

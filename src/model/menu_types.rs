@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{Color, Label, TypeId, put_strings_first};
+use super::{Color, DocumentError, Label, TypeId, put_strings_first};
 use crate::php::json::{Map, Value};
 
 /// The types of an aulario without stored types.
@@ -40,14 +40,14 @@ fn id_of(entry: &Value) -> Option<Cow<'_, str>> {
 }
 
 impl MenuTypes {
-    /// The types in a file, which may be absent. The error says that they are not a list.
-    pub fn of_file(file: Option<Value>) -> Result<MenuTypes, String> {
+    /// The types in a file, which may be absent. Fails if they are not a list.
+    pub fn of_file(file: Option<Value>) -> Result<MenuTypes, DocumentError> {
         let list = match file {
             None => Vec::new(),
             Some(Value::List(list)) => list,
             // PHP writes a map after an entry was removed.
             Some(Value::Map(map)) => map.into_values().collect(),
-            Some(_) => return Err("the document is not a list of menu types".to_owned()),
+            Some(_) => return Err(DocumentError::NotTypes),
         };
         if list.is_empty() {
             let defaults = DEFAULTS

@@ -12,6 +12,18 @@ pub use values::{Color, Date, Id, Label, PlateKey, PlateName, TypeId, trim};
 
 use crate::php::json::{Map, Value};
 
+/// Why the document of a data file cannot be used: a part of it has another type than the pages write.
+#[derive(Debug, thiserror::Error)]
+pub enum DocumentError {
+    #[error("the document is not a map")]
+    NotMap,
+    #[error("the document is not a list of menu types")]
+    NotTypes,
+    /// `path` is the keys that lead to the part.
+    #[error("{path} is not a map")]
+    PartNotMap { path: String },
+}
+
 /// The keys of nearly every data file, which need no copy.
 pub fn known_key(text: &str) -> Option<&'static str> {
     const KEYS: [&str; 11] = [

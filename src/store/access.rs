@@ -4,13 +4,29 @@ use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use super::Error;
 use super::acl::Acl;
 use super::attributes::Attributes;
 use super::data_file::parent;
+use super::{Defect, Error};
 use crate::sys::process::Credentials;
 
-/// The owner and group of the new file at `path`, or why it cannot replace the file that has the metadata
+/// The user and group that a file belongs to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Owners {
+    pub uid: u32,
+    pub gid: u32,
+}
+
+impl Owners {
+    pub fn of(file: &Metadata) -> Owners {
+        Owners {
+            uid: file.uid(),
+            gid: file.gid(),
+        }
+    }
+}
+
+/// The owner and group of the new file at `path`. Fails if it cannot replace the file that has the metadata
 /// `old` and these attributes.
 ///
 /// List and mode are always kept. Owner and group are kept if possible. chown(2): only root can change
@@ -20,10 +36,10 @@ pub fn of_replacement(
     old: &Metadata,
     attributes: &Attributes,
     path: &Path,
-) -> Result<(u32, u32), Error> {
+) -> Result<Owners, Error> {
     const SETGID: u32 = 0o2000;
     let folder =
-        fs::metadata(parent(path)).map_err(Error::modified_or("stat the folder of", path))?;
+        fs::metadata(parent(path)).map_err(Error::displaced_or("stat the folder of", path))?;
     let user = Credentials::of_process();
     let created_gid = if folder.mode() & SETGID != 0 {
         folder.gid()
@@ -35,37 +51,34 @@ pub fn of_replacement(
     } else {
         created_gid
     };
+    let new = Owners { uid: user.uid, gid };
     match attributes.acl(old.mode()) {
-        Some(_) if user.is_root() => Ok((old.uid(), old.gid())),
-        Some(acl) if keeps_access(old, &acl, user.uid, gid) => Ok((user.uid, gid)),
-        _ => {
-            let why = format!(
-                "user {} cannot replace it without locking out its owner: it must belong to the same \
-                 user, or to a group that can write it and that this user is a member of, or its \
-                 access control list must name its owner and group",
-                user.uid
-            );
-            Err(Error::unusable(path, why))
-        }
+        Some(_) if user.is_root() => Ok(Owners::of(old)),
+        Some(acl) if keeps_access(old, &acl, new) => Ok(new),
+        _ => Err(Error::unusable(
+            path,
+            Defect::WouldLockOutOwner { user: user.uid },
+        )),
     }
 }
 
-/// Whether the old owner and group keep their access to the file if it belongs to `uid` and `gid`. A named
-/// entry of the list must grant them what they had; an owner without an entry, usually PHP, must be able
-/// to write as a member of the group.
-fn keeps_access(old: &Metadata, acl: &Acl, uid: u32, gid: u32) -> bool {
+/// Whether the old owner and group keep their access to the file if it has the owners `new`. A named entry of
+/// the list must grant them what they had; an owner without an entry, usually PHP, must be able to write as a
+/// member of the group.
+fn keeps_access(old: &Metadata, acl: &Acl, new: Owners) -> bool {
     const READ_AND_WRITE: u32 = 6;
     const WRITE: u32 = 2;
     let grants = |granted: u32, had: u32| had & READ_AND_WRITE & !granted == 0;
-    let (owner_had, group_had) = (old.mode() >> 6, acl.own_group);
-    let group_keeps_access = old.gid() == gid
+    let owner_had = old.mode() >> 6;
+    let group_had = acl.own_group;
+    let group_keeps_access = old.gid() == new.gid
         || acl
             .groups
             .get(&old.gid())
             .is_some_and(|&granted| grants(granted, group_had));
     let owner_keeps_access = match acl.users.get(&old.uid()) {
-        _ if old.uid() == uid => true,
-        // As the new owner, `uid` has what the old one had.
+        _ if old.uid() == new.uid => true,
+        // As the new owner, that user has what the old one had.
         _ if owner_had & WRITE == 0 => false,
         Some(&granted) => grants(granted, owner_had),
         None => group_had & WRITE != 0,

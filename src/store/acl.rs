@@ -33,9 +33,13 @@ impl Acl {
         const GROUP: u16 = 0x08;
         const MASK: u16 = 0x10;
         const OTHER: u16 = 0x20;
-        let (entries, rest) = value.strip_prefix(&VERSION)?.as_chunks::<8>();
-        let (mut users, mut groups) = (BTreeMap::new(), BTreeMap::new());
-        let (mut own_group, mut mask) = (None, 7);
+        let (entries, []) = value.strip_prefix(&VERSION)?.as_chunks::<8>() else {
+            return None;
+        };
+        let mut users = BTreeMap::new();
+        let mut groups = BTreeMap::new();
+        let mut own_group = None;
+        let mut mask = 7;
         for &[tag0, tag1, low, high, ref id @ ..] in entries {
             let id = u32::from_le_bytes(*id);
             let permissions = u16::from_le_bytes([low, high]).into();
@@ -52,7 +56,7 @@ impl Acl {
             .values_mut()
             .chain(groups.values_mut())
             .for_each(|permissions| *permissions &= mask);
-        rest.is_empty().then_some(Acl {
+        Some(Acl {
             users,
             groups,
             own_group: own_group? & mask,

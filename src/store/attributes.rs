@@ -52,13 +52,13 @@ impl Attributes {
             // SELinux may forbid even setting the label that the file has.
             if file
                 .get_xattr(name)
-                .is_ok_and(|set| set.as_ref() == Some(kept))
+                .is_ok_and(|current| current.as_ref() == Some(kept))
             {
                 continue;
             }
-            let set = file.set_xattr(name, kept);
+            let outcome = file.set_xattr(name, kept);
             if name == ACL {
-                set?;
+                outcome?;
             }
         }
         Ok(())

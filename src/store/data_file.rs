@@ -157,9 +157,7 @@ pub fn read(path: &Path) -> Result<Content, Error> {
             Pause::Ended => {}
             Pause::Refused => return Err(Error::Busy),
             Pause::TimedOut if is_empty => return Ok(Content::Empty(snapshot)),
-            Pause::TimedOut => {
-                return Err(Error::unusable(path, format!("invalid JSON: {error}")));
-            }
+            Pause::TimedOut => return Err(Error::unusable(path, error)),
         }
     }
 }
@@ -190,7 +188,7 @@ pub fn make_folders(folder: &Path, names: &[&str]) -> Result<(), Error> {
         match File::open(parent(&path)).and_then(|parent| parent.sync_all()) {
             // If another user created the folder, this user may lack access to its parent.
             Err(error) if !is_new && error.kind() == ErrorKind::PermissionDenied => {}
-            flushed => flushed.map_err(Error::modified_or("flush the parent of folder", &path))?,
+            flushed => flushed.map_err(Error::displaced_or("flush the parent of folder", &path))?,
         }
         path.push(name);
     }
@@ -202,7 +200,7 @@ pub fn create_folder(folder: &Path) -> Result<bool, Error> {
     match fs::create_dir(folder) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
-        Err(error) => Err(Error::modified_or("create folder", folder)(error)),
+        Err(error) => Err(Error::displaced_or("create folder", folder)(error)),
     }
 }
 

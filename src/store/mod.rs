@@ -16,7 +16,9 @@
 pub(crate) mod access;
 mod acl;
 pub(crate) mod attributes;
+mod change;
 pub(crate) mod data_file;
+mod error;
 pub(crate) mod layout;
 mod replace;
 mod write_lock;
@@ -25,120 +27,12 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use crate::model::{Date, Day, Id, MenuTypes};
+use crate::model::{Date, Day, DocumentError, Id, MenuTypes};
 use crate::php::json::Value;
-use crate::sys::shared_file::{self, Fault};
+use change::Change;
 use data_file::{Content, Snapshot};
-use layout::{LOCK, TYPES, below};
-use write_lock::WriteLock;
-
-/// The maximum number of retries of a change if the file was modified in the meantime, or if another
-/// client of a network file system deleted it or its folder.
-const RETRIES: usize = 3;
-
-/// The error of a read or write. The path is for the log.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    #[error("{}: {operation}: {source}", path.display())]
-    Fault {
-        operation: &'static str,
-        path: PathBuf,
-        source: Fault,
-    },
-    /// The file cannot be used. It is not changed.
-    #[error("{}: {why}", path.display())]
-    Unusable { path: PathBuf, why: String },
-    /// The file was replaced, but a later step failed.
-    #[error("{}: {operation}, after the replacement: {source}", path.display())]
-    Unflushed {
-        operation: &'static str,
-        path: PathBuf,
-        source: std::io::Error,
-    },
-    /// Another request holds the lock, or too many requests wait. This is not logged.
-    #[error("busy")]
-    Busy,
-    /// Another program writes the file, or replaces it again and again.
-    #[error("{}: {why}", path.display())]
-    InUse { path: PathBuf, why: &'static str },
-    /// Another program modified the file before it was replaced, or deleted its folder.
-    #[error("{}: {why}", path.display())]
-    Modified { path: PathBuf, why: String },
-}
-
-impl Error {
-    fn fault<E: Into<Fault>>(operation: &'static str, path: &Path) -> impl FnOnce(E) -> Error {
-        move |source| Error::Fault {
-            operation,
-            path: path.to_owned(),
-            source: source.into(),
-        }
-    }
-
-    /// The error of a step that fails if another program creates or deletes the file, or its folder.
-    fn modified_or(operation: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Error {
-        move |error| match error.kind() {
-            ErrorKind::NotFound | ErrorKind::AlreadyExists => Error::Modified {
-                path: path.to_owned(),
-                why: format!("{operation}: {error}"),
-            },
-            _ => Error::fault(operation, path)(error),
-        }
-    }
-
-    fn modified(path: &Path) -> Error {
-        let why = "another program modified it during the change".to_owned();
-        Error::Modified {
-            path: path.to_owned(),
-            why,
-        }
-    }
-
-    fn in_use(path: &Path, why: &'static str) -> Error {
-        Error::InUse {
-            path: path.to_owned(),
-            why,
-        }
-    }
-
-    fn unflushed(operation: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Error {
-        move |source| Error::Unflushed {
-            operation,
-            path: path.to_owned(),
-            source,
-        }
-    }
-
-    /// Whether the file may be read and changed again.
-    fn is_transient(&self) -> bool {
-        matches!(self, Error::Modified { .. })
-            || matches!(self, Error::Fault { source, .. } if source.is_stale())
-    }
-
-    pub(crate) fn unusable(path: &Path, why: impl Into<String>) -> Error {
-        Error::Unusable {
-            path: path.to_owned(),
-            why: why.into(),
-        }
-    }
-}
-
-impl From<Error> for crate::error::Error {
-    fn from(error: Error) -> crate::error::Error {
-        let cause = error.to_string();
-        match error {
-            Error::Busy => crate::error::Error::busy(),
-            Error::InUse { .. }
-            | Error::Modified { .. }
-            | Error::Fault {
-                source: Fault::Leased,
-                ..
-            } => crate::error::Error::busy_because(cause),
-            Error::Unflushed { .. } => crate::error::Error::perhaps_stored(cause),
-            Error::Fault { .. } | Error::Unusable { .. } => crate::error::Error::internal(cause),
-        }
-    }
-}
+pub use error::{Defect, Error};
+use layout::{TYPES, below};
 
 /// Why an empty file is not used.
 const EMPTY: &str = "it is empty, and so new that another program may be writing it";
@@ -213,33 +107,41 @@ impl Aulario {
             .document)
     }
 
-    /// See [`Aulario::change`].
+    /// Changes the menu types, as [`Change::make`] does.
     pub fn change_menu_types<T, E: From<Error>>(
         &self,
         change: impl Fn(&mut MenuTypes) -> Result<T, E>,
     ) -> Result<T, E> {
-        self.change(&[TYPES], MenuTypes::of_file, change)
+        let change = Change {
+            aulario: self,
+            names: &[TYPES],
+            parse: MenuTypes::of_file,
+            change,
+        };
+        change.make()
     }
 
-    /// See [`Aulario::change`].
+    /// Changes the menu of the type `id` on the day of `date`, as [`Change::make`] does.
     pub fn change_day<T, E: From<Error>>(
         &self,
         date: &Date,
         id: &str,
         change: impl Fn(&mut Day) -> Result<T, E>,
     ) -> Result<T, E> {
-        self.change(
-            &layout::day(date),
-            |value| Day::of_file(value, Some(id)),
+        let change = Change {
+            aulario: self,
+            names: &layout::day(date),
+            parse: |value| Day::of_file(value, Some(id)),
             change,
-        )
+        };
+        change.make()
     }
 
     /// Reads a document, which has its default if the file does not exist, or has been empty for a while.
     fn read<D>(
         &self,
         names: &[&str],
-        parse: impl Fn(Option<Value>) -> Result<D, String>,
+        parse: impl Fn(Option<Value>) -> Result<D, DocumentError>,
     ) -> Result<Stored<D>, Error> {
         let path = below(&self.folder, names);
         let content = data_file::read(&path)?;
@@ -253,48 +155,6 @@ impl Aulario {
             path,
             snapshot,
         })
-    }
-
-    /// Reads a document, applies `change` and stores it, with the lock of the aulario. PHP does not
-    /// take this lock: see [`mod@replace`]. After `Ok` the change is on disk. If `change` fails, no
-    /// file is created. `change` may run again, with new data from the file.
-    fn change<D: Into<Value>, T, E: From<Error>>(
-        &self,
-        names: &[&str],
-        parse: impl Fn(Option<Value>) -> Result<D, String>,
-        change: impl Fn(&mut D) -> Result<T, E>,
-    ) -> Result<T, E> {
-        let attempt = || {
-            let lock = WriteLock::take(&self.folder, LOCK)?;
-            let Stored {
-                mut document,
-                path,
-                snapshot,
-            } = self.read(names, &parse)?;
-            let outcome = change(&mut document);
-            if outcome.is_err() {
-                return Ok(outcome);
-            }
-            let bytes = document.into().to_php();
-            if bytes.len() as u64 > shared_file::MAX_SIZE {
-                return Err(Error::unusable(&path, "would become larger than 16 MiB"));
-            }
-            if snapshot.is_none() {
-                data_file::make_folders(&self.folder, names)?;
-            }
-            replace::replace(&path, &bytes, snapshot, &lock)?;
-            Ok(outcome)
-        };
-        // First without the lock: a change that is refused, or a file that must be read again, does
-        // not delay other writers.
-        change(&mut self.read(names, &parse)?.document)?;
-        let mut retries = 0..RETRIES;
-        loop {
-            match attempt() {
-                Err(error) if error.is_transient() && retries.next().is_some() => {}
-                outcome => return outcome?,
-            }
-        }
     }
 }
 
@@ -319,20 +179,22 @@ fn find_source(configuration: &Path, aularios: &Path, name: &str) -> Result<Opti
         }
         Err(error) => return Err(Error::fault("stat", &path)(error)),
     };
-    let why = match Id::parse(name) {
+    let defect = match Id::parse(name) {
         Ok(id) if is_file => return Ok(Some(id)),
-        Ok(_) => "which is not a regular file".to_owned(),
-        Err(expected) => format!("whose name must be {expected}"),
+        Ok(_) => Defect::SharedNotRegular { shared: path },
+        Err(expected) => Defect::SharedNotId {
+            shared: path,
+            expected,
+        },
     };
-    let why = format!("shared_comedor_from names {}, {why}", path.display());
-    Err(Error::unusable(configuration, why))
+    Err(Error::unusable(configuration, defect))
 }
 
 /// The value of `shared_comedor_from` in the configuration at `path`, if it is set.
 fn shared_comedor_from(path: &Path, mut configuration: Value) -> Result<Option<String>, Error> {
     let settings = configuration
         .as_php_map()
-        .ok_or_else(|| Error::unusable(path, "the document is not a map"))?;
+        .ok_or_else(|| Error::unusable(path, DocumentError::NotMap))?;
     let setting = settings.get("shared_comedor_from").and_then(Value::as_str);
     Ok(setting
         .filter(|setting| !["", "none"].contains(setting))

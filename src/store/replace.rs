@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Access, AtFlags, CWD, RenameFlags, linkat, renameat_with};
 use rustix::io::Errno;
 
-use super::access;
+use super::access::{self, Owners};
 use super::attributes::Attributes;
 use super::data_file::{Snapshot, is_at, parent};
 use super::write_lock::WriteLock;
@@ -92,7 +92,7 @@ fn exchange(
             );
         }
         Err(error) => {
-            return Err(Error::modified_or("exchange with the new file", path)(
+            return Err(Error::displaced_or("exchange with the new file", path)(
                 error.into(),
             ));
         }
@@ -163,7 +163,7 @@ fn settle<E: Into<io::Error>>(
 ) -> Result<(), Error> {
     match moved {
         Err(error) if !temporary.is_at(path) => {
-            Err(Error::modified_or(operation, path)(error.into()))
+            Err(Error::displaced_or(operation, path)(error.into()))
         }
         _ => temporary.flush_folder(path),
     }
@@ -192,7 +192,7 @@ impl Temporary {
     /// Creates the new file with the owner, group, mode and attributes of the file of `snapshot`.
     fn create(path: &Path, snapshot: Option<&Snapshot>) -> Result<Temporary, Error> {
         let folder =
-            File::open(parent(path)).map_err(Error::modified_or("open the folder of", path))?;
+            File::open(parent(path)).map_err(Error::displaced_or("open the folder of", path))?;
         let temporary = layout::temporary(path);
         // The mode of the old file is set after the owner.
         let mode = if snapshot.is_some() { 0o600 } else { 0o666 };
@@ -207,7 +207,7 @@ impl Temporary {
             ErrorKind::AlreadyExists => remove_leftover(&temporary).and_then(|()| create()),
             _ => Err(error),
         });
-        let file = created.map_err(Error::modified_or("create", &temporary))?;
+        let file = created.map_err(Error::displaced_or("create", &temporary))?;
         let created = file.metadata().map_err(Error::fault("stat", &temporary))?;
         let temporary = Temporary {
             path: temporary,
@@ -227,7 +227,7 @@ impl Temporary {
             Attributes::of(&old.file).map_err(Error::fault("read the attributes of", path))?;
         let metadata = &old.metadata;
         if (metadata.uid(), metadata.gid()) != (created.uid(), created.gid()) {
-            let (uid, gid) = access::of_replacement(metadata, &attributes, path)?;
+            let Owners { uid, gid } = access::of_replacement(metadata, &attributes, path)?;
             if (uid, gid) != (created.uid(), created.gid()) {
                 fchown(&self.file, Some(uid), Some(gid))
                     .map_err(Error::fault("keep the owner and group of", path))?;
@@ -235,7 +235,7 @@ impl Temporary {
         }
         // PHP could not save it either.
         rustix::fs::access(path, Access::WRITE_OK)
-            .map_err(|error| Error::modified_or("write", path)(error.into()))?;
+            .map_err(|error| Error::displaced_or("write", path)(error.into()))?;
         attributes
             .set(&self.file)
             .map_err(Error::fault("keep the access control list of", path))?;

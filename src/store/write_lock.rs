@@ -15,7 +15,8 @@ use crate::sys::shared_file::{self, Fault};
 /// The timeout of a writer that waits for other writers of the same aulario.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The maximum number of attempts, if the lock file is missing, or was deleted or replaced during the wait.
+/// The maximum number of attempts, if the lock file is missing, or was deleted or replaced during the wait. The first
+/// save needs two. No program deletes the file; a synchronisation or a backup that is restored may replace it.
 const ATTEMPTS: usize = 5;
 
 /// The exclusive lock (`flock`) on the lock file of an aulario; released when dropped.
@@ -29,8 +30,9 @@ pub struct WriteLock {
 
 impl WriteLock {
     /// Locks the file `name` in `folder`, both created if missing.
-    pub fn take(folder: &Path, name: &str) -> Result<WriteLock, Error> {
-        let (path, mut flags) = (folder.join(name), OFlags::RDWR);
+    pub fn acquire(folder: &Path, name: &str) -> Result<WriteLock, Error> {
+        let path = folder.join(name);
+        let mut flags = OFlags::RDWR;
         for _ in 0..ATTEMPTS {
             let locked = shared_file::open_and(flags, &path, |file| {
                 let is_locked = Lock::Exclusive.acquire(&file, TIMEOUT)?;

@@ -1,0 +1,101 @@
+//! Changing a document: read, changed and stored with the lock of the aulario, again if another program modified
+//! the file in the meantime.
+
+use super::data_file::make_folders;
+use super::layout::LOCK;
+use super::replace::replace;
+use super::write_lock::WriteLock;
+use super::{Aulario, Defect, Error, Stored};
+use crate::model::DocumentError;
+use crate::php::json::Value;
+use crate::sys::shared_file::MAX_SIZE;
+
+/// The maximum number of retries if the file was modified in the meantime, or if another client of a network file
+/// system deleted it or its folder. An attempt takes milliseconds, and pages save when a user does: a second attempt
+/// is rare. After the last one the client is told to retry, which lets other writers of the aulario take its lock.
+const RETRIES: usize = 3;
+
+/// A change of the document at `names` below the folder of `aulario`.
+///
+/// PHP does not take the lock of the aulario: see [`mod@super::replace`].
+pub struct Change<'a, P, C> {
+    pub aulario: &'a Aulario,
+    pub names: &'a [&'a str],
+    /// Parses the document; the file may be absent
+    pub parse: P,
+    /// Changes the document. It may run again, with new data from the file
+    pub change: C,
+}
+
+/// A document that was changed in memory, and what the change returned.
+struct Changed<D, T> {
+    stored: Stored<D>,
+    answer: T,
+}
+
+/// Why a change was not stored.
+enum Failure<E> {
+    /// It cannot be made in this document.
+    Change(E),
+    Store(Error),
+}
+
+impl<E> From<Error> for Failure<E> {
+    fn from(error: Error) -> Failure<E> {
+        Failure::Store(error)
+    }
+}
+
+impl<E: From<Error>> Failure<E> {
+    fn into_error(self) -> E {
+        match self {
+            Failure::Change(error) => error,
+            Failure::Store(error) => error.into(),
+        }
+    }
+}
+
+impl<D, T, E, P, C> Change<'_, P, C>
+where
+    D: Into<Value>,
+    E: From<Error>,
+    P: Fn(Option<Value>) -> Result<D, DocumentError>,
+    C: Fn(&mut D) -> Result<T, E>,
+{
+    /// Makes the change. After `Ok` it is on disk. If the change fails, no file is created.
+    pub fn make(&self) -> Result<T, E> {
+        // First without the lock: a change that fails, or a file that must be read again, does not delay other
+        // writers.
+        self.read().map_err(Failure::into_error)?;
+        let mut retries = 0..RETRIES;
+        loop {
+            match self.attempt() {
+                Err(Failure::Store(error)) if error.is_transient() && retries.next().is_some() => {}
+                outcome => return outcome.map_err(Failure::into_error),
+            }
+        }
+    }
+
+    /// Reads the document and changes it in memory.
+    fn read(&self) -> Result<Changed<D, T>, Failure<E>> {
+        let mut stored = self.aulario.read(self.names, &self.parse)?;
+        let answer = (self.change)(&mut stored.document).map_err(Failure::Change)?;
+        Ok(Changed { stored, answer })
+    }
+
+    /// Reads the document with the lock of the aulario, changes and stores it.
+    fn attempt(&self) -> Result<T, Failure<E>> {
+        let folder = &self.aulario.folder;
+        let lock = WriteLock::acquire(folder, LOCK)?;
+        let Changed { stored, answer } = self.read()?;
+        let content = stored.document.into().to_php();
+        if content.len() as u64 > MAX_SIZE {
+            return Err(Error::unusable(&stored.path, Defect::WouldBeTooLarge).into());
+        }
+        if stored.snapshot.is_none() {
+            make_folders(folder, self.names)?;
+        }
+        replace(&stored.path, &content, stored.snapshot, &lock)?;
+        Ok(answer)
+    }
+}
