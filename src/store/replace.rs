@@ -19,7 +19,7 @@
 //! link, and the same save is lost if it falls into the time from step 2 to the end of step 3, on NFS a few
 //! milliseconds.
 
-use std::fs::{self, File, Metadata, OpenOptions, Permissions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
@@ -58,24 +58,21 @@ pub fn replace(
     }
 }
 
+/// The steps 1 to 5 in the header of this module.
 fn exchange(
     path: &Path,
     temporary: &Temporary,
     snapshot: Snapshot,
     lock: &WriteLock,
 ) -> Result<(), Error> {
+    // Step 1
     let lease = Lease::take(&snapshot.file, snapshot.id())
         .ok_or_else(|| Error::in_use(path, "another program has it open for writing"))?;
-    // Only an open file is up to date with the server of NFS (close-to-open consistency, nfs(5)).
-    let is_untouched = is_at(path, snapshot.id())?
-        && snapshot
-            .is_untouched()
-            .map_err(Error::fault("read again", path))?;
-    let may_exchange = lock.is_held()? && temporary.is_at(&temporary.path) && !lease.is_breaking();
-    // The path is compared again: a page that saves by a rename does not wait for the lease.
-    if !is_untouched || !may_exchange || !is_at(path, snapshot.id())? {
+    // Step 2
+    if !may_exchange(path, temporary, &snapshot, &lease, lock)? {
         return Err(Error::modified(path));
     }
+    // Step 3
     match temporary.exchange(path, path) {
         Ok(()) => {}
         // A file system without exchanges, such as NFS. There a rename waits for the lease on the old file,
@@ -84,12 +81,7 @@ fn exchange(
         Err(error) if is_unsupported(error) => {
             drop(lease);
             drop(snapshot);
-            return settle(
-                "rename to",
-                fs::rename(&temporary.path, path),
-                path,
-                temporary,
-            );
+            return rename(path, temporary);
         }
         Err(error) => {
             return Err(Error::displaced_or("exchange with the new file", path)(
@@ -97,23 +89,53 @@ fn exchange(
             ));
         }
     }
-    // These checks come before the flush: until the names are exchanged back, another page may save to the new
-    // file, and this save would be lost. An error in these checks counts as a modification: the
-    // names can still be exchanged back.
-    let is_exchanged = !lease.is_breaking()
+    // Step 4
+    if !is_exchanged(path, temporary, &snapshot, &lease) {
+        return exchange_back(path, temporary);
+    }
+    let flushed = temporary.flush_folder(path);
+    if lease.is_breaking() {
+        return exchange_back(path, temporary);
+    }
+    // Step 5
+    drop(lease);
+    // If the removal fails, the next writer removes the file.
+    _ = fs::remove_file(&temporary.path);
+    flushed
+}
+
+/// Step 2: whether both files are still what they were, and no page waits to write the old one.
+fn may_exchange(
+    path: &Path,
+    temporary: &Temporary,
+    snapshot: &Snapshot,
+    lease: &Lease,
+    lock: &WriteLock,
+) -> Result<bool, Error> {
+    // Only an open file is up to date with the server of NFS (close-to-open consistency, nfs(5)).
+    Ok(is_at(path, snapshot.id())?
+        && snapshot
+            .is_untouched()
+            .map_err(Error::fault("read again", path))?
+        && lock.is_held()?
+        && temporary.is_at(&temporary.path)
+        && !lease.is_breaking()
+        // Again: a page that saves by a rename does not wait for the lease.
+        && is_at(path, snapshot.id())?)
+}
+
+/// Step 4: whether no page has looked the path up before the exchange, to write the old file. This comes before the
+/// flush: until the names are exchanged back, another page may save to the new file, and this save would be lost. An
+/// error counts as a modification: the names can still be exchanged back.
+fn is_exchanged(path: &Path, temporary: &Temporary, snapshot: &Snapshot, lease: &Lease) -> bool {
+    !lease.is_breaking()
         && temporary.is_at(path)
         && is_at(&temporary.path, snapshot.id()).unwrap_or(false)
-        && snapshot.is_unmodified().unwrap_or(false);
-    if is_exchanged {
-        let flushed = temporary.flush_folder(path);
-        if !lease.is_breaking() {
-            drop(lease);
-            // If the removal fails, the next writer removes the file.
-            _ = fs::remove_file(&temporary.path);
-            return flushed;
-        }
-    }
-    // If another program has replaced or deleted the new file, its change stays.
+        && snapshot.is_unmodified().unwrap_or(false)
+}
+
+/// Step 4, if a page writes the old file. If another program has replaced or deleted the new file, its change stays.
+fn exchange_back(path: &Path, temporary: &Temporary) -> Result<(), Error> {
     if temporary.is_at(path) {
         temporary
             .exchange(path, &temporary.path)
@@ -122,6 +144,7 @@ fn exchange(
     Err(Error::modified(path))
 }
 
+/// Gives the new file its name, at which there must not be another one.
 fn put_new(path: &Path, temporary: &Temporary, lock: &WriteLock) -> Result<(), Error> {
     if !(lock.is_held()? && temporary.is_at(&temporary.path)) {
         return Err(Error::modified(path));
@@ -137,15 +160,16 @@ fn put_new(path: &Path, temporary: &Temporary, lock: &WriteLock) -> Result<(), E
     }
     // exFAT and others have no links either.
     match fs::symlink_metadata(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => settle(
-            "rename to",
-            fs::rename(&temporary.path, path),
-            path,
-            temporary,
-        ),
+        Err(error) if error.kind() == ErrorKind::NotFound => rename(path, temporary),
         Err(error) => Err(Error::fault("stat", path)(error)),
         Ok(_) => Err(Error::modified(path)),
     }
+}
+
+/// Gives the new file the name `path`, and replaces what has it.
+fn rename(path: &Path, temporary: &Temporary) -> Result<(), Error> {
+    let renamed = fs::rename(&temporary.path, path);
+    settle("rename to", renamed, path, temporary)
 }
 
 /// Whether the file system lacks the kind of rename, or links.
@@ -193,43 +217,47 @@ impl Temporary {
     fn create(path: &Path, snapshot: Option<&Snapshot>) -> Result<Temporary, Error> {
         let folder =
             File::open(parent(path)).map_err(Error::displaced_or("open the folder of", path))?;
-        let temporary = layout::temporary(path);
+        let temporary_path = layout::temporary(path);
         // The mode of the old file is set after the owner.
         let mode = if snapshot.is_some() { 0o600 } else { 0o666 };
-        let create = || {
+        let open_new = || {
             OpenOptions::new()
                 .write(true)
                 .create_new(true)
                 .mode(mode)
-                .open(&temporary)
+                .open(&temporary_path)
         };
-        let created = create().or_else(|error| match error.kind() {
-            ErrorKind::AlreadyExists => remove_leftover(&temporary).and_then(|()| create()),
-            _ => Err(error),
-        });
-        let file = created.map_err(Error::displaced_or("create", &temporary))?;
-        let created = file.metadata().map_err(Error::fault("stat", &temporary))?;
+        let file = open_new()
+            .or_else(|error| match error.kind() {
+                ErrorKind::AlreadyExists => {
+                    remove_leftover(&temporary_path).and_then(|()| open_new())
+                }
+                _ => Err(error),
+            })
+            .map_err(Error::displaced_or("create", &temporary_path))?;
+        let metadata = file
+            .metadata()
+            .map_err(Error::fault("stat", &temporary_path))?;
         let temporary = Temporary {
-            path: temporary,
+            path: temporary_path,
             file,
-            id: FileId::of(&created),
+            id: FileId::of(&metadata),
             folder,
         };
         if let Some(snapshot) = snapshot {
-            temporary.keep_access(snapshot, &created, path)?;
+            temporary.keep_access(snapshot, Owners::of(&metadata), path)?;
         }
         Ok(temporary)
     }
 
-    /// Sets the owner, group, attributes and mode of the old file at `path`.
-    fn keep_access(&self, old: &Snapshot, created: &Metadata, path: &Path) -> Result<(), Error> {
+    /// Sets the owners, attributes and mode of the old file at `path`. Until then the file belongs to `owners`.
+    fn keep_access(&self, old: &Snapshot, owners: Owners, path: &Path) -> Result<(), Error> {
         let attributes =
             Attributes::of(&old.file).map_err(Error::fault("read the attributes of", path))?;
-        let metadata = &old.metadata;
-        if (metadata.uid(), metadata.gid()) != (created.uid(), created.gid()) {
-            let Owners { uid, gid } = access::of_replacement(metadata, &attributes, path)?;
-            if (uid, gid) != (created.uid(), created.gid()) {
-                fchown(&self.file, Some(uid), Some(gid))
+        if Owners::of(&old.metadata) != owners {
+            let kept = access::of_replacement(&old.metadata, &attributes, path)?;
+            if kept != owners {
+                fchown(&self.file, Some(kept.uid), Some(kept.gid))
                     .map_err(Error::fault("keep the owner and group of", path))?;
             }
         }
@@ -239,7 +267,7 @@ impl Temporary {
         attributes
             .set(&self.file)
             .map_err(Error::fault("keep the access control list of", path))?;
-        self.keep_mode(metadata.mode())
+        self.keep_mode(old.metadata.mode())
             .map_err(Error::fault("keep the mode of", path))
     }
 
@@ -247,13 +275,16 @@ impl Temporary {
     /// all files.
     fn keep_mode(&self, mode: u32) -> io::Result<()> {
         let current = self.file.metadata()?.mode() & 0o7777;
-        let set = |mode| match mode == current {
-            true => Ok(()),
-            false => self.file.set_permissions(Permissions::from_mode(mode)),
+        let set_mode = |mode| {
+            if mode == current {
+                Ok(())
+            } else {
+                self.file.set_permissions(Permissions::from_mode(mode))
+            }
         };
-        set(mode & 0o7777).or_else(|error| match error.kind() {
+        set_mode(mode & 0o7777).or_else(|error| match error.kind() {
             // A service may not set the special bits (RestrictSUIDSGID, systemd.exec(5)).
-            ErrorKind::PermissionDenied => set(mode & 0o777),
+            ErrorKind::PermissionDenied => set_mode(mode & 0o777),
             _ => Err(error),
         })
     }
