@@ -12,7 +12,7 @@ use crate::fastcgi::requests::{self, FcgiRequest, Requests};
 use crate::model::{Color, Date, Day, Label, MenuTypes, PlateKey, PlateName, TypeId};
 use crate::php::form::Form;
 use crate::php::json::Value;
-use crate::session::redis::{Reply, take};
+use crate::session::redis::protocol::{Kind, Reply};
 use crate::session::{self, Format, Session};
 
 /// Panics if an invariant does not hold for the input.
@@ -268,8 +268,13 @@ pub fn redis(input: &[u8]) {
 /// The replies at the start of `input`, and `None` for bytes that are not a reply.
 fn replies(mut input: impl BufRead) -> Vec<Option<Reply>> {
     let mut replies = Vec::new();
-    while let Some(&kind) = input.fill_buf().unwrap().first() {
-        replies.push(take(&mut input, kind).ok());
+    while let Some(&first) = input.fill_buf().unwrap().first() {
+        let kind = match first {
+            b'$' => Kind::BulkString,
+            b':' => Kind::Integer,
+            _ => Kind::SimpleString,
+        };
+        replies.push(Reply::read(&mut input, kind).ok());
         if let Some(None) = replies.last() {
             break;
         }
