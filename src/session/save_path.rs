@@ -178,12 +178,10 @@ impl fmt::Display for RedisServer {
         let login = self.login.is_some().then(|| "auth=…".to_owned());
         let database = self.database.map(|database| format!("database={database}"));
         let prefix = (self.prefix != PREFIX).then(|| format!("prefix={}", self.prefix));
-        for (parameter, mark) in [login, database, prefix]
-            .into_iter()
-            .flatten()
-            .zip("?&&".chars())
-        {
-            write!(f, "{mark}{parameter}")?;
+        let mut separator = '?';
+        for parameter in [login, database, prefix].into_iter().flatten() {
+            write!(f, "{separator}{parameter}")?;
+            separator = '&';
         }
         Ok(())
     }
@@ -218,7 +216,8 @@ mod tests {
             );
         }
         let huge = "9".repeat(30);
-        let [huge_mode, huge_depth] = [format!("1;{huge};/p"), format!("{huge};/p")];
+        let huge_mode = format!("1;{huge};/p");
+        let huge_depth = format!("{huge};/p");
         for bad in [
             "", "x;/p", "-1;/p", "2;", "p", "2;p", "1;0999;/p", "1;17777;/p", "1;0600;", ";/p",
             &huge_mode,

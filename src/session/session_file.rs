@@ -3,8 +3,6 @@
 //! PHP holds an exclusive lock on the file while one of its pages runs
 //! (ext/session/mod_files.c), so the file is complete while this program holds a shared lock.
 
-use std::borrow::Cow;
-use std::fmt::Display;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -29,10 +27,10 @@ pub fn read(
     effect: Effect,
 ) -> Result<Session, Error> {
     let path = path(folder, id).ok_or_else(Error::not_logged_in)?;
-    let unusable = |why: &dyn Display| unusable(&shown(&path, id), why);
+    let place = || shortened(&path, id);
 
     // The file is opened for reading and writing, as in PHP, but not created.
-    let read = shared_file::open_and(OFlags::RDWR, &path, |file| {
+    let opened = shared_file::open_and(OFlags::RDWR, &path, |file| {
         if !Lock::Shared.acquire(&file, LOCK_TIMEOUT)? {
             return Ok(None);
         }
@@ -41,20 +39,20 @@ pub fn read(
         _ = fs2::FileExt::unlock(&file);
         Ok(Some((file, bytes, metadata)))
     });
-    let read = read.map_err(|fault| refused(&shown(&path, id), &folder.folder, fault))?;
-    let (file, bytes, metadata) = read.ok_or_else(Error::busy)?;
+    let (file, bytes, metadata) = opened
+        .map_err(|fault| error_of_fault(fault, &place(), &folder.folder))?
+        .ok_or_else(Error::busy)?;
 
     // A logout between open and lock deletes the file.
     if metadata.nlink() == 0 {
         return Err(Error::not_logged_in());
     }
     if !is_accepted(metadata.uid()) {
-        return Err(unusable(&format_args!(
-            "it belongs to another user ({})",
-            metadata.uid()
-        )));
+        let why = format!("it belongs to another user ({})", metadata.uid());
+        return Err(unusable(&place(), &why));
     }
-    let session = Session::decode(bytes, config.format).map_err(|error| unusable(&error))?;
+    let session =
+        Session::decode(bytes, config.format).map_err(|error| unusable(&place(), &error))?;
     if effect == Effect::KeepAlive {
         // An error is ignored, as in PHP.
         _ = futimens(&file, &NOW);
@@ -74,7 +72,7 @@ const NOW: Timestamps = {
 };
 
 /// The path of the session file for the log, with a shortened id.
-fn shown(path: &Path, id: &SessionId) -> String {
+fn shortened(path: &Path, id: &SessionId) -> String {
     path.with_file_name(format!("sess_{}", id.shortened()))
         .display()
         .to_string()
@@ -88,39 +86,44 @@ fn path(save_path: &SessionFolder, id: &SessionId) -> Option<PathBuf> {
         return None;
     }
     let mut path = save_path.folder.clone();
-    path.extend(id.split("").skip(1).take(save_path.depth));
+    for folder in id.chars().take(save_path.depth) {
+        path.push(folder.encode_utf8(&mut [0; 1]));
+    }
     path.push(["sess_", id].concat());
     Some(path)
 }
 
-/// The error for a file at `place` that cannot be opened, locked or read.
-fn refused(place: &str, folder: &Path, fault: Fault) -> Error {
+/// The error for a file at `place` that cannot be opened, locked or read. `folder` is that of the setting.
+fn error_of_fault(fault: Fault, place: &str, folder: &Path) -> Error {
     let error = match fault {
         Fault::Io(error) => error,
         Fault::Leased => return Error::busy_because(format!("session {place}: {fault}")),
         fault => return unusable(place, &fault),
     };
-    let (mut place, mut why) = (Cow::from(place), format!("cannot use it: {error}"));
     match Errno::from_io_error(&error) {
         // A folder can only be opened for reading.
-        Some(Errno::ISDIR) => return unusable(&place, &Fault::NotRegular),
+        Some(Errno::ISDIR) => unusable(place, &Fault::NotRegular),
         // PHP on another server deleted the file before each retry.
-        Some(Errno::STALE | Errno::NAMETOOLONG) => return Error::not_logged_in(),
+        Some(Errno::STALE | Errno::NAMETOOLONG) => Error::not_logged_in(),
         // If the folder of the setting is missing, the setting is wrong. If the file, or a folder
         // below that one, is missing, the session has ended.
-        Some(Errno::NOENT) if folder.is_dir() => return Error::not_logged_in(),
-        Some(Errno::NOENT) => place = folder.to_string_lossy(),
-        Some(Errno::ACCESS) => {
-            why = "needs read and write permission for the file, as PHP does, and execute \
-                   permission for its folder"
-                .to_owned();
-        }
-        _ => {}
+        Some(Errno::NOENT) if folder.is_dir() => Error::not_logged_in(),
+        Some(Errno::NOENT) => inaccessible(
+            &folder.to_string_lossy(),
+            &format!("cannot use it: {error}"),
+        ),
+        Some(Errno::ACCESS) => inaccessible(
+            place,
+            "needs read and write permission for the file, as PHP does, and execute permission for its folder",
+        ),
+        _ => inaccessible(place, &format!("cannot use it: {error}")),
     }
-    Error::internal(format!(
-        "session {place}: user {} {why}",
-        geteuid().as_raw()
-    ))
+}
+
+/// INTERNAL_ERROR for what the user of this process cannot use at `place`.
+fn inaccessible(place: &str, problem: &str) -> Error {
+    let user = geteuid().as_raw();
+    Error::internal(format!("session {place}: user {user} {problem}"))
 }
 
 /// Whether PHP accepts the owner (`ps_files_open`): root, this user, or any if this user is root.
