@@ -162,49 +162,63 @@ impl<'b> Cursor<'b> {
         }
         let token = match kind[0] {
             b'N' => Token::Other,
-            b'b' => match self.take(1, "0 or 1")? {
-                b"0" => Token::Bool(false),
-                b"1" => Token::Bool(true),
-                _ => return Err(self.error("0 or 1 before this")),
-            },
+            b'b' => Token::Bool(self.bool()?),
             b'i' => Token::Int(self.int()?),
-            b'd' => {
-                let number = self.take_while(|byte| byte != b';');
-                self.require(is_float(number), "a float before this")?;
-                Token::Other
-            }
+            b'd' => self.float()?,
             b's' => Token::Text(self.quoted()?),
             b'R' => Token::Reference(self.number()?),
             b'r' => Token::SameObject(self.number()?),
-            b'E' => {
-                let case = self.quoted()?;
-                self.require(is_enum_case(case), "Enum:Case before this")?;
-                Token::Other
-            }
-            b'a' => {
-                return Ok(Token::Open {
-                    class: None,
-                    pairs: self.opening()?,
-                });
-            }
-            b'O' => {
-                return Ok(Token::Open {
-                    class: Some(self.class()?),
-                    pairs: self.opening()?,
-                });
-            }
-            b'C' => {
-                self.class()?;
-                let length = self.number()?;
-                self.expect(b":{", ":{")?;
-                self.take(length, "the bytes of the object")?;
-                self.expect(b"}", "the end of the object")?;
-                return Ok(Token::Custom { length });
-            }
+            b'E' => self.enum_case()?,
+            b'a' => return self.array(),
+            b'O' => return self.object(),
+            b'C' => return self.custom(),
             _ => return Err(self.error("a known type tag before this")),
         };
         self.expect(b";", "; after the value")?;
         Ok(token)
+    }
+
+    fn bool(&mut self) -> Result<bool, Error> {
+        match self.take(1, "0 or 1")? {
+            b"0" => Ok(false),
+            b"1" => Ok(true),
+            _ => Err(self.error("0 or 1 before this")),
+        }
+    }
+
+    fn float(&mut self) -> Result<Token<'b>, Error> {
+        let number = self.take_while(|byte| byte != b';');
+        self.require(is_float(number), "a float before this")?;
+        Ok(Token::Other)
+    }
+
+    fn enum_case(&mut self) -> Result<Token<'b>, Error> {
+        let case = self.quoted()?;
+        self.require(is_enum_case(case), "Enum:Case before this")?;
+        Ok(Token::Other)
+    }
+
+    fn array(&mut self) -> Result<Token<'b>, Error> {
+        Ok(Token::Open {
+            class: None,
+            pairs: self.opening()?,
+        })
+    }
+
+    fn object(&mut self) -> Result<Token<'b>, Error> {
+        Ok(Token::Open {
+            class: Some(self.class()?),
+            pairs: self.opening()?,
+        })
+    }
+
+    fn custom(&mut self) -> Result<Token<'b>, Error> {
+        self.class()?;
+        let length = self.number()?;
+        self.expect(b":{", ":{")?;
+        self.take(length, "the bytes of the object")?;
+        self.expect(b"}", "the end of the object")?;
+        Ok(Token::Custom { length })
     }
 
     /// A signed number, clamped to 64 bits as in PHP.

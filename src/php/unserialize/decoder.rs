@@ -1,0 +1,287 @@
+//! Decoding a whole file: checks it as PHP does, and stores the offsets of entries and values.
+
+use crate::php::ini::Format;
+use crate::php::lexer::{Cursor, Error, Key, Token};
+
+/// PHP's `unserialize_max_depth`
+const MAX_DEPTH: usize = 4096;
+
+/// The room for keys and values of most sessions, so that these do not grow three times
+const ROOM: usize = 64;
+
+/// The offsets in a file that PHP accepts.
+pub struct Decoded {
+    /// Of the keys of `$_SESSION`
+    pub entries: Vec<u32>,
+    pub slots: Slots,
+}
+
+/// Decodes the content of a session file. Fails if PHP does.
+pub fn decode(bytes: &[u8], format: Format) -> Result<Decoded, Error> {
+    let cursor = Cursor { bytes, at: 0 };
+    cursor.require(u32::try_from(bytes.len()).is_ok(), "less than 4 GiB")?;
+    let mut decoder = Decoder {
+        cursor,
+        slots: Slots {
+            starts: Vec::with_capacity(ROOM),
+            ..Slots::default()
+        },
+        keys: Vec::with_capacity(ROOM),
+        open: Vec::new(),
+    };
+    let entries = match format {
+        Format::PhpSerialize => decoder.serialized()?,
+        Format::Php | Format::PhpBinary => decoder.entries(format)?,
+    };
+    Ok(Decoded {
+        entries,
+        slots: decoder.slots,
+    })
+}
+
+/// The values, in the order in which references number them.
+#[derive(Debug, Default)]
+pub struct Slots {
+    /// The offset of each value; for `r`, the offset of its object
+    starts: Vec<u32>,
+    /// The number of values up to the first `C:`. Its class may decode the content with
+    /// `unserialize`, and values in it have numbers too
+    known: Option<usize>,
+    /// The maximum number of values in the content of all `C:`
+    hidden: usize,
+}
+
+impl Slots {
+    /// The offset of the value with this number, from 1; of the first `C:` for one that may be in it or after it.
+    pub fn get(&self, number: usize) -> Option<usize> {
+        if number > self.starts.len() + self.hidden {
+            return None;
+        }
+        let known = self.known.map_or(number, |known| known.min(number));
+        self.starts
+            .get(known.checked_sub(1)?)
+            .map(|&start| start as usize)
+    }
+}
+
+/// The state while a whole file is decoded.
+struct Decoder<'b> {
+    cursor: Cursor<'b>,
+    slots: Slots,
+    /// The offsets of the keys of all open arrays and objects
+    keys: Vec<u32>,
+    open: Vec<Open<'b>>,
+}
+
+/// An array or object that has not ended yet
+struct Open<'b> {
+    /// The number of pairs that are still to be read
+    pairs: usize,
+    /// The number of keys of the open arrays and objects around it
+    keys: usize,
+    /// The last key, as long as all keys are ascending integers, as in a list: then none is there twice
+    last: Option<i64>,
+    /// The name of an object's class
+    class: Option<&'b [u8]>,
+}
+
+impl<'b> Open<'b> {
+    /// The key that starts at `cursor`, as PHP compares it with others.
+    fn key_at(&self, mut cursor: Cursor<'b>) -> Key<'b> {
+        match (cursor.token(), self.class) {
+            (Ok(Token::Int(int)), _) => Key::Int(int),
+            (Ok(Token::Text(name)), Some(class)) => Key::of(plain_name(name, class)),
+            (Ok(Token::Text(key)), None) => Key::of(key),
+            _ => Key::Text(b""),
+        }
+    }
+}
+
+impl<'b> Decoder<'b> {
+    /// `php` and `php_binary`: keys and values up to the end.
+    fn entries(&mut self, format: Format) -> Result<Vec<u32>, Error> {
+        let mut entries = Vec::new();
+        while self.cursor.at < self.cursor.bytes.len() {
+            entries.push(self.cursor.at as u32);
+            self.cursor.entry_key(format)?;
+            self.value()?;
+            self.keys.clear();
+        }
+        let key_at = |at| {
+            Cursor { at, ..self.cursor }
+                .entry_key(format)
+                .unwrap_or_default()
+        };
+        self.cursor
+            .require(!repeats(&entries, key_at), "unique keys")?;
+        Ok(entries)
+    }
+
+    /// `php_serialize`: one array, or another value, which is an empty session. PHP ignores bytes after it.
+    fn serialized(&mut self) -> Result<Vec<u32>, Error> {
+        let first = self.cursor.bytes.first();
+        if first.is_some() {
+            self.value()?;
+        }
+        Ok(if first == Some(&b'a') {
+            std::mem::take(&mut self.keys)
+        } else {
+            Vec::new()
+        })
+    }
+
+    /// A value, with everything in it
+    fn value(&mut self) -> Result<(), Error> {
+        loop {
+            let start = self.cursor.at;
+            let token = self.cursor.token()?;
+            self.add_slot(start, &token)?;
+            if let Token::Open { class, pairs } = token {
+                self.open(class, pairs)?;
+            }
+            while self.open.last().is_some_and(|open| open.pairs == 0) {
+                self.close()?;
+            }
+            if self.open.is_empty() {
+                return Ok(());
+            }
+            self.key()?;
+        }
+    }
+
+    /// The start of an array or object
+    fn open(&mut self, class: Option<&'b [u8]>, pairs: usize) -> Result<(), Error> {
+        let counts = pairs > 0 || class.is_some();
+        let is_deep = counts && self.open.len() >= MAX_DEPTH;
+        self.cursor.require(!is_deep, "at most 4096 levels")?;
+        self.open.push(Open {
+            pairs,
+            keys: self.keys.len(),
+            last: Some(i64::MIN),
+            class,
+        });
+        Ok(())
+    }
+
+    /// The next key of the innermost array or object
+    fn key(&mut self) -> Result<(), Error> {
+        let start = self.cursor.at;
+        let token = self.cursor.token()?;
+        let Some(open) = self.open.last_mut() else {
+            return Ok(());
+        };
+        let index = match token {
+            Token::Int(index) => Some(index),
+            Token::Text(name) if open.class.is_some() && Property::parse(name).is_none() => {
+                return Err(Error {
+                    offset: start,
+                    expected: "the name of a property",
+                });
+            }
+            Token::Text(_) => None,
+            _ => {
+                return Err(self
+                    .cursor
+                    .error("an integer or a string as key before this"));
+            }
+        };
+        open.last = index.filter(|index| open.last.is_some_and(|last| *index > last));
+        open.pairs -= 1;
+        self.keys.push(start as u32);
+        Ok(())
+    }
+
+    /// Numbers the value that starts with `token`. Every value has a slot, except `R`.
+    fn add_slot(&mut self, start: usize, token: &Token<'b>) -> Result<(), Error> {
+        let missing = |expected| Error {
+            offset: start,
+            expected,
+        };
+        let is_object = |at: &usize| matches!(self.cursor.bytes.get(*at), Some(b'O' | b'C' | b'E'));
+        let value = match *token {
+            Token::Reference(number) => {
+                let target = self.slots.get(number);
+                return target
+                    .map(drop)
+                    .ok_or(missing("a reference to an earlier value"));
+            }
+            Token::SameObject(number) => {
+                let target = self.slots.get(number).filter(is_object);
+                target.ok_or(missing("a reference to an earlier object"))?
+            }
+            _ => start,
+        };
+        self.slots.starts.push(value as u32);
+        if let Token::Custom {
+            length: content @ 2..,
+        } = token
+        {
+            // The shortest value has two bytes.
+            self.slots.known.get_or_insert(self.slots.starts.len());
+            self.slots.hidden += content / 2;
+        }
+        Ok(())
+    }
+
+    /// The end of the innermost array or object
+    fn close(&mut self) -> Result<(), Error> {
+        self.cursor.expect(b"}", "the end of the array or object")?;
+        let Some(open) = self.open.pop() else {
+            return Ok(());
+        };
+        let key_at = |at| open.key_at(Cursor { at, ..self.cursor });
+        let keys = self.keys.get(open.keys..).unwrap_or_default();
+        self.cursor
+            .require(open.last.is_some() || !repeats(keys, key_at), "unique keys")?;
+        // The keys of the outermost array stay: with `php_serialize` they are the keys of `$_SESSION`.
+        if !self.open.is_empty() {
+            self.keys.truncate(open.keys);
+        }
+        Ok(())
+    }
+}
+
+/// Whether two of the keys that start at these offsets are equal.
+fn repeats<K: Ord>(starts: &[u32], key_at: impl Fn(usize) -> K) -> bool {
+    let key_at = |start: &u32| key_at(*start as usize);
+    let mut starts = starts.to_vec();
+    starts.sort_unstable_by_key(key_at);
+    starts
+        .windows(2)
+        .any(|pair| key_at(&pair[0]) == key_at(&pair[1]))
+}
+
+/// The name of a property: `\0*\0name` if it is protected, `\0Class\0name` if it is private
+/// (`zend_unmangle_property_name_ex`).
+struct Property<'b> {
+    /// Empty if it is public, `*`, or a class
+    scope: &'b [u8],
+    name: &'b [u8],
+}
+
+impl<'b> Property<'b> {
+    fn parse(mangled: &'b [u8]) -> Option<Property<'b>> {
+        let Some(mangled) = mangled.strip_prefix(b"\0") else {
+            return Some(Property {
+                scope: b"",
+                name: mangled,
+            });
+        };
+        let end = mangled.iter().position(|&byte| byte == 0)?;
+        let scope = &mangled[..end];
+        let name = &mangled[end + 1..];
+        (!scope.is_empty() && !name.is_empty()).then_some(Property { scope, name })
+    }
+}
+
+/// The name that is unique among the properties of an object of `class`. For `unserialize`, a
+/// protected, a public and an own private property of the same name are the same property; a private
+/// property of a parent class is another one.
+fn plain_name<'b>(mangled: &'b [u8], class: &[u8]) -> &'b [u8] {
+    match Property::parse(mangled) {
+        Some(Property { scope, name }) if scope == b"*" || scope.eq_ignore_ascii_case(class) => {
+            name
+        }
+        _ => mangled,
+    }
+}
