@@ -42,8 +42,8 @@ impl Form {
     /// The last value of `name`, if it is not empty. A name with brackets is another name.
     pub fn last(&self, name: &str) -> Option<&str> {
         let last = self.0.iter().rfind(|(key, _)| {
-            let (base, path) = php_name(key);
-            path.is_empty() && base == name
+            let key = Name::parse(key);
+            key.keys.is_empty() && key.base == name
         });
         last.map(|(_, value)| value.as_str())
             .filter(|value| !value.is_empty())
@@ -55,16 +55,16 @@ impl Form {
     pub fn nested(self, mut max_values: usize) -> Option<Map> {
         let mut map = Map::default();
         for (name, value) in self.0 {
-            let (base, path) = php_name(&name);
+            let Name { base, keys } = Name::parse(&name);
             if base.is_empty() {
                 continue;
             }
-            if path.len() > MAX_NESTING {
+            if keys.len() > MAX_NESTING {
                 return None;
             }
-            max_values = max_values.checked_sub(1 + path.len())?;
+            max_values = max_values.checked_sub(1 + keys.len())?;
             let mut place = map.entry(base.into_owned());
-            for key in path {
+            for key in keys {
                 let inner = place.coerce_to_map();
                 let key = if key.is_empty() {
                     next_index(inner)?
@@ -95,41 +95,51 @@ fn next_index(map: &Map) -> Option<String> {
     Some(next.to_string())
 }
 
-/// The base of a name, empty if PHP ignores it, and the keys in its brackets
-/// (`php_register_variable_ex`). The name ends at a NUL; leading spaces are dropped; a space, a
-/// dot and an unclosed first bracket become `_`; text after a closed bracket is dropped, unless it
-/// is another bracket. The same rules apply to names of cookies.
-pub fn php_name(name: &str) -> (Cow<'_, str>, Vec<&str>) {
-    if name
-        .bytes()
-        .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-    {
-        return (name.into(), Vec::new());
-    }
-    let name = name.split('\0').next().unwrap_or_default();
-    let name = name.trim_start_matches(' ');
-    if name.starts_with('[') {
-        return ("".into(), Vec::new());
-    }
-    let Some((base, mut rest)) = name.split_once('[') else {
-        return (plain(name), Vec::new());
-    };
-    let mut path = Vec::new();
-    while let Some((key, after)) = rest.split_once(']') {
-        // A blank index is the same as an empty one.
-        path.push(
-            if matches!(key, " " | "\t" | "\n" | "\r" | "\x0b" | "\x0c") {
-                ""
-            } else {
-                key
-            },
-        );
-        match after.strip_prefix('[') {
-            Some(next) => rest = next,
-            None => break,
+/// The name of a variable in a form, a query or a cookie.
+#[derive(Debug)]
+pub struct Name<'n> {
+    /// Empty if PHP ignores the variable
+    pub base: Cow<'n, str>,
+    /// The text in each pair of brackets
+    pub keys: Vec<&'n str>,
+}
+
+impl<'n> Name<'n> {
+    /// Parses a name as PHP does (`php_register_variable_ex`). It ends at a NUL; leading spaces are dropped; a
+    /// space, a dot and an unclosed first bracket become `_`; text after a closed bracket is dropped, unless it is
+    /// another bracket.
+    pub fn parse(text: &'n str) -> Name<'n> {
+        let without_keys = |base| Name {
+            base,
+            keys: Vec::new(),
+        };
+        if text
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        {
+            return without_keys(text.into());
         }
+        let text = text.split('\0').next().unwrap_or_default();
+        let text = text.trim_start_matches(' ');
+        if text.starts_with('[') {
+            return without_keys("".into());
+        }
+        let Some((base, mut brackets)) = text.split_once('[') else {
+            return without_keys(plain(text));
+        };
+        let mut keys = Vec::new();
+        while let Some((key, after)) = brackets.split_once(']') {
+            // A blank index is the same as an empty one.
+            let is_blank = matches!(key, " " | "\t" | "\n" | "\r" | "\x0b" | "\x0c");
+            keys.push(if is_blank { "" } else { key });
+            match after.strip_prefix('[') {
+                Some(next) => brackets = next,
+                None => break,
+            }
+        }
+        let base = plain(if keys.is_empty() { text } else { base });
+        Name { base, keys }
     }
-    (plain(if path.is_empty() { name } else { base }), path)
 }
 
 /// A name without brackets. Empty if the name starts with a security prefix of cookies (`__Host-`,

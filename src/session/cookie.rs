@@ -3,7 +3,7 @@
 
 use percent_encoding::percent_decode;
 
-use crate::php::form::{MAX_PAIRS, php_name};
+use crate::php::form::{MAX_PAIRS, Name};
 
 /// The longest id that PHP accepts (`PS_MAX_SID_LENGTH`)
 pub const MAX_ID: usize = 256;
@@ -25,10 +25,10 @@ pub fn session_id(header: &[u8], name: &str) -> Option<SessionId> {
     for (key, value) in cookies.take(MAX_PAIRS) {
         let key = String::from_utf8_lossy(key);
         // The configured name cannot contain a character that PHP replaces.
-        let (base, path) = php_name(&key);
-        if base == name {
+        let key = Name::parse(&key);
+        if key.base == name {
             found = found.or(Some(value));
-            if !path.is_empty() {
+            if !key.keys.is_empty() {
                 return None;
             }
         }

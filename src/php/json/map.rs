@@ -12,7 +12,8 @@ pub type Key = Cow<'static, str>;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Map(Vec<(Key, Value)>);
 
-/// With more entries than this, duplicate keys are found by sorting instead of comparing all pairs.
+/// With more entries than this, duplicate keys are found by sorting instead of comparing all pairs. The objects of the
+/// data files have fewer, and are compared without an allocation.
 const FEW: usize = 16;
 
 impl Map {
