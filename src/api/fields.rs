@@ -2,8 +2,9 @@
 
 use super::refused;
 use crate::error::Error;
-use crate::model::{Color, Label, MAX_PLATES, PlateKey, PlateName, trim};
+use crate::model::{Color, Label, MAX_PLATES, PlateKey, PlateName};
 use crate::php::json::{Map, Value};
+use crate::php::text::trim;
 
 /// Fields by name. Null counts as absent, and so does a string that is blank once trimmed, but for the date: an empty
 /// date picker must not overwrite today's menu.

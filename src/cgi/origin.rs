@@ -4,7 +4,7 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use super::{Method, Variables};
-use crate::php::ini::parse_number;
+use crate::php::text::parse_digits;
 
 /// What the `Origin` of a request means for its response: pages of trusted origins may send requests and read
 /// the answers (CORS protocol, Fetch standard).
@@ -134,7 +134,7 @@ fn authority(text: &str, default: &str) -> Option<String> {
     let is_host =
         !host.is_empty() && !host.contains(['/', ' ', '@']) && (is_address || !host.contains(':'));
     // A browser drops leading zeros.
-    let is_port = |port: &str| !port.starts_with('0') && parse_number::<u16>(port).is_some();
+    let is_port = |port: &str| !port.starts_with('0') && parse_digits::<u16>(port).is_some();
     if !is_host || !port.is_none_or(is_port) {
         return None;
     }

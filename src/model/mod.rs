@@ -8,7 +8,7 @@ mod values;
 
 pub use day::{Day, MAX_PLATES};
 pub use menu_types::MenuTypes;
-pub use values::{Color, Date, Id, Label, PlateKey, PlateName, TypeId, trim};
+pub use values::{Color, Date, Id, Label, PlateKey, PlateName, TypeId};
 
 use crate::php::json::{Map, Value};
 

@@ -3,12 +3,17 @@
 
 use chrono::{Datelike, NaiveDate};
 
+use crate::php::text::{basename, trim};
+
 /// The maximum length of the id of a centre or an aulario, whose file with `.json` has a name of at most 255
 /// (NAME_MAX). EntreAulas' pages make ids of 68 and 78 characters from long names.
 const MAX_ID: usize = 250;
-/// The maximum length of the id of a menu type.
+
+/// The limits of texts, which the API documents: far more than a page shows on a line, and few enough that a menu with
+/// the most plates fits twice into a body.
 const MAX_TYPE_ID: usize = 64;
 const MAX_LABEL: usize = 200;
+const MAX_PLATE_KEY: usize = 64;
 const MAX_PLATE_NAME: usize = 2000;
 
 /// The id of a centre or an aulario, safe as a path segment.
@@ -52,8 +57,7 @@ impl TypeId {
 
     /// The id of an existing menu type, for its lookup: cleaned like a new one, but not in lower case.
     pub fn clean(text: &str) -> String {
-        let path = trim(text).trim_end_matches('/');
-        let name = path.rsplit('/').next().unwrap_or_default();
+        let name = basename(trim(text));
         name.chars().filter(|&c| is_id_char(c)).collect()
     }
 
@@ -132,7 +136,7 @@ pub struct PlateKey<'t>(pub(super) &'t str);
 
 impl<'t> PlateKey<'t> {
     pub fn parse(text: &'t str) -> Result<PlateKey<'t>, &'static str> {
-        let is_key = (1..=64).contains(&text.len())
+        let is_key = (1..=MAX_PLATE_KEY).contains(&text.len())
             && text
                 .bytes()
                 .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
@@ -154,9 +158,4 @@ impl<'t> PlateName<'t> {
             .then_some(PlateName(name))
             .ok_or("at most 2000 characters long")
     }
-}
-
-/// PHP's `trim()`.
-pub fn trim(text: &str) -> &str {
-    text.trim_matches(['\0', '\t', '\n', '\x0b', '\r', ' '])
 }

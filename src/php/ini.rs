@@ -1,6 +1,6 @@
 //! The values of PHP's session settings, parsed. An error says what is expected.
 
-use std::str::FromStr;
+use super::text::parse_digits;
 
 /// PHP's `session.serialize_handler`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -27,8 +27,8 @@ impl Format {
 /// `session.name`. PHP rejects a number, and characters that are invalid in the name of a cookie
 /// (ext/session/session.c, `OnUpdateName`).
 pub fn parse_name(text: &str) -> Result<String, &'static str> {
-    let refused = |c| matches!(c, '=' | ',' | ';' | '.' | '[' | ' ' | '\t'..='\r');
-    let is_name = text.contains(|c: char| !c.is_ascii_digit()) && !text.contains(refused);
+    let is_invalid = |c| matches!(c, '=' | ',' | ';' | '.' | '[' | ' ' | '\t'..='\r');
+    let is_name = text.contains(|c: char| !c.is_ascii_digit()) && !text.contains(is_invalid);
     is_name
         .then(|| text.to_owned())
         .ok_or("a name that PHP accepts as session.name")
@@ -36,13 +36,6 @@ pub fn parse_name(text: &str) -> Result<String, &'static str> {
 
 /// `session.gc_maxlifetime`. phpredis replaces any other value (`session_gc_maxlifetime`).
 pub fn parse_lifetime(text: &str) -> Result<u32, &'static str> {
-    let seconds = parse_number(text).filter(|seconds| (1..=i32::MAX as u32).contains(seconds));
+    let seconds = parse_digits(text).filter(|seconds| (1..=i32::MAX as u32).contains(seconds));
     seconds.ok_or("a number of seconds from 1 to 2147483647")
-}
-
-/// A number in digits only: [`str::parse`] accepts a sign.
-pub fn parse_number<N: FromStr>(text: &str) -> Option<N> {
-    text.bytes()
-        .all(|byte| byte.is_ascii_digit())
-        .then(|| text.parse().ok())?
 }

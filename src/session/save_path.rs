@@ -9,8 +9,8 @@ use std::path::PathBuf;
 use super::cookie::MAX_ID;
 use crate::cgi::origin::host_and_port;
 use crate::php::form::Form;
-use crate::php::ini::parse_number;
 use crate::php::json::Value;
+use crate::php::text::parse_digits;
 
 /// Where PHP keeps its sessions.
 #[derive(Debug, PartialEq)]
@@ -120,7 +120,7 @@ impl RedisServer {
                 // The servers of a Redis Cluster, which is not supported.
                 "seed" => return None,
                 "auth" => server.login = Some(login(value)?),
-                "database" => server.database = Some(parse_number(value.as_str()?)?),
+                "database" => server.database = Some(parse_digits(value.as_str()?)?),
                 "prefix" => server.prefix = value.as_str()?.to_owned(),
                 _ => {}
             }
@@ -142,7 +142,7 @@ fn tcp(address: &str) -> Option<Address> {
         return None;
     }
     let port = port.map_or(Some(6379), |port| {
-        parse_number(port).filter(|port| *port > 0)
+        parse_digits(port).filter(|port| *port > 0)
     })?;
     Some(Address::Tcp {
         host: host.to_owned(),
