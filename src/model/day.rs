@@ -5,7 +5,7 @@ use std::mem;
 use super::{Date, DocumentError, PlateKey, PlateName, put_strings_first};
 use crate::php::json::{Map, Value};
 
-/// The maximum number of plates in a menu.
+/// The maximum number of plates in a menu. The pages have three; a client that adds plates in error cannot fill the file.
 pub const MAX_PLATES: usize = 64;
 
 /// The plates that every menu shows.

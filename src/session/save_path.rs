@@ -236,7 +236,7 @@ mod tests {
 
     #[test]
     fn address_of_redis_is_parsed_like_phpredis() {
-        for (value, shown) in [
+        for (value, displayed) in [
             ("tcp://127.0.0.1", "tcp://127.0.0.1:6379"),
             (
                 "tcp://redis.example:7000?weight=2&timeout=2.5",
@@ -255,7 +255,7 @@ mod tests {
             ),
         ] {
             let parsed = SavePath::parse(value.as_bytes());
-            assert_eq!(format!("{parsed:?}"), format!("Ok(Redis({shown}))"));
+            assert_eq!(format!("{parsed:?}"), format!("Ok(Redis({displayed}))"));
         }
     }
 

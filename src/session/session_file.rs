@@ -16,7 +16,7 @@ use crate::error::Error;
 use crate::sys::lock::Lock;
 use crate::sys::shared_file::{self, Fault};
 
-/// The timeout for a PHP page that holds the session
+/// The timeout for a PHP page that holds the session. PHP has none; here the client is told that it may retry.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The session with this id. Its lifetime is extended by setting the file's times.
@@ -26,7 +26,7 @@ pub fn read(
     id: &SessionId,
     effect: Effect,
 ) -> Result<Session, Error> {
-    let path = path(folder, id).ok_or_else(Error::not_logged_in)?;
+    let path = path_of(folder, id).ok_or_else(Error::not_logged_in)?;
     let place = || shortened(&path, id);
 
     // The file is opened for reading and writing, as in PHP, but not created.
@@ -80,15 +80,13 @@ fn shortened(path: &Path, id: &SessionId) -> String {
 
 /// The path of the session `id` (`ps_files_path_create`). The first characters of the id are names of
 /// folders; `None` if the id is not longer than their number.
-fn path(save_path: &SessionFolder, id: &SessionId) -> Option<PathBuf> {
+fn path_of(save_path: &SessionFolder, id: &SessionId) -> Option<PathBuf> {
     let id = id.as_str();
     if id.len() <= save_path.depth {
         return None;
     }
     let mut path = save_path.folder.clone();
-    for folder in id.chars().take(save_path.depth) {
-        path.push(folder.encode_utf8(&mut [0; 1]));
-    }
+    path.extend(id.chars().take(save_path.depth).map(String::from));
     path.push(["sess_", id].concat());
     Some(path)
 }

@@ -67,13 +67,13 @@ where
         // First without the lock: a change that fails, or a file that must be read again, does not delay other
         // writers.
         self.read().map_err(Failure::into_error)?;
-        let mut retries = 0..RETRIES;
-        loop {
+        for _ in 0..RETRIES {
             match self.attempt() {
-                Err(Failure::Store(error)) if error.is_transient() && retries.next().is_some() => {}
+                Err(Failure::Store(error)) if error.is_transient() => {}
                 outcome => return outcome.map_err(Failure::into_error),
             }
         }
+        self.attempt().map_err(Failure::into_error)
     }
 
     /// Reads the document and changes it in memory.

@@ -17,7 +17,7 @@ use super::file_id::FileId;
 use super::lock::{Pause, Retries};
 use super::or_errno;
 
-/// The timeout for another process to close the file.
+/// The timeout for another process to close the file. A page has it open only while it writes.
 const WRITER_TIMEOUT: Duration = Duration::from_millis(200);
 const PAUSE: Duration = Duration::from_millis(2);
 

@@ -21,7 +21,8 @@ pub const MAX_SIZE: u64 = 16 * 1024 * 1024;
 const OPENINGS: usize = 10;
 
 /// A lease of another program (fcntl(2), F_SETLEASE), such as Samba or the NFS server of the kernel, on a
-/// file that is opened. The program is asked to release it; PHP waits for that.
+/// file that is opened. The program is asked to release it; PHP waits for that. One that does not is forced to by the
+/// kernel after 45 s (`/proc/sys/fs/lease-break-time`), longer than a request should take.
 const LEASE_TIMEOUT: Duration = Duration::from_secs(2);
 const LEASE_PAUSE: Duration = Duration::from_millis(5);
 

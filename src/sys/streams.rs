@@ -15,14 +15,14 @@ pub fn read(buffer: &mut [u8]) -> Result<usize, Errno> {
 
 /// Writes to standard output. Ignores that the server has closed the pipe.
 pub fn write(bytes: &[u8]) {
-    let mut rest = bytes;
+    let mut unwritten = bytes;
     // The standard library's stdout would split this into two writes.
-    while !rest.is_empty()
-        && let Ok(written @ 1..) = when_ready(stdout(), PollFlags::OUT, || {
-            rustix::io::write(stdout(), rest)
+    while !unwritten.is_empty()
+        && let Ok(count @ 1..) = when_ready(stdout(), PollFlags::OUT, || {
+            rustix::io::write(stdout(), unwritten)
         })
     {
-        rest = &rest[written..];
+        unwritten = &unwritten[count..];
     }
 }
 

@@ -12,7 +12,7 @@ use super::signals::interrupt_calls;
 #[derive(Debug)]
 pub struct Interruptions(());
 
-/// The time between two interruptions.
+/// The time between two interruptions: a wait ends at most this late.
 const INTERVAL: Duration = Duration::from_millis(10);
 
 impl Interruptions {

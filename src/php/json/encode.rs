@@ -14,6 +14,7 @@ pub struct Encoder {
 impl Encoder {
     pub fn encode(value: &Value, is_pretty: bool) -> Vec<u8> {
         let mut encoder = Encoder {
+            // Room for a day or an answer about it, with a few types of menu.
             bytes: Vec::with_capacity(1024),
             is_pretty,
             level: 0,
@@ -113,7 +114,7 @@ pub fn float_to_string(float: f64) -> String {
 fn php_gcvt(number: &str, precision: i32, exponent_sign: char) -> String {
     let (sign, number) = number
         .strip_prefix('-')
-        .map_or(("", number), |rest| ("-", rest));
+        .map_or(("", number), |unsigned| ("-", unsigned));
     let (number, exponent) = number.split_once('e').unwrap_or((number, "0"));
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     let digits = format!("{whole}{fraction}");
@@ -125,9 +126,9 @@ fn php_gcvt(number: &str, precision: i32, exponent_sign: char) -> String {
     // The exponent of the first digit that is not 0.
     let exponent = exponent.parse().unwrap_or(0) + whole.len() as i32 - 1 - leading_zeros as i32;
     if exponent < -4 || exponent >= precision {
-        let (first, rest) = digits.split_at(1);
-        let rest = if rest.is_empty() { "0" } else { rest };
-        return format!("{sign}{first}.{rest}{exponent_sign}{exponent:+}");
+        let (first, others) = digits.split_at(1);
+        let fraction = if others.is_empty() { "0" } else { others };
+        return format!("{sign}{first}.{fraction}{exponent_sign}{exponent:+}");
     }
     let point = exponent.max(0) as usize + 1;
     let digits = "0".repeat((-exponent).max(0) as usize) + digits;

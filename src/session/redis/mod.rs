@@ -14,7 +14,7 @@ use crate::error::Error;
 use connection::Connection;
 use protocol::{Commands, Kind};
 
-/// The timeout for all commands of a request together
+/// The timeout for all commands of a request together: as long as a request waits for a session file
 const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Why a session could not be read from the server.
