@@ -1,5 +1,9 @@
 //! Requests per second without a web server, also with many aularios and sessions. Started by
 //! `benches/growth`; no test depends on its figures.
+#![allow(
+    clippy::too_many_lines,
+    reason = "a measurement is one sequence of steps"
+)]
 
 #[path = "../tests/support/mod.rs"]
 mod support;

@@ -1,5 +1,9 @@
 //! Benchmark under real web servers: the program, a minimal C program and PHP. Started by
 //! `benches/run`; no test depends on its times.
+#![allow(
+    clippy::too_many_lines,
+    reason = "a measurement is one sequence of steps"
+)]
 
 mod chart;
 mod client;

@@ -1,4 +1,8 @@
 //! The tests of `main.rs` that send requests, through FastCGI.
+#![allow(
+    clippy::too_many_lines,
+    reason = "a test is one table, or one sequence of steps"
+)]
 
 mod answers;
 mod hostile;

@@ -1,5 +1,9 @@
 //! The contract of the program, by tests that need Rust only: variables and a body in, bytes out. `cargo test`
 //! runs them, as any user.
+#![allow(
+    clippy::too_many_lines,
+    reason = "a test is one table, or one sequence of steps"
+)]
 
 mod answers;
 mod configure;

@@ -1,5 +1,9 @@
 //! Differential tests against the installed PHP (`php-cli`): `cargo test --test php`. Each run generates the same
 //! input; with `PROPTEST_CASES`, that many cases of other input.
+#![allow(
+    clippy::too_many_lines,
+    reason = "a test is one table, or one sequence of steps"
+)]
 
 #[path = "../support/mod.rs"]
 mod support;

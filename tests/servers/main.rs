@@ -1,5 +1,9 @@
 //! The program under real web servers together with a PHP frontend, as a browser, the application and
 //! an administrator see it. Needs root, the web servers and PHP: `cargo test --test servers`.
+#![allow(
+    clippy::too_many_lines,
+    reason = "a test is one table, or one sequence of steps"
+)]
 
 use std::fs::{self, File};
 use std::io::Write;

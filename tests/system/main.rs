@@ -1,4 +1,8 @@
 //! Tests that need root, strace, valgrind or `php-cli`, by subject: `cargo test --test system`.
+#![allow(
+    clippy::too_many_lines,
+    reason = "a test is one table, or one sequence of steps"
+)]
 
 mod check;
 mod configure;
