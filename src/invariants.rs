@@ -207,42 +207,41 @@ pub fn json(bytes: &[u8]) {
     let written = value.to_php();
     let again = Value::parse(&written).expect("what is written can be read");
     assert_eq!(again.to_php(), written, "and is written the same");
-    if let Ok(mut day) = Day::of_file(Some(value.clone()), Some("a")) {
-        let date = Date::parse("2026-11-20").unwrap();
-        let plate = (
-            PlateKey::parse("a").unwrap(),
-            PlateName::parse("b").unwrap(),
-        );
-        let saved = day.save(&date, "a", &[plate]);
-        assert_eq!(day.ids().filter(|id| *id == "a").count(), 1);
-        let stored = Value::from(day);
-        _ = stored.to_php();
-        let shown = Day::of_file(Some(stored), Some("a"))
-            .expect("a day")
-            .menu("a");
-        assert_eq!(
-            shown,
-            saved.expect("few plates"),
-            "is shown as it was saved"
-        );
+    if let Ok(day) = Day::of_file(Some(value.clone()), Some("a")) {
+        save_menu(day);
     }
-    if let Ok(mut types) = MenuTypes::of_file(Some(value.clone())) {
-        let (id, label) = (
-            TypeId::parse("x").unwrap().unwrap(),
-            Label::parse("X").unwrap(),
-        );
-        if types.add(&id, label, Color::DEFAULT).is_some() {
-            types.rename("x", Some(label), None).expect("it is there");
-            types.delete("x").expect("it is there");
-        }
-        let again = MenuTypes::of_file(Some(value.clone())).expect("types");
-        assert_eq!(
-            Value::from(types),
-            Value::from(again),
-            "other types stay as they are"
-        );
-        _ = MenuTypes::of_file(Some(value)).map(MenuTypes::shown);
+    if let Ok(types) = MenuTypes::of_file(Some(value.clone())) {
+        change_menu_types(types, value);
     }
+}
+
+fn save_menu(mut day: Day) {
+    let date = Date::parse("2026-11-20").unwrap();
+    let key = PlateKey::parse("a").unwrap();
+    let name = PlateName::parse("b").unwrap();
+    let saved = day.save(&date, "a", &[(key, name)]);
+    assert_eq!(day.ids().filter(|id| *id == "a").count(), 1);
+    let stored = Value::from(day);
+    _ = stored.to_php();
+    let day = Day::of_file(Some(stored), Some("a")).expect("a day");
+    let saved = saved.expect("few plates");
+    assert_eq!(day.menu("a"), saved, "is shown as it was saved");
+}
+
+fn change_menu_types(mut types: MenuTypes, file: Value) {
+    let id = TypeId::parse("x").unwrap().unwrap();
+    let label = Label::parse("X").unwrap();
+    if types.add(&id, label, Color::DEFAULT).is_some() {
+        types.rename("x", Some(label), None).expect("it is there");
+        types.delete("x").expect("it is there");
+    }
+    let again = || MenuTypes::of_file(Some(file.clone())).expect("types");
+    assert_eq!(
+        Value::from(types),
+        Value::from(again()),
+        "other types stay as they are"
+    );
+    _ = again().shown();
 }
 
 /// A Content-Type, a line break and a body.
