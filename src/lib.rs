@@ -37,6 +37,7 @@ use store::Aulario;
 #[doc(hidden)]
 pub mod differential {
     pub use crate::api::today::day_at;
+    pub use crate::config::Zone;
     pub use crate::php::form::Form;
     pub use crate::php::json::Value as Json;
     pub use crate::session::{Format, PhpValue, Session};
@@ -99,7 +100,7 @@ fn perform<R: Read>(
         aulario: &aulario,
         query,
         fields: &fields,
-        zone: config.zone.as_deref(),
+        zone: &config.zone,
     };
     Ok(Response::ok((action.run)(&call)?))
 }

@@ -8,6 +8,7 @@ pub use fields::Fields;
 use fields::too_many_plates;
 
 use crate::cgi::Method;
+use crate::config::Zone;
 use crate::error::Error;
 use crate::model::{Color, Date, Id, TypeId};
 use crate::php::form::Form;
@@ -33,7 +34,7 @@ pub struct Call<'c> {
     /// The body of a write
     pub fields: &'c Fields,
     /// The time zone of "today"
-    pub zone: Option<&'c str>,
+    pub zone: &'c Zone,
 }
 
 static ACTIONS: [Action; 6] = [
@@ -203,7 +204,7 @@ impl Call<'_> {
     /// The date that was sent, else today.
     fn date(&self, sent: Option<&str>) -> Result<Date, Error> {
         match sent {
-            None => today::today(self.zone).map_err(|error| Error::from(&error)),
+            None => Ok(today::today(self.zone)?),
             Some(text) => Date::parse(text).map_err(refused("date")),
         }
     }

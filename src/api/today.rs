@@ -6,11 +6,39 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use chrono::DateTime;
 use tz::TimeZone;
 
-use crate::config::{self, TZ, invalid};
+use crate::config::Zone;
 use crate::model::Date;
 
-/// Today in `zone` (a value of `TZ`), else in the system's time zone.
-pub fn today(zone: Option<&str>) -> Result<Date, config::Error> {
+/// A zone that does not tell the day.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(
+        "TZ must name a time zone below /usr/share/zoneinfo (Debian's tzdata), such as Europe/Madrid: {0}"
+    )]
+    Named(Problem),
+    #[error("TZ is not set, and the system's time zone, /etc/localtime, cannot be used: {0}")]
+    System(Problem),
+}
+
+/// Why a zone cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum Problem {
+    #[error("it counts leap seconds, as the zones in right/ do")]
+    LeapSeconds,
+    #[error("it has no rules for the future")]
+    NoRules,
+    #[error(transparent)]
+    Unusable(#[from] tz::Error),
+}
+
+impl From<Error> for crate::error::Error {
+    fn from(error: Error) -> crate::error::Error {
+        crate::error::Error::internal(error.to_string())
+    }
+}
+
+/// Today in `zone`.
+pub fn today(zone: &Zone) -> Result<Date, Error> {
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
@@ -19,23 +47,14 @@ pub fn today(zone: Option<&str>) -> Result<Date, config::Error> {
 
 /// The day at these seconds since the epoch: that of date(1), or an error if the zone cannot be used. date(1)
 /// itself then takes UTC, or the last offset of a zone whose rules have ended.
-pub fn day_at(zone: Option<&str>, seconds: i64) -> Result<Date, config::Error> {
-    let loaded = match zone {
-        // This name needs no zone file.
-        Some("UTC") => Ok(TimeZone::utc()),
-        Some(name) => TimeZone::from_posix_tz(name),
-        None => system_zone(),
+pub fn day_at(zone: &Zone, seconds: i64) -> Result<Date, Error> {
+    let offset = match zone {
+        Zone::Utc => 0,
+        Zone::Named(name) => {
+            offset(TimeZone::from_posix_tz(name), seconds).map_err(Error::Named)?
+        }
+        Zone::System => offset(system_zone(), seconds).map_err(Error::System)?,
     };
-    let offset = loaded
-        .map_err(|error| error.to_string())
-        .and_then(|zone| offset(&zone, seconds));
-    let offset = offset.map_err(|why| {
-        let problem = match zone {
-            Some(_) => "must name a time zone below /usr/share/zoneinfo (Debian's tzdata), such as Europe/Madrid",
-            None => "is not set, and the system's time zone, /etc/localtime, cannot be used",
-        };
-        invalid(&TZ, format!("{problem}: {why}"))
-    })?;
     let local = DateTime::from_timestamp(seconds + i64::from(offset), 0);
     Ok(local.unwrap_or_default().date_naive().into())
 }
@@ -52,18 +71,19 @@ fn system_zone() -> Result<TimeZone, tz::Error> {
     }
 }
 
-/// The offset from UTC; the error says why `zone` does not tell it.
-fn offset(zone: &TimeZone, seconds: i64) -> Result<i32, String> {
+/// The offset of `zone` from UTC in seconds.
+fn offset(zone: Result<TimeZone, tz::Error>, seconds: i64) -> Result<i32, Problem> {
+    let zone = zone?;
     let rules = zone.as_ref();
     if !rules.leap_seconds().is_empty() {
-        return Err("it counts leap seconds, as the zones in right/ do".to_owned());
+        return Err(Problem::LeapSeconds);
     }
     if rules.extra_rule().is_none() && !rules.transitions().is_empty() {
-        return Err("it has no rules for the future".to_owned());
+        return Err(Problem::NoRules);
     }
     let local = rules
         .find_local_time_type(seconds)
-        .map_err(|error| error.to_string())?;
+        .map_err(tz::Error::from)?;
     Ok(local.ut_offset())
 }
 
@@ -84,7 +104,8 @@ mod tests {
             ("UTC", "1970-01-01T00:00:00Z", "1970-01-01"),
         ] {
             let seconds = DateTime::parse_from_rfc3339(utc).unwrap().timestamp();
-            assert_eq!(day_at(Some(zone), seconds).unwrap().as_str(), day, "{utc}");
+            let zone = Zone::parse(zone).unwrap();
+            assert_eq!(day_at(&zone, seconds).unwrap().as_str(), day, "{utc}");
         }
     }
 }

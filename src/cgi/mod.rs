@@ -6,7 +6,7 @@ pub(crate) mod origin;
 mod response;
 mod variables;
 
-pub(crate) use origin::Cors;
+pub(crate) use origin::{Cors, Origin};
 pub use response::Output;
 pub(crate) use response::{Response, output};
 pub use variables::{Method, Variables};

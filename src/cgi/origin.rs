@@ -6,24 +6,27 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use super::{Method, Variables};
 use crate::php::text::parse_digits;
 
+/// An origin in lower case and without its scheme's default port, so that equal origins are equal text.
+#[derive(Debug, Hash, PartialEq)]
+pub struct Origin(String);
+
 /// What the `Origin` of a request means for its response: pages of trusted origins may send requests and read
 /// the answers (CORS protocol, Fetch standard).
 #[derive(Debug)]
 pub struct Cors<'t> {
     /// The trusted origin that the request comes from
-    pub origin: Option<&'t str>,
+    pub origin: Option<&'t Origin>,
     /// Whether any origin is trusted, so that responses differ by origin
     pub varies: bool,
 }
 
 impl<'t> Cors<'t> {
-    pub fn new(variables: &Variables, trusted: &'t [String]) -> Cors<'t> {
-        let sent = variables.meta("HTTP_ORIGIN").and_then(normal);
-        let origin = trusted
-            .iter()
-            .find(|trusted| Some(*trusted) == sent.as_ref());
+    pub fn new(variables: &Variables, trusted: &'t [Origin]) -> Cors<'t> {
+        let sent = variables.meta("HTTP_ORIGIN").and_then(Origin::sent);
         Cors {
-            origin: origin.map(String::as_str),
+            origin: trusted
+                .iter()
+                .find(|trusted| Some(*trusted) == sent.as_ref()),
             varies: !trusted.is_empty(),
         }
     }
@@ -42,7 +45,7 @@ impl<'t> Cors<'t> {
 ///
 /// Browsers send `Sec-Fetch-Site` only over HTTPS and to localhost; without it `Origin` must match
 /// the requested host. A request with neither header does not come from a browser and is accepted.
-pub fn is_another_site(variables: &Variables, trusted: &[String]) -> bool {
+pub fn is_another_site(variables: &Variables, trusted: &[Origin]) -> bool {
     if Cors::new(variables, trusted).origin.is_some() {
         return false;
     }
@@ -52,40 +55,62 @@ pub fn is_another_site(variables: &Variables, trusted: &[String]) -> bool {
     ) {
         (Some(b"cross-site" | b"same-site"), _) => true,
         (Some(b"same-origin" | b"none"), _) | (_, None) => false,
-        (_, Some(origin)) => !normal(origin).is_some_and(|origin| is_own(&origin, variables)),
+        (_, Some(origin)) => !Origin::sent(origin).is_some_and(|origin| origin.is_own(variables)),
     }
 }
 
-/// Whether `origin` matches the requested host. The scheme is not compared, because a proxy may
-/// terminate TLS; for the same reason the default port may be 80 or 443.
-fn is_own(origin: &str, variables: &Variables) -> bool {
-    let host = variables
-        .meta("HTTP_HOST")
-        .or_else(|| variables.meta("SERVER_NAME"));
-    let host = str::from_utf8(host.unwrap_or_default()).unwrap_or_default();
-    let site = origin.split_once("://").map(|(_, site)| site);
-    site.is_some()
-        && ["80", "443"]
-            .iter()
-            .any(|port| authority(host, port).as_deref() == site)
-}
-
-/// An origin of a setting, spelled as a browser sends it (URL standard, "host serializing"). `None` for
-/// one that no browser sends, such as one with a path, a `*` or letters beyond ASCII.
-pub fn of_setting(text: &str) -> Option<String> {
-    let origin = normal(text.as_bytes())?;
-    let (scheme, site) = origin.split_once("://")?;
-    let (host, _) = host_and_port(site);
-    if !matches!(scheme, "http" | "https") {
-        return None;
+impl Origin {
+    /// The origin in the header `Origin`. `None` if it is malformed, or `null`.
+    fn sent(header: &[u8]) -> Option<Origin> {
+        let (scheme, site) = str::from_utf8(header).ok()?.split_once("://")?;
+        let scheme = scheme.to_ascii_lowercase();
+        let default_port = match scheme.as_str() {
+            "http" => "80",
+            "https" => "443",
+            _ => "",
+        };
+        let site = authority(site, default_port)?;
+        Some(Origin(format!("{scheme}://{site}")))
     }
-    let Some(address) = host
-        .strip_prefix('[')
-        .and_then(|host| host.strip_suffix(']'))
-    else {
-        return is_name(host).then(|| origin.clone());
-    };
-    Some(origin.replace(host, &serialized(address.parse().ok()?)))
+
+    /// An origin of a setting, spelled as a browser sends it (URL standard, "host serializing"). `None` for
+    /// one that no browser sends, such as one with a path, a `*` or letters beyond ASCII.
+    pub fn of_setting(text: &str) -> Option<Origin> {
+        let origin = Origin::sent(text.as_bytes())?;
+        let (scheme, site) = origin.0.split_once("://")?;
+        let (host, _) = host_and_port(site);
+        if !matches!(scheme, "http" | "https") {
+            return None;
+        }
+        let address = host
+            .strip_prefix('[')
+            .and_then(|host| host.strip_suffix(']'));
+        match address {
+            Some(address) => {
+                let address = serialized(address.parse().ok()?);
+                Some(Origin(origin.0.replace(host, &address)))
+            }
+            None => is_name(host).then_some(origin),
+        }
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether it matches the requested host. The scheme is not compared, because a proxy may
+    /// terminate TLS; for the same reason the default port may be 80 or 443.
+    fn is_own(&self, variables: &Variables) -> bool {
+        let host = variables
+            .meta("HTTP_HOST")
+            .or_else(|| variables.meta("SERVER_NAME"));
+        let host = str::from_utf8(host.unwrap_or_default()).unwrap_or_default();
+        let site = self.0.split_once("://").map(|(_, site)| site);
+        site.is_some()
+            && ["80", "443"]
+                .iter()
+                .any(|port| authority(host, port).as_deref() == site)
+    }
 }
 
 /// Whether a browser sends `host` as it is. One that "ends in a number" (URL standard) is an IPv4
@@ -112,19 +137,6 @@ fn serialized(address: Ipv6Addr) -> String {
         (Some(_), [.., high, low]) => format!("[::ffff:{high:x}:{low:x}]"),
         _ => format!("[{address}]"),
     }
-}
-
-/// An origin in lower case and without its scheme's default port, so that equal origins are equal
-/// strings. `None` if it is malformed, or `null`.
-fn normal(origin: &[u8]) -> Option<String> {
-    let (scheme, site) = str::from_utf8(origin).ok()?.split_once("://")?;
-    let scheme = scheme.to_ascii_lowercase();
-    let default_port = match scheme.as_str() {
-        "http" => "80",
-        "https" => "443",
-        _ => "",
-    };
-    Some(format!("{scheme}://{}", authority(site, default_port)?))
 }
 
 /// `host` or `host:port` in lower case and without the `default` port. `None` if it is malformed.
@@ -176,7 +188,8 @@ mod tests {
             ),
             ("http://[::ffff:192.168.1.10]", "http://[::ffff:c0a8:10a]"),
         ] {
-            assert_eq!(of_setting(text).as_deref(), Some(origin), "{text}");
+            let parsed = Origin::of_setting(text);
+            assert_eq!(parsed, Some(Origin(origin.to_owned())), "{text}");
         }
         for text in [
             "", "*", "null", "menus.example", "://x", "https://", "https:///", "https://:443",
@@ -190,7 +203,7 @@ mod tests {
             "http://256.1.1.1", "http://[::1", "http://::1", "http://[::1%25eth0]",
             "http://[1.2.3.4]", "http://[]", "http://[menus", "http://menus]",
         ] {
-            assert_eq!(of_setting(text), None, "{text}");
+            assert_eq!(Origin::of_setting(text), None, "{text}");
         }
     }
 }

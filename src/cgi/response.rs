@@ -14,6 +14,9 @@ pub struct Output {
     pub stderr: Vec<u8>,
 }
 
+/// The bytes of all headers, rounded up, so that the buffer does not grow.
+const HEADERS: usize = 512;
+
 /// The output for a request with `method`: the response, and the cause of an error.
 pub(crate) fn output(answer: Result<Response, Error>, method: Method, cors: &Cors) -> Output {
     let cause = answer
@@ -62,49 +65,60 @@ impl Response {
     /// The bytes for standard output; for HEAD the same headers without the body
     /// (RFC 9110 §9.3.2). Headers never contain input of the client.
     fn to_bytes(&self, is_head: bool, cors: &Cors) -> Vec<u8> {
-        let body = self.body.as_deref();
-        let length = body.map(|body| body.len().to_string());
-        let with_body = |value| body.and(Some(value));
-        let without_body = |value| body.is_none().then_some(value);
-        let headers = [
-            ("Status", Some(self.status)),
-            ("Content-Type", with_body("application/json; charset=utf-8")),
-            ("Content-Length", length.as_deref()),
-            ("Cache-Control", Some("no-store")),
-            ("X-Content-Type-Options", Some("nosniff")),
-            // Who answers at this address: the PHP script may still do.
-            ("X-Powered-By", Some("comedor")),
-            ("Allow", self.allow),
-            ("Retry-After", (self.status == BUSY).then_some("1")),
-            ("Vary", cors.varies.then_some("Origin")),
-            ("Access-Control-Allow-Origin", cors.origin),
-            (
-                "Access-Control-Allow-Credentials",
-                cors.origin.and(Some("true")),
-            ),
-            (
-                "Access-Control-Expose-Headers",
-                cors.origin.and(with_body("Retry-After")),
-            ),
-            ("Access-Control-Allow-Methods", without_body("GET, POST")),
-            ("Access-Control-Allow-Headers", without_body("Content-Type")),
-            ("Access-Control-Max-Age", without_body("600")),
-        ];
-        let mut bytes = Vec::with_capacity(512 + body.map_or(0, <[u8]>::len));
-        for (name, value) in headers {
-            if let Some(value) = value {
-                bytes.extend_from_slice(name.as_bytes());
-                bytes.extend_from_slice(b": ");
-                bytes.extend_from_slice(value.as_bytes());
-                bytes.extend_from_slice(b"\r\n");
-            }
-        }
+        let body = self.body.as_deref().unwrap_or_default();
+        let mut bytes = Vec::with_capacity(HEADERS + body.len());
+        self.push_headers(&mut bytes);
+        self.push_cors_headers(&mut bytes, cors);
         bytes.extend_from_slice(b"\r\n");
         if !is_head {
-            bytes.extend_from_slice(body.unwrap_or_default());
+            bytes.extend_from_slice(body);
         }
         bytes
     }
+
+    fn push_headers(&self, bytes: &mut Vec<u8>) {
+        push(bytes, "Status", self.status);
+        if let Some(body) = &self.body {
+            push(bytes, "Content-Type", "application/json; charset=utf-8");
+            push(bytes, "Content-Length", &body.len().to_string());
+        }
+        push(bytes, "Cache-Control", "no-store");
+        push(bytes, "X-Content-Type-Options", "nosniff");
+        // Who answers at this address: the PHP script may still do.
+        push(bytes, "X-Powered-By", "comedor");
+        if let Some(methods) = self.allow {
+            push(bytes, "Allow", methods);
+        }
+        if self.status == BUSY {
+            push(bytes, "Retry-After", "1");
+        }
+    }
+
+    /// The headers for pages of other sites (CORS protocol, Fetch standard).
+    fn push_cors_headers(&self, bytes: &mut Vec<u8>, cors: &Cors) {
+        if cors.varies {
+            push(bytes, "Vary", "Origin");
+        }
+        if let Some(origin) = cors.origin {
+            push(bytes, "Access-Control-Allow-Origin", origin.as_str());
+            push(bytes, "Access-Control-Allow-Credentials", "true");
+        }
+        if self.body.is_none() {
+            push(bytes, "Access-Control-Allow-Methods", "GET, POST");
+            push(bytes, "Access-Control-Allow-Headers", "Content-Type");
+            push(bytes, "Access-Control-Max-Age", "600");
+        } else if cors.origin.is_some() {
+            push(bytes, "Access-Control-Expose-Headers", "Retry-After");
+        }
+    }
+}
+
+/// Adds a header.
+fn push(bytes: &mut Vec<u8>, name: &str, value: &str) {
+    bytes.extend_from_slice(name.as_bytes());
+    bytes.extend_from_slice(b": ");
+    bytes.extend_from_slice(value.as_bytes());
+    bytes.extend_from_slice(b"\r\n");
 }
 
 impl From<Error> for Response {

@@ -3,7 +3,7 @@
 use super::kinds::Kind;
 use super::report::Report;
 use crate::api::today;
-use crate::config::{self, Config, SETTINGS, Setting, Settings, TZ};
+use crate::config::{self, Config, Files, SETTINGS, Setting, Settings, TZ};
 
 const ABOUT: &str = "settings";
 
@@ -17,7 +17,9 @@ pub fn load(report: &Report) -> Option<(Config, Settings)> {
             format!("{place}{error}; {effect}"),
         );
     };
-    let settings = Settings::load().map_err(|error| refused("", error)).ok()?;
+    let settings = Settings::load(&Files::find())
+        .map_err(|error| refused("", error))
+        .ok()?;
     let config = Config::from_settings(&settings).map_err(|error| match error {
         config::Error::Setting { setting, .. } => {
             refused(&format!("{}: ", shown(&settings, setting)), error);
@@ -40,7 +42,7 @@ pub fn check(config: &Config, settings: &Settings, report: &Report) {
         ABOUT,
         "the other settings have their defaults",
     );
-    match today::today(config.zone.as_deref()) {
+    match today::today(&config.zone) {
         Ok(today) => report.add(Kind::Today, ABOUT, format!("today is {}", today.as_str())),
         Err(error) => {
             let text = format!(

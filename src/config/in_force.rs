@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 
-use super::{Config, Error, Settings};
+use super::{Config, Error, Files, Settings};
 use crate::sys::shared_file::Fault;
 use crate::sys::{log, scoreboard};
 
@@ -16,6 +16,7 @@ const AGE: Duration = Duration::from_secs(1);
 /// The settings in force, or the error of those that cannot be used.
 #[derive(Debug)]
 pub struct InForce {
+    files: Files,
     settings: Result<Config, Error>,
     /// The hash of the settings
     hash: u64,
@@ -25,9 +26,11 @@ pub struct InForce {
 impl InForce {
     /// Reads the settings, as a CGI process does.
     pub fn load() -> InForce {
-        let settings = Config::load();
+        let files = Files::find();
+        let settings = Settings::load(&files).and_then(|read| Config::from_settings(&read));
         let hash = settings.as_ref().map_or(0, publish);
         InForce {
+            files,
             settings,
             hash,
             read_at: Instant::now(),
@@ -43,7 +46,8 @@ impl InForce {
     }
 
     fn read(&mut self) {
-        let read = Settings::within(Duration::ZERO).and_then(|read| Config::from_settings(&read));
+        let read = Settings::within(Duration::ZERO, &self.files)
+            .and_then(|read| Config::from_settings(&read));
         self.read_at = Instant::now();
         let known = scoreboard::knowledge();
         match read {

@@ -8,11 +8,10 @@
 use std::fmt;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use super::{Error, Setting, invalid};
+use super::{BadValue, Error, Setting};
 use crate::sys::environment::environment;
 use crate::sys::file_id::FileId;
 use crate::sys::lock::{Pause, Retries};
@@ -24,30 +23,49 @@ use crate::sys::shared_file::{self, Fault};
 const EDITOR_TIMEOUT: Duration = Duration::from_millis(250);
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Such a file would be a single line: one value, or a comment that hides all settings.
-const CARRIAGE_RETURN: &str =
-    "a line ends with a carriage return alone; save the file with Unix line ends";
-
-/// The paths of the settings file. Found once per process: reading the path of the executable takes longer than
-/// opening a file.
-fn files() -> &'static [PathBuf] {
-    static FILES: OnceLock<Vec<PathBuf>> = OnceLock::new();
-    FILES.get_or_init(|| {
-        let beside = std::env::current_exe()
-            .ok()
-            .map(|exe| exe.with_file_name("comedor.conf"));
-        beside
-            .into_iter()
-            .chain([PathBuf::from("/etc/comedor/comedor.conf")])
-            .collect()
-    })
+/// Where the settings file may be: the first that exists is read. Found once per process: reading the path of the
+/// executable takes longer than opening a file.
+#[derive(Debug)]
+pub struct Files {
+    beside_executable: Option<PathBuf>,
+    of_system: PathBuf,
 }
 
-/// The settings file: the first of the two that exists, else the one that would be created.
-pub fn settings_file() -> &'static Path {
-    let files = files();
-    let existing = files.iter().find(|path| path.exists());
-    existing.unwrap_or(&files[files.len() - 1])
+impl Files {
+    pub fn find() -> Files {
+        let executable = std::env::current_exe().ok();
+        Files {
+            beside_executable: executable.map(|path| path.with_file_name("comedor.conf")),
+            of_system: PathBuf::from("/etc/comedor/comedor.conf"),
+        }
+    }
+
+    fn paths(&self) -> impl Iterator<Item = &PathBuf> {
+        self.beside_executable.iter().chain([&self.of_system])
+    }
+
+    /// The settings file: the one that exists, else the one that would be created.
+    pub fn current(&self) -> &Path {
+        let existing = self.paths().find(|path| path.exists());
+        existing.unwrap_or(&self.of_system)
+    }
+
+    /// Reads the first that exists.
+    fn read(&self, timeout: Duration) -> Result<Option<File<'_>>, Error> {
+        // Whether this process, or another worker of it, has seen the file there
+        for (path, was_seen) in self.paths().zip(&scoreboard::knowledge().has_seen) {
+            if let Some(bytes) = read(path, was_seen, timeout)? {
+                return Ok(Some(File { path, bytes }));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// The settings file and its content.
+struct File<'f> {
+    path: &'f Path,
+    bytes: Vec<u8>,
 }
 
 /// The settings that are set. The environment takes precedence over the file. Without `Debug`: a value can
@@ -80,15 +98,65 @@ impl fmt::Display for Source {
     }
 }
 
+/// Why a line of a settings file cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum BadLine {
+    /// The file would be a single line: one value, or a comment that hides all settings.
+    #[error("a line ends with a carriage return alone; save the file with Unix line ends")]
+    CarriageReturn,
+    #[error("the file starts with a byte order mark; save it as UTF-8 without one")]
+    ByteOrderMark,
+    #[error("expected NAME=value")]
+    NoEquals,
+    #[error("unknown setting `{0}`")]
+    Unknown(String),
+    #[error("duplicate setting `{name}` (first set in line {first})")]
+    Duplicate { name: &'static str, first: usize },
+    #[error("the value of {0} is in quotes; remove them")]
+    Quoted(&'static str),
+}
+
+/// `NAME=value`
+struct Assignment<'l> {
+    setting: &'static Setting,
+    value: &'l [u8],
+}
+
+impl Assignment<'_> {
+    /// Parses a line; `None` if it is blank or a comment, which starts with `#`.
+    fn parse(line: &[u8]) -> Result<Option<Assignment<'_>>, BadLine> {
+        let line = line.trim_ascii();
+        if line.contains(&b'\r') {
+            return Err(BadLine::CarriageReturn);
+        }
+        if line.is_empty() || line.starts_with(b"#") {
+            return Ok(None);
+        }
+        if line.starts_with(b"\xef\xbb\xbf") {
+            return Err(BadLine::ByteOrderMark);
+        }
+        let equals = line.iter().position(|&byte| byte == b'=');
+        let equals = equals.ok_or(BadLine::NoEquals)?;
+        let name = line[..equals].trim_ascii();
+        let value = line[equals + 1..].trim_ascii();
+        let unknown = || BadLine::Unknown(String::from_utf8_lossy(name).into_owned());
+        let setting = Setting::find(name).ok_or_else(unknown)?;
+        if value.starts_with(b"\"") || value.starts_with(b"'") {
+            return Err(BadLine::Quoted(setting.name));
+        }
+        Ok(Some(Assignment { setting, value }))
+    }
+}
+
 impl Settings {
     /// The environment of this process and the first of the two files that exists. Fails if that is
     /// unreadable or has an invalid line.
-    pub fn load() -> Result<Settings, Error> {
-        Settings::within(EDITOR_TIMEOUT)
+    pub fn load(files: &Files) -> Result<Settings, Error> {
+        Settings::within(EDITOR_TIMEOUT, files)
     }
 
     /// The settings, with this timeout for a file that is being saved.
-    pub fn within(timeout: Duration) -> Result<Settings, Error> {
+    pub fn within(timeout: Duration, files: &Files) -> Result<Settings, Error> {
         let set = environment().filter_map(|(name, value)| {
             let setting = Setting::find(name)?;
             Some(Set {
@@ -98,76 +166,59 @@ impl Settings {
             })
         });
         let settings = Settings(set.collect());
-        // Whether this process, or another worker of it, has seen the file there
-        for (path, was_seen) in files().iter().zip(&scoreboard::knowledge().has_seen) {
-            if let Some(bytes) = read(path, was_seen, timeout)? {
-                return settings.with_file(path, &bytes);
-            }
+        match files.read(timeout)? {
+            Some(file) => settings.with_file(file.path, &file.bytes),
+            None => Ok(settings),
         }
-        Ok(settings)
     }
 
-    /// Adds the `NAME=value` lines of a file. Blank lines and lines that start with `#` are skipped.
+    /// Adds the `NAME=value` lines of a file.
     pub fn with_file(mut self, path: &Path, bytes: &[u8]) -> Result<Settings, Error> {
         for (line, text) in (1..).zip(bytes.split(|&byte| byte == b'\n')) {
-            let fails = |problem| Error::File {
-                path: path.to_owned(),
-                problem: format!("line {line}: {problem}"),
-            };
-            let text = text.trim_ascii();
-            if text.contains(&b'\r') {
-                return Err(fails(CARRIAGE_RETURN.to_owned()));
-            }
-            if text.is_empty() || text.starts_with(b"#") {
-                continue;
-            }
-            let (setting, value) = self.parse_line(text).map_err(fails)?;
-            let source = Source::Line {
-                path: path.to_owned(),
-                line,
-            };
-            self.0.push(Set {
-                setting,
-                value: value.to_vec(),
-                source,
-            });
+            self.add_line(path, line, text)
+                .map_err(|problem| Error::Line {
+                    path: path.to_owned(),
+                    line,
+                    problem,
+                })?;
         }
         Ok(self)
     }
 
-    fn parse_line<'l>(&self, line: &'l [u8]) -> Result<(&'static Setting, &'l [u8]), String> {
-        if line.starts_with(b"\xef\xbb\xbf") {
-            let problem = "the file starts with a byte order mark; save it as UTF-8 without one";
-            return Err(problem.to_owned());
+    fn add_line(&mut self, path: &Path, line: usize, text: &[u8]) -> Result<(), BadLine> {
+        let Some(Assignment { setting, value }) = Assignment::parse(text)? else {
+            return Ok(());
+        };
+        if let Some(first) = self.line_of(setting) {
+            let name = setting.name;
+            return Err(BadLine::Duplicate { name, first });
         }
-        let equals = line
-            .iter()
-            .position(|&byte| byte == b'=')
-            .ok_or("expected NAME=value")?;
-        let (name, value) = (line[..equals].trim_ascii(), line[equals + 1..].trim_ascii());
-        let setting = Setting::find(name)
-            .ok_or_else(|| format!("unknown setting `{}`", String::from_utf8_lossy(name)))?;
-        let name = setting.name;
-        for earlier in &self.0 {
-            if let Source::Line { line, .. } = earlier.source
-                && earlier.setting.name == name
-            {
-                return Err(format!(
-                    "duplicate setting `{name}` (first set in line {line})"
-                ));
-            }
-        }
-        if value.starts_with(b"\"") || value.starts_with(b"'") {
-            return Err(format!("the value of {name} is in quotes; remove them"));
-        }
-        Ok((setting, value))
+        self.0.push(Set {
+            setting,
+            value: value.to_vec(),
+            source: Source::Line {
+                path: path.to_owned(),
+                line,
+            },
+        });
+        Ok(())
     }
 
-    /// No setting has a use for one, and in a value it would be a part of a path or a name.
+    /// The line that sets `setting`. A variable of the environment may have the same name.
+    fn line_of(&self, setting: &Setting) -> Option<usize> {
+        self.0.iter().find_map(|set| match set.source {
+            Source::Line { line, .. } if set.setting.name == setting.name => Some(line),
+            _ => None,
+        })
+    }
+
     pub fn refuse_control_characters(&self) -> Result<(), Error> {
         let has = |value: &[u8]| value.iter().any(u8::is_ascii_control);
         match self.0.iter().find(|set| has(&set.value)) {
-            Some(set) => Err(invalid(set.setting, "must not contain control characters")),
+            Some(set) => Err(Error::Setting {
+                setting: set.setting,
+                problem: BadValue::ControlCharacter,
+            }),
             None => Ok(()),
         }
     }
@@ -196,9 +247,21 @@ impl Settings {
         setting: &'static Setting,
         parse: impl FnOnce(&str) -> Result<T, &'static str>,
     ) -> Result<T, Error> {
-        let text = str::from_utf8(self.value(setting)).map_err(|_| "valid UTF-8");
-        text.and_then(parse)
-            .map_err(|expected| invalid(setting, format!("must be {expected}")))
+        self.parse_bytes(setting, |value| {
+            parse(str::from_utf8(value).map_err(|_| "valid UTF-8")?)
+        })
+    }
+
+    /// The same for a value that may not be UTF-8.
+    pub fn parse_bytes<T>(
+        &self,
+        setting: &'static Setting,
+        parse: impl FnOnce(&[u8]) -> Result<T, &'static str>,
+    ) -> Result<T, Error> {
+        parse(self.value(setting)).map_err(|expected| Error::Setting {
+            setting,
+            problem: BadValue::Unexpected(expected),
+        })
     }
 }
 

@@ -85,7 +85,7 @@ fn parse(path: &Path, content: &[u8]) -> Result<Settings, String> {
 /// The settings, if requests can use them.
 fn checked(settings: &Settings) -> Result<Config, String> {
     let config = Config::from_settings(settings).map_err(|error| error.to_string())?;
-    today::today(config.zone.as_deref()).map_err(|error| error.to_string())?;
+    today::today(&config.zone).map_err(|error| error.to_string())?;
     Ok(config)
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
 
-use crate::config::{SETTINGS, Setting, Settings, settings_file};
+use crate::config::{Files, SETTINGS, Setting, Settings};
 use crate::store::data_file::parent;
 use crate::store::layout::temporary;
 use crate::sys::accounts::group_id;
@@ -27,7 +27,7 @@ pub struct SettingsFile {
 impl SettingsFile {
     /// Reads the file. Fails if this user cannot replace it.
     pub fn open() -> Result<SettingsFile, String> {
-        let path = settings_file().to_owned();
+        let path = Files::find().current().to_owned();
         let failed = |error: io::Error| match error.kind() {
             ErrorKind::PermissionDenied => format!("{}: {error}; use sudo", path.display()),
             _ => format!("{}: {error}", path.display()),

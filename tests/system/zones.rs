@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use comedor::differential::day_at;
+use comedor::differential::{Zone, day_at};
 
 use crate::support::*;
 
@@ -20,6 +20,10 @@ fn compiled(options: &[&str]) -> tempfile::TempDir {
         .arg("/usr/share/zoneinfo/tzdata.zi");
     output(&mut zic, "libc-bin and tzdata");
     folder
+}
+
+fn zone(file: &Path) -> Zone {
+    Zone::parse(file.to_str().unwrap()).unwrap()
 }
 
 /// The days that date(1) prints in the zone with this file, or in UTC, for the times in the file `times`.
@@ -55,7 +59,7 @@ fn the_day_is_that_of_date_in_every_zone_or_an_error_says_why() {
         for name in names {
             let path = zones.path().join(&name);
             let day = |time: &i64| {
-                let day = day_at(path.to_str(), *time).map_err(|error| error.to_string())?;
+                let day = day_at(&zone(&path), *time).map_err(|error| error.to_string())?;
                 Ok(day.as_str().to_owned())
             };
             match times.iter().map(day).collect::<Result<Vec<_>, String>>() {
@@ -83,7 +87,7 @@ fn the_day_is_that_of_date_in_every_zone_or_an_error_says_why() {
 fn a_zone_that_counts_leap_seconds_is_refused() {
     let zones = compiled(&["-L", "/usr/share/zoneinfo/leapseconds"]);
     for name in files_below(zones.path(), &["-type", "f"]) {
-        let error = day_at(zones.path().join(&name).to_str(), 1_800_000_000).unwrap_err();
+        let error = day_at(&zone(&zones.path().join(&name)), 1_800_000_000).unwrap_err();
         let error = error.to_string();
         assert!(
             error.ends_with("it counts leap seconds, as the zones in right/ do"),

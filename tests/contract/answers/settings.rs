@@ -31,6 +31,7 @@ fn an_invalid_setting_is_named_only_in_the_log() {
             "https://menus.example, https://*.school.example",
         ),
         ("COMEDOR_ACCESS", "all"),
+        ("TZ", "Europe Madrid"),
     ] {
         let answer = school.get("get_menu").set(name, value).run();
         answer.fails("INTERNAL_ERROR");
