@@ -25,7 +25,7 @@ pub mod sys;
 use std::io::Read;
 
 use api::caller::Caller;
-use api::{Call, Fields};
+use api::{Call, Fields, Run};
 use cgi::input::{self, Body};
 use cgi::{Cors, Output, Response, Variables, origin};
 use config::Config;
@@ -84,23 +84,24 @@ fn perform<R: Read>(
     let aulario = Aulario::find(&config.data_dir, &caller.centro, &id)?
         .ok_or_else(|| Error::not_found("Aulario"))?;
     action.accepts(variables.method())?;
-    let mut fields = Fields::default();
-    if action.is_write {
-        caller.may_write()?;
-        aulario.may_change()?;
-        if aulario.is_shared {
-            return Err(Error::forbidden(Reason::Shared));
-        }
-        if origin::is_another_site(variables, &config.trusted_origins) {
-            return Err(Error::forbidden(Reason::Origin));
-        }
-        fields = Fields::new(input::parse(variables, &body.read()?)?);
-    }
     let call = Call {
         aulario: &aulario,
-        query,
-        fields: &fields,
         zone: &config.zone,
     };
-    Ok(Response::ok((action.run)(&call)?))
+    let answer = match action.run {
+        Run::Read(read) => read(&call, query)?,
+        Run::Write(write) => {
+            caller.may_write()?;
+            aulario.may_change()?;
+            if aulario.is_shared {
+                return Err(Error::forbidden(Reason::Shared));
+            }
+            if origin::is_another_site(variables, &config.trusted_origins) {
+                return Err(Error::forbidden(Reason::Origin));
+            }
+            let fields = Fields::new(input::parse(variables, &body.read()?)?);
+            write(&call, &fields)?
+        }
+    };
+    Ok(Response::ok(answer))
 }

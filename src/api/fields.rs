@@ -1,14 +1,14 @@
 //! The fields of a write's body, JSON or form.
 
-use super::refused;
+use super::{parse_date, refused};
 use crate::error::Error;
-use crate::model::{Color, Label, MAX_PLATES, PlateKey, PlateName};
+use crate::model::{Date, MAX_PLATES, PlateKey, PlateName};
 use crate::php::json::{Map, Value};
 use crate::php::text::trim;
 
 /// Fields by name. Null counts as absent, and so does a string that is blank once trimmed, but for the date: an empty
 /// date picker must not overwrite today's menu.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Fields(Map);
 
 impl Fields {
@@ -23,47 +23,53 @@ impl Fields {
         Fields(map)
     }
 
-    /// Whether `name` is present, of any type.
-    pub fn has(&self, name: &str) -> bool {
-        !matches!(self.text(name), Ok(None))
+    /// The field `name`; MISSING_PARAM if it is absent.
+    pub fn required(&self, name: &'static str) -> Result<Field<'_>, Error> {
+        self.optional(name)
+            .ok_or_else(|| Error::missing_param(name))
     }
 
-    /// MISSING_PARAM if one of `names` is absent.
-    pub fn require(&self, names: &[&str]) -> Result<(), Error> {
-        match names.iter().find(|name| !self.has(name)) {
-            None => Ok(()),
-            Some(name) => Err(Error::missing_param(name)),
-        }
+    /// The field `name`, if it is present, of any type.
+    pub fn optional(&self, name: &'static str) -> Option<Field<'_>> {
+        let value = not_null(self.0.get(name)?)?;
+        let is_blank = matches!(value, Value::String(text) if trim(text).is_empty());
+        (!is_blank).then_some(Field { name, value })
     }
 
-    /// The trimmed string `name`; INVALID_FORMAT for another type.
-    pub fn text(&self, name: &str) -> Result<Option<&str>, Error> {
-        let text = self.untrimmed(name)?.map(trim);
-        Ok(text.filter(|text| !text.is_empty()))
-    }
-
-    /// The string `name` as it was sent; INVALID_FORMAT for another type.
-    pub fn untrimmed(&self, name: &str) -> Result<Option<&str>, Error> {
-        string(self.0.get(name), name)
-    }
-
-    pub fn label(&self) -> Result<Option<Label<'_>>, Error> {
-        self.text("label")?
-            .map(Label::parse)
+    /// The date, if it is present. INVALID_FORMAT if it is not one, or blank.
+    pub fn date(&self) -> Result<Option<Date>, Error> {
+        let value = self.0.get("date").and_then(not_null);
+        value
+            .map(|value| parse_date(string(value, "date")?))
             .transpose()
-            .map_err(refused("label"))
+    }
+}
+
+/// A field that is present. What requires several has all of them before it parses one: clients are told of an absent
+/// field first.
+#[derive(Clone, Copy, Debug)]
+pub struct Field<'f> {
+    name: &'static str,
+    value: &'f Value,
+}
+
+impl<'f> Field<'f> {
+    /// The trimmed string; INVALID_FORMAT for another type.
+    pub fn text(self) -> Result<&'f str, Error> {
+        string(self.value, self.name).map(trim)
     }
 
-    pub fn color(&self) -> Result<Option<Color<'_>>, Error> {
-        self.text("color")?
-            .map(Color::parse)
-            .transpose()
-            .map_err(refused("color"))
+    /// The trimmed string, parsed. INVALID_FORMAT for another type, and for a string that `parse` rejects.
+    pub fn parse<T>(
+        self,
+        parse: impl FnOnce(&'f str) -> Result<T, &'static str>,
+    ) -> Result<T, Error> {
+        parse(self.text()?).map_err(refused(self.name))
     }
 
-    /// The plates that have a name, by key. INVALID_FORMAT if they are absent.
-    pub fn plates(&self) -> Result<Vec<(PlateKey<'_>, PlateName<'_>)>, Error> {
-        let plates = self.0.get("plates").and_then(Value::as_map);
+    /// The plates that have a name, by key. INVALID_FORMAT if it is not a map.
+    pub fn plates(self) -> Result<Vec<(PlateKey<'f>, PlateName<'f>)>, Error> {
+        let plates = self.value.as_map();
         let plates = plates.ok_or_else(|| Error::invalid_format("plates must be an object."))?;
         if plates.len() > MAX_PLATES {
             return Err(too_many_plates());
@@ -79,31 +85,32 @@ impl Fields {
     }
 }
 
+fn not_null(value: &Value) -> Option<&Value> {
+    (!matches!(value, Value::Null)).then_some(value)
+}
+
 /// The string `value`; INVALID_FORMAT for another type.
-fn string<'v>(value: Option<&'v Value>, name: &str) -> Result<Option<&'v str>, Error> {
+fn string<'v>(value: &'v Value, name: &str) -> Result<&'v str, Error> {
     match value {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::String(text)) => Ok(Some(text)),
-        Some(_) => Err(Error::invalid_format(format!("{name} must be a string."))),
+        Value::String(text) => Ok(text),
+        _ => Err(Error::invalid_format(format!("{name} must be a string."))),
     }
 }
 
 fn plate_name(plate: &Value) -> Result<Option<PlateName<'_>>, Error> {
+    const NAME: &str = "The name of a plate";
     let name = match plate {
-        Value::Map(plate) => plate.get("name"),
+        Value::Map(plate) => plate.get("name").and_then(not_null),
         Value::Null => None,
         // An empty map, as PHP writes it. Another list is rejected: it has no field `name`.
         Value::List(list) if list.is_empty() => None,
         _ => {
-            return Err(Error::invalid_format(
-                "A plate must be an object with a name.",
-            ));
+            let sentence = "A plate must be an object with a name.";
+            return Err(Error::invalid_format(sentence));
         }
     };
-    let name = string(name, "The name of a plate")?
-        .map(PlateName::parse)
-        .transpose();
-    name.map_err(refused("The name of a plate"))
+    name.map(|name| PlateName::parse(string(name, NAME)?).map_err(refused(NAME)))
+        .transpose()
 }
 
 pub fn too_many_plates() -> Error {

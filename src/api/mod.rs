@@ -10,7 +10,7 @@ use fields::too_many_plates;
 use crate::cgi::Method;
 use crate::config::Zone;
 use crate::error::Error;
-use crate::model::{Color, Date, Id, TypeId};
+use crate::model::{Color, Date, Id, Label, TypeId};
 use crate::php::form::Form;
 use crate::php::json::{Map, Value};
 use crate::store::Aulario;
@@ -19,20 +19,23 @@ use crate::store::Aulario;
 #[derive(Debug)]
 pub struct Action {
     name: &'static str,
-    /// Whether it changes data. It then accepts POST only, else GET, HEAD and POST with any body.
-    pub is_write: bool,
-    /// Performs the action and returns the fields of the response.
-    pub run: fn(&Call) -> Result<Map, Error>,
+    pub run: Run,
 }
 
-/// The input of an action.
+/// Performs an action and returns the fields of the response.
+#[derive(Clone, Copy, Debug)]
+pub enum Run {
+    /// Takes its parameters from the query, and accepts GET, HEAD and POST with any body.
+    Read(fn(&Call, &Form) -> Result<Map, Error>),
+    /// Changes data as the fields of the body say, and accepts POST only.
+    Write(fn(&Call, &Fields) -> Result<Map, Error>),
+}
+
+/// What every action needs.
 #[derive(Debug)]
 pub struct Call<'c> {
     /// An aulario that exists and that the caller may use
     pub aulario: &'c Aulario,
-    pub query: &'c Form,
-    /// The body of a write
-    pub fields: &'c Fields,
     /// The time zone of "today"
     pub zone: &'c Zone,
 }
@@ -40,44 +43,37 @@ pub struct Call<'c> {
 static ACTIONS: [Action; 6] = [
     Action {
         name: "get_menu_types",
-        is_write: false,
-        run: get_menu_types,
+        run: Run::Read(get_menu_types),
     },
     Action {
         name: "get_menu",
-        is_write: false,
-        run: get_menu,
+        run: Run::Read(get_menu),
     },
     Action {
         name: "save_menu",
-        is_write: true,
-        run: save_menu,
+        run: Run::Write(save_menu),
     },
     Action {
         name: "add_menu_type",
-        is_write: true,
-        run: add_menu_type,
+        run: Run::Write(add_menu_type),
     },
     Action {
         name: "rename_menu_type",
-        is_write: true,
-        run: rename_menu_type,
+        run: Run::Write(rename_menu_type),
     },
     Action {
         name: "delete_menu_type",
-        is_write: true,
-        run: delete_menu_type,
+        run: Run::Write(delete_menu_type),
     },
 ];
 
 impl Action {
     /// INVALID_ACTION if the action does not accept `method`.
     pub fn accepts(&self, method: Method) -> Result<(), Error> {
-        match method {
-            Method::Post => Ok(()),
-            _ if self.is_write => Err(Error::invalid_method("POST")),
-            Method::Get | Method::Head => Ok(()),
-            _ => Err(Error::invalid_method("GET, HEAD, POST")),
+        match (&self.run, method) {
+            (_, Method::Post) | (Run::Read(_), Method::Get | Method::Head) => Ok(()),
+            (Run::Read(_), _) => Err(Error::invalid_method("GET, HEAD, POST")),
+            (Run::Write(_), _) => Err(Error::invalid_method("POST")),
         }
     }
 }
@@ -110,15 +106,16 @@ pub fn context(query: &Form) -> String {
     }
 }
 
-fn get_menu_types(call: &Call) -> Result<Map, Error> {
+fn get_menu_types(call: &Call, _query: &Form) -> Result<Map, Error> {
     let types = call.aulario.menu_types()?;
     Ok(Map::from([("menu_types", types.shown())]))
 }
 
-fn get_menu(call: &Call) -> Result<Map, Error> {
-    let date = call.date(call.query.last("date"))?;
+fn get_menu(call: &Call, query: &Form) -> Result<Map, Error> {
+    let date = query.last("date").map(parse_date).transpose()?;
+    let date = call.or_today(date)?;
     let types = call.aulario.menu_types()?;
-    let id = match call.query.last("menu") {
+    let id = match query.last("menu") {
         None => types.ids().next(),
         Some(text) => types.find(text),
     };
@@ -132,12 +129,12 @@ fn get_menu(call: &Call) -> Result<Map, Error> {
     ]))
 }
 
-fn save_menu(call: &Call) -> Result<Map, Error> {
-    let fields = call.fields;
-    fields.require(&["menu_type", "plates"])?;
-    let date = call.date(fields.untrimmed("date")?)?;
-    let menu_type = fields.text("menu_type")?.unwrap_or_default();
-    let plates = fields.plates()?;
+fn save_menu(call: &Call, fields: &Fields) -> Result<Map, Error> {
+    let menu_type = fields.required("menu_type")?;
+    let plates = fields.required("plates")?;
+    let date = call.or_today(fields.date()?)?;
+    let menu_type = menu_type.text()?;
+    let plates = plates.plates()?;
 
     // If the type is deleted after this check, its saved menus stay in their files, as does this one.
     let types = call.aulario.menu_types()?;
@@ -152,15 +149,17 @@ fn save_menu(call: &Call) -> Result<Map, Error> {
     ]))
 }
 
-fn add_menu_type(call: &Call) -> Result<Map, Error> {
-    let fields = call.fields;
-    fields.require(&["id", "label"])?;
-    let id = TypeId::parse(fields.text("id")?.unwrap_or_default()).map_err(refused("id"))?;
-    let id = id.ok_or_else(|| Error::missing_param("id"))?;
-    let label = fields
-        .label()?
-        .ok_or_else(|| Error::missing_param("label"))?;
-    let color = fields.color()?.unwrap_or(Color::DEFAULT);
+fn add_menu_type(call: &Call, fields: &Fields) -> Result<Map, Error> {
+    let id = fields.required("id")?;
+    let label = fields.required("label")?;
+    let id = id
+        .parse(TypeId::parse)?
+        .ok_or_else(|| Error::missing_param("id"))?;
+    let label = label.parse(Label::parse)?;
+    let color = match fields.optional("color") {
+        Some(color) => color.parse(Color::parse)?,
+        None => Color::DEFAULT,
+    };
     let added = call
         .aulario
         .change_menu_types(|types| types.add(&id, label, color).ok_or_else(Error::duplicate))?;
@@ -170,14 +169,16 @@ fn add_menu_type(call: &Call) -> Result<Map, Error> {
     ]))
 }
 
-fn rename_menu_type(call: &Call) -> Result<Map, Error> {
-    let fields = call.fields;
-    fields.require(&["id"])?;
-    if !fields.has("label") && !fields.has("color") {
+fn rename_menu_type(call: &Call, fields: &Fields) -> Result<Map, Error> {
+    let id = fields.required("id")?;
+    let label = fields.optional("label");
+    let color = fields.optional("color");
+    if label.is_none() && color.is_none() {
         return Err(Error::missing_param("label or color"));
     }
-    let id = fields.text("id")?.unwrap_or_default();
-    let (label, color) = (fields.label()?, fields.color()?);
+    let id = id.text()?;
+    let label = label.map(|label| label.parse(Label::parse)).transpose()?;
+    let color = color.map(|color| color.parse(Color::parse)).transpose()?;
     let renamed = call.aulario.change_menu_types(|types| {
         types
             .rename(id, label, color)
@@ -189,9 +190,8 @@ fn rename_menu_type(call: &Call) -> Result<Map, Error> {
     ]))
 }
 
-fn delete_menu_type(call: &Call) -> Result<Map, Error> {
-    call.fields.require(&["id"])?;
-    let id = call.fields.text("id")?.unwrap_or_default();
+fn delete_menu_type(call: &Call, fields: &Fields) -> Result<Map, Error> {
+    let id = fields.required("id")?.text()?;
     call.aulario.change_menu_types(|types| {
         types
             .delete(id)
@@ -202,12 +202,16 @@ fn delete_menu_type(call: &Call) -> Result<Map, Error> {
 
 impl Call<'_> {
     /// The date that was sent, else today.
-    fn date(&self, sent: Option<&str>) -> Result<Date, Error> {
+    fn or_today(&self, sent: Option<Date>) -> Result<Date, Error> {
         match sent {
+            Some(date) => Ok(date),
             None => Ok(today::today(self.zone)?),
-            Some(text) => Date::parse(text).map_err(refused("date")),
         }
     }
+}
+
+fn parse_date(text: &str) -> Result<Date, Error> {
+    Date::parse(text).map_err(refused("date"))
 }
 
 /// The error for a parameter or field `name` that is not as expected.
