@@ -36,22 +36,20 @@ fn run(arguments: Strings) -> u8 {
         return answer_cgi(&variables);
     }
     let words: Vec<_> = arguments.skip(1).collect();
-    // A command precedes: systemd gives the socket to ExecStartPre= too.
-    let inherited = if words.is_empty() {
-        Socket::inherited()
-    } else {
-        Ok(None)
-    };
-    match inherited {
-        Ok(Some(socket)) => serve_fastcgi(socket),
-        Ok(None) => match command_line::run(&words) {
-            Next::Exit(status) => status,
-            Next::Serve(path) => match Socket::bind(&path) {
-                Ok(socket) => serve_fastcgi(socket),
-                Err(error) => fail(&format!("{}: {error}", path.display())),
-            },
+    // Not for a command: systemd gives the socket to ExecStartPre= too.
+    if words.is_empty() {
+        match Socket::inherited() {
+            Ok(Some(socket)) => return serve_fastcgi(socket),
+            Ok(None) => {}
+            Err(error) => return fail(&format!("standard input: {error}")),
+        }
+    }
+    match command_line::run(&words) {
+        Next::Exit(status) => status,
+        Next::Serve(path) => match Socket::bind(&path) {
+            Ok(socket) => serve_fastcgi(socket),
+            Err(error) => fail(&format!("{}: {error}", path.display())),
         },
-        Err(error) => fail(&format!("standard input: {error}")),
     }
 }
 

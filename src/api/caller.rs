@@ -107,9 +107,12 @@ pub fn name_of_centre(unit: PhpValue) -> Option<String> {
         .filter(|name| !name.is_empty())
 }
 
-/// The error of a centre whose name is not an id. A name can be as long as a session.
+/// The characters of a name that are logged: an id has at most 250, but the name can be as long as a session.
+const MAX_LOGGED: usize = 300;
+
+/// The error of a centre whose name is not an id.
 fn unusable_centre(name: &str, expected: &str) -> Error {
-    let start: String = name.chars().take(300).collect();
+    let start: String = name.chars().take(MAX_LOGGED).collect();
     let cause = format!("the session's centre must be {expected}; it is {start:?}");
     Error::invalid_session("The centre in the session cannot be used.", Some(cause))
 }
