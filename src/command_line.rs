@@ -79,9 +79,9 @@ fn check(words: &[&str]) -> u8 {
             _ => return misused(&format!("unknown option `{word}` of `check`")),
         }
     }
-    let (findings, status) = check::run(options);
-    print(&findings);
-    status
+    let outcome = check::run(options);
+    print(&outcome.text);
+    outcome.status
 }
 
 fn configure(words: &[&str]) -> u8 {

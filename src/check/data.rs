@@ -1,16 +1,18 @@
 //! Checks every centre and aulario in the data folder, and that the user can change the menus.
 
 use std::borrow::Cow;
+use std::fmt::Display;
 use std::fs;
 use std::io::{self, ErrorKind};
+use std::mem;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use rustix::fs::{Access, access};
 use rustix::io::Errno;
 
-use super::folders::{Closed, Survey};
-use super::guide;
+use super::folders::{Closed, Counted, Purpose, Survey};
+use super::guide::Heading;
 use super::kinds::Kind;
 use super::report::counted;
 use crate::config::DATA_DIR;
@@ -30,13 +32,6 @@ const MAX_ENTRIES: usize = 10_000;
 /// The access to a folder in which files can be created
 const CHANGE: Access = Access::WRITE_OK.union(Access::EXEC_OK);
 
-/// Saved menus of types that were deleted
-struct Deleted {
-    /// The first of the types
-    first: String,
-    menus: usize,
-}
-
 impl Survey<'_> {
     /// Checks the data folder and what it contains, as far as time and room allow.
     pub fn data(&mut self) {
@@ -48,7 +43,7 @@ impl Survey<'_> {
         ) {
             return;
         }
-        self.file_system(&centros, true);
+        self.file_system(&centros, Purpose::Data);
         self.capabilities(&centros);
         for centre in self.folders(&centros) {
             self.centre(&centre);
@@ -80,51 +75,60 @@ impl Survey<'_> {
             return;
         }
         let folder = layout::aularios(centre);
-        let mut has_all_folders = true;
+        let mut lacks_folder = false;
         for path in self.list(&folder) {
-            let name = name(&path);
-            let Some(id) = layout::configured(&name) else {
-                if path.is_dir() && !folder.join(format!("{name}.json")).exists() {
-                    let text = "is not used: its configuration file, of the same name with .json, is missing";
-                    self.add(Kind::AularioUnused, &path, text);
-                }
-                continue;
-            };
-            let Some(id) = self.id(&path, id) else {
-                continue;
-            };
-            if id.as_str().contains(".sync-conflict-") {
-                let text = "is Syncthing's copy of a file that two computers changed; it counts as an aulario: compare \
-                            both, and delete one";
-                self.add(Kind::AularioCopied, &path, text);
-            }
-            if !self.goes_on() || !self.may_read(&path) {
-                continue;
-            }
-            self.aularios += 1;
-            let aulario = Aulario::find(&self.config.data_dir, &centro, &id);
-            let aulario = aulario
-                .map_err(|error| self.fault(&path, &error))
-                .ok()
-                .flatten();
-            self.sharing(&path, &centro, aulario.as_ref());
-            // An aulario that shows the menus of another one does not use its own folder.
-            if !aulario.is_some_and(|aulario| aulario.is_shared) {
-                match folder.join(id.as_str()) {
-                    data if data.is_dir() => self.aulario(&data),
-                    _ => has_all_folders = false,
-                }
+            match self.entry(&centro, &path) {
+                Some(data) if data.is_dir() => self.aulario(&data),
+                Some(_) => lacks_folder = true,
+                None => {}
             }
         }
-        if !has_all_folders {
+        if lacks_folder {
             let effect = "the first save in an aulario without a folder fails";
-            self.done(
-                may_change(&folder),
-                Kind::FolderClosed,
-                &folder,
-                "write here",
-                effect,
-            );
+            let kind = Kind::FolderClosed;
+            self.or_report(may_change(&folder), kind, &folder, "write here", effect);
+        }
+    }
+
+    /// Checks `path`, an entry of the folder of the aularios. If it is the configuration of an aulario that shows its
+    /// own menus, returns the folder of its data, which may not exist yet.
+    fn entry(&mut self, centro: &Id, path: &Path) -> Option<PathBuf> {
+        let name = name(path);
+        let Some(id) = layout::configured(&name) else {
+            self.unconfigured(path);
+            return None;
+        };
+        let id = self.id(path, id)?;
+        if id.as_str().contains(".sync-conflict-") {
+            let text = "is Syncthing's copy of a file that two computers changed; it counts as an aulario: compare \
+                        both, and delete one";
+            self.add(Kind::AularioCopied, path, text);
+        }
+        if !self.goes_on() || !self.may_read(path) {
+            return None;
+        }
+        self.aularios += 1;
+        let data = path.with_file_name(id.as_str());
+        match Aulario::find(&self.config.data_dir, centro, &id) {
+            Ok(Some(aulario)) => {
+                self.sharing(path, centro, &aulario);
+                (!aulario.is_shared).then_some(data)
+            }
+            Ok(None) => Some(data),
+            Err(error) => {
+                self.fault(path, &error);
+                Some(data)
+            }
+        }
+    }
+
+    /// Reports a folder of an aulario without configuration.
+    fn unconfigured(&mut self, path: &Path) {
+        let configuration = path.with_file_name(format!("{}.json", name(path)));
+        if path.is_dir() && !configuration.exists() {
+            let text =
+                "is not used: its configuration file, of the same name with .json, is missing";
+            self.add(Kind::AularioUnused, path, text);
         }
     }
 
@@ -134,56 +138,49 @@ impl Survey<'_> {
             return;
         }
         self.needs(folder, access(folder, CHANGE));
-        let lock = folder.join(layout::LOCK);
-        self.needs(&lock, access(&lock, Access::READ_OK | Access::WRITE_OK));
-        if fs::symlink_metadata(&lock).is_ok_and(|file| !file.is_file()) {
-            let text = "is not a regular file, so menus cannot be saved; the next save creates it";
-            self.problem(Kind::LockUnusable, &lock, text, guide::DAMAGED);
-        }
-        let known = self.document(&folder.join(layout::TYPES), MenuTypes::of_file);
-        let mut deleted: Option<Deleted> = None;
+        self.lock(&folder.join(layout::LOCK));
+        let types = self.document(&folder.join(layout::TYPES), MenuTypes::of_file);
+        let mut deleted = Counted::default();
         for month in self.changeable_folders(&folder.join(layout::MONTHS)) {
             for day in self.changeable_folders(&month) {
-                let Some((day, types)) = self.day(&name(&month), &day).zip(known.as_ref()) else {
-                    continue;
-                };
-                for id in day
-                    .ids()
-                    .filter(|id| types.find(id).as_deref() != Some(*id))
-                {
-                    let first = || Deleted {
-                        first: id.to_owned(),
-                        menus: 0,
-                    };
-                    deleted.get_or_insert_with(first).menus += 1;
+                let day = self.day(&name(&month), &day);
+                if let (Some(day), Some(types)) = (day, &types) {
+                    let is_deleted = |id: &&str| types.find(id).as_deref() != Some(*id);
+                    for id in day.ids().filter(is_deleted) {
+                        deleted.add(id.to_owned());
+                    }
                 }
             }
         }
-        if let Some(Deleted { first, menus }) = deleted {
-            let menus = counted(menus, "menu");
+        if let Some(first) = deleted.first {
+            let menus = counted(deleted.count, "menu");
             let text = format!("{menus} of types that were deleted; the first is {first}");
             self.add(Kind::TypesDeleted, folder, text);
         }
-        self.name_closed(folder);
+        self.report_closed(folder);
+    }
+
+    fn lock(&mut self, lock: &Path) {
+        self.needs(lock, access(lock, Access::READ_OK | Access::WRITE_OK));
+        if fs::symlink_metadata(lock).is_ok_and(|file| !file.is_file()) {
+            let text = "is not a regular file, so menus cannot be saved; the next save creates it";
+            self.problem(Kind::LockUnusable, lock, text, Some(Heading::InvalidJson));
+        }
     }
 
     /// Reports what a save in the aulario needs and the user may not use.
-    fn name_closed(&mut self, folder: &Path) {
-        let Some(Closed {
-            first,
-            error,
-            count,
-        }) = self.closed.take()
-        else {
+    fn report_closed(&mut self, folder: &Path) {
+        let closed = mem::take(&mut self.closed);
+        let Some(Closed { path, error }) = closed.first else {
             return;
         };
         let user = &self.user;
-        let paths = counted(count, "path");
-        let first = first.display();
+        let paths = counted(closed.count, "path");
+        let path = path.display();
         let text = format!(
-            "{user} cannot write to {paths} here, so menus cannot be saved; the first is {first} ({error})"
+            "{user} cannot write to {paths} here, so menus cannot be saved; the first is {path} ({error})"
         );
-        self.problem(Kind::NotWritable, folder, text, guide::help(&error));
+        self.problem(Kind::NotWritable, folder, text, Heading::for_error(&error));
     }
 
     /// Notes that a save needs `path`, which the user may use or not. An absent path is correct.
@@ -191,12 +188,8 @@ impl Survey<'_> {
         if let Err(error) = allowed.map_err(Into::into)
             && error.kind() != ErrorKind::NotFound
         {
-            let first = || Closed {
-                first: path.to_owned(),
-                error,
-                count: 0,
-            };
-            self.closed.get_or_insert_with(first).count += 1;
+            let path = path.to_owned();
+            self.closed.add(Closed { path, error });
         }
     }
 
@@ -251,7 +244,7 @@ impl Survey<'_> {
             );
         }
         parse(value)
-            .map_err(|why| self.fault(path, &store::Error::unusable(path, why)))
+            .map_err(|why| self.fault(path, &store::Error::unusable(path, why.to_string())))
             .ok()
     }
 
@@ -269,22 +262,28 @@ impl Survey<'_> {
     }
 
     /// Warns about a `shared_comedor_from` that has another effect than it says.
-    fn sharing(&mut self, path: &Path, centro: &Id, aulario: Option<&Aulario>) {
-        let Some(aulario) = aulario else { return };
+    fn sharing(&mut self, path: &Path, centro: &Id, aulario: &Aulario) {
         let Some(source) = &aulario.shared_comedor_from else {
             return;
         };
-        let is_chain = Id::parse(source).is_ok_and(|source| {
-            let source = Aulario::find(&self.config.data_dir, centro, &source);
-            source.is_ok_and(|source| source.is_some_and(|source| source.is_shared))
-        });
-        let problem = match aulario.is_shared {
-            false => "is not another aulario of this centre; the aulario shows its own menus",
-            true if is_chain => "has shared_comedor_from too; that setting is ignored here",
-            true => return,
+        let problem = if !aulario.is_shared {
+            "is not another aulario of this centre; the aulario shows its own menus"
+        } else if self.is_shared(centro, source) {
+            "has shared_comedor_from too; that setting is ignored here"
+        } else {
+            return;
         };
         let text = format!("shared_comedor_from is `{source}`, which {problem}");
         self.add(Kind::SharingIgnored, path, text);
+    }
+
+    /// Whether the aulario `name` shows the menus of another one.
+    fn is_shared(&self, centro: &Id, name: &str) -> bool {
+        let Ok(id) = Id::parse(name) else {
+            return false;
+        };
+        let aulario = Aulario::find(&self.config.data_dir, centro, &id);
+        matches!(aulario, Ok(Some(aulario)) if aulario.is_shared)
     }
 
     fn folders(&mut self, folder: &Path) -> Vec<PathBuf> {
@@ -298,15 +297,9 @@ impl Survey<'_> {
     fn enters(&mut self, folder: &Path) -> bool {
         self.report.looks_at(folder);
         let entered = access(folder, Access::EXEC_OK).map_err(io::Error::from);
-        let effect = "requests fail";
-        self.done(
-            entered,
-            Kind::FolderClosed,
-            folder,
-            "enter this folder",
-            effect,
-        )
-        .is_some()
+        let kind = Kind::FolderClosed;
+        self.or_report(entered, kind, folder, "enter this folder", "requests fail")
+            .is_some()
     }
 
     /// The entries of `folder` that a page lists, sorted: not those of macOS (`._x`), Office (`~$x`) and Syncthing.
@@ -316,7 +309,8 @@ impl Survey<'_> {
         }
         let listed = fs::read_dir(folder);
         let effect = "it is not checked";
-        let listed = self.done(listed, Kind::NotListed, folder, "list this folder", effect);
+        let kind = Kind::NotListed;
+        let listed = self.or_report(listed, kind, folder, "list this folder", effect);
         let paths = listed
             .into_iter()
             .flatten()
@@ -333,7 +327,7 @@ impl Survey<'_> {
     }
 
     /// The result, or reports that the user cannot do `what` with `folder`, and the `effect`. It may be absent.
-    fn done<T>(
+    fn or_report<T>(
         &mut self,
         result: io::Result<T>,
         kind: Kind,
@@ -345,7 +339,7 @@ impl Survey<'_> {
             && error.kind() != ErrorKind::NotFound
         {
             let text = format!("{} cannot {what} ({error}), so {effect}", self.user);
-            self.problem(kind, folder, text, guide::help(error));
+            self.problem(kind, folder, text, Heading::for_error(error));
         }
         result.ok()
     }
@@ -367,36 +361,33 @@ impl Survey<'_> {
 
     /// Reports a file that cannot be used.
     fn fault(&mut self, path: &Path, error: &store::Error) {
-        let (kind, reason, help) = match error {
-            store::Error::Unusable { why, .. } => (
-                Kind::FileDamaged,
-                format!("is damaged ({why})"),
-                guide::DAMAGED,
-            ),
-            store::Error::Fault { source, .. } => {
-                let help = match source {
-                    Fault::Io(error) => guide::help(error),
-                    _ => guide::DAMAGED,
-                };
-                (
-                    Kind::FileUnreadable,
-                    format!("cannot be read ({source})"),
-                    help,
-                )
+        let effect = "so requests for it fail";
+        match error {
+            store::Error::Unusable { why, .. } => {
+                let text = format!("is damaged ({why}), {effect}");
+                self.problem(Kind::FileDamaged, path, text, Some(Heading::InvalidJson));
             }
-            other => (Kind::FileUnreadable, other.to_string(), ""),
-        };
-        self.problem(
-            kind,
-            path,
-            format!("{reason}, so requests for it fail"),
-            help,
-        );
+            store::Error::Fault { source, .. } => {
+                let heading = match source {
+                    Fault::Io(error) => Heading::for_error(error),
+                    _ => Some(Heading::InvalidJson),
+                };
+                let text = format!("cannot be read ({source}), {effect}");
+                self.problem(Kind::FileUnreadable, path, text, heading);
+            }
+            other => {
+                let text = format!("{other}, {effect}");
+                self.problem(Kind::FileUnreadable, path, text, None);
+            }
+        }
     }
 
     /// Adds a finding about a file, with its owner and the heading that has the command.
-    fn problem(&self, kind: Kind, path: &Path, text: impl ToString, help: &str) {
-        self.add(kind, path, text.to_string() + &owner_of(path) + help);
+    fn problem(&self, kind: Kind, path: &Path, text: impl Display, heading: Option<Heading>) {
+        let owner = owner_of(path);
+        let heading = heading.map(|heading| heading.to_string());
+        let heading = heading.unwrap_or_default();
+        self.add(kind, path, format!("{text}{owner}{heading}"));
     }
 }
 

@@ -11,7 +11,7 @@ use rustix::fs::{Access, AtFlags, CWD, StatVfsMountFlags, StatxFlags, access, st
 use rustix::process::geteuid;
 use rustix::thread::{CapabilitySet, capabilities};
 
-use super::guide::{self, SERVICE};
+use super::guide::{Heading, SERVICE};
 use super::kinds::Kind;
 use super::report::Report;
 use crate::config::{Config, SESSION_DIR, Setting, Settings, Source};
@@ -38,14 +38,42 @@ pub struct Survey<'r> {
     pub aularios: usize,
     pub days: usize,
     /// What a save in the current aulario needs and the user may not use
-    pub closed: Option<Closed>,
+    pub closed: Counted<Closed>,
 }
 
-/// Paths that the user may not use
+/// A path that the user may not use
 pub struct Closed {
-    pub first: PathBuf,
+    pub path: PathBuf,
     pub error: io::Error,
+}
+
+/// How many there are, of which only the first is kept.
+pub struct Counted<T> {
+    pub first: Option<T>,
     pub count: usize,
+}
+
+impl<T> Default for Counted<T> {
+    fn default() -> Counted<T> {
+        Counted {
+            first: None,
+            count: 0,
+        }
+    }
+}
+
+impl<T> Counted<T> {
+    pub fn add(&mut self, item: T) {
+        self.first.get_or_insert(item);
+        self.count += 1;
+    }
+}
+
+/// What a folder is for
+#[derive(Clone, Copy, PartialEq)]
+pub enum Purpose {
+    Data,
+    Sessions,
 }
 
 impl<'r> Survey<'r> {
@@ -64,7 +92,7 @@ impl<'r> Survey<'r> {
             end,
             aularios: 0,
             days: 0,
-            closed: None,
+            closed: Counted::default(),
         }
     }
 
@@ -73,7 +101,7 @@ impl<'r> Survey<'r> {
         match &self.config.session.save_path {
             SavePath::Files(sessions) => {
                 if self.reaches(&sessions.folder, "the session folder", &SESSION_DIR) {
-                    self.file_system(&sessions.folder, false);
+                    self.file_system(&sessions.folder, Purpose::Sessions);
                 }
             }
             SavePath::Redis(server) => {
@@ -93,15 +121,7 @@ impl<'r> Survey<'r> {
                 continue;
             };
             let error = io::Error::from(error);
-            let is_hidden = || fs::metadata(path).is_ok_and(|folder| folder.mode() & 0o777 == 0);
-            let help = match guide::help(&error) {
-                "" => String::new(),
-                // systemd.exec(5): ProtectHome= shows another folder instead.
-                _ if is_hidden() => {
-                    format!("; if systemd hides it, set ProtectHome=no ({SERVICE})")
-                }
-                help => owner_of(path) + help,
-            };
+            let help = help(path, &error);
             let user = &self.user;
             let setting = setting.name;
             let text = format!("{user} cannot reach {what} ({setting}): {error}{help}");
@@ -112,22 +132,21 @@ impl<'r> Survey<'r> {
     }
 
     /// Names the file system of `folder`, with the data or the sessions, and why it cannot be changed.
-    pub fn file_system(&self, folder: &Path, is_data: bool) {
-        let found = file_system(kind_of(folder).as_deref().unwrap_or("unknown"), is_data);
+    pub fn file_system(&self, folder: &Path, purpose: Purpose) {
+        let found = file_system(kind_of(folder).as_deref().unwrap_or("unknown"), purpose);
         self.add(found.kind, folder, found.text);
         let Ok(mount) = statvfs(folder) else { return };
         // access(2) would name a missing permission first.
         if mount.f_flag.contains(StatVfsMountFlags::RDONLY) {
-            let text = format!(
-                "is read-only for this process, so requests fail{}",
-                guide::DISK
-            );
+            let heading = Heading::Disk;
+            let text = format!("is read-only for this process, so requests fail{heading}");
             self.add(Kind::ReadOnly, folder, text);
         }
         // Some file systems have no limit of files, and give 0 for all numbers.
         let has_no_files = mount.f_files > 0 && mount.f_favail == 0;
-        if is_data && (mount.f_bavail == 0 || has_no_files) {
-            let text = format!("the disk is full, so no menu can be saved{}", guide::DISK);
+        if purpose == Purpose::Data && (mount.f_bavail == 0 || has_no_files) {
+            let heading = Heading::Disk;
+            let text = format!("the disk is full, so no menu can be saved{heading}");
             self.add(Kind::DiskFull, folder, text);
         }
     }
@@ -147,11 +166,8 @@ impl<'r> Survey<'r> {
             Err(fault) => {
                 let effect = "every request fails with INTERNAL_ERROR";
                 let until = "until this is fixed (docs/redis.md#set-up)";
-                self.report.add(
-                    Kind::RedisFails,
-                    server,
-                    format!("{fault}; {until}, {effect}"),
-                );
+                let text = format!("{fault}; {until}, {effect}");
+                self.report.add(Kind::RedisFails, server, text);
             }
         }
     }
@@ -191,6 +207,17 @@ impl<'r> Survey<'r> {
     }
 }
 
+/// Where to read on if the user cannot enter `folder`.
+fn help(folder: &Path, error: &io::Error) -> String {
+    let is_hidden = || fs::metadata(folder).is_ok_and(|folder| folder.mode() & 0o777 == 0);
+    match Heading::for_error(error) {
+        None => String::new(),
+        // systemd.exec(5): ProtectHome= shows another folder instead.
+        Some(_) if is_hidden() => format!("; if systemd hides it, set ProtectHome=no ({SERVICE})"),
+        Some(heading) => format!("{}{heading}", owner_of(folder)),
+    }
+}
+
 /// The type of the mount of `folder` (proc(5)), found by its id: mountinfo does not list the device of a Btrfs
 /// subvolume, and a mount can hide another one with the same path.
 fn kind_of(folder: &Path) -> Option<String> {
@@ -218,7 +245,8 @@ struct Suitability {
 }
 
 /// What is said of a file system of the type `name`, with the data or the sessions.
-fn file_system(name: &str, is_data: bool) -> Suitability {
+fn file_system(name: &str, purpose: Purpose) -> Suitability {
+    let is_data = purpose == Purpose::Data;
     let (kind, rest) = match name {
         "nfs" | "nfs4" => (
             Kind::FileSystemUnproven,
@@ -258,53 +286,68 @@ fn file_system(name: &str, is_data: bool) -> Suitability {
 mod tests {
     use super::*;
 
+    /// File systems, and what is found about one of them.
+    struct Expected {
+        names: &'static [&'static str],
+        with_data: Kind,
+        text: &'static str,
+        with_sessions: Kind,
+    }
+
+    const EXPECTED: [Expected; 7] = [
+        Expected {
+            names: &["ext4", "xfs", "btrfs"],
+            with_data: Kind::FileSystem,
+            text: "simulated power cuts",
+            with_sessions: Kind::FileSystem,
+        },
+        Expected {
+            names: &["tmpfs", "ramfs", "overlay"],
+            with_data: Kind::FileSystemVolatile,
+            text: "deletes the data",
+            with_sessions: Kind::FileSystem,
+        },
+        Expected {
+            names: &["ceph", "fuse.ceph-fuse"],
+            with_data: Kind::FileSystem,
+            text: "ceph",
+            with_sessions: Kind::FileSystem,
+        },
+        Expected {
+            names: &["unknown"],
+            with_data: Kind::FileSystemUnproven,
+            text: "does not tell it",
+            with_sessions: Kind::FileSystemUnproven,
+        },
+        Expected {
+            names: &["nfs", "nfs4"],
+            with_data: Kind::FileSystemUnproven,
+            text: "network-storage.md#nfs",
+            with_sessions: Kind::FileSystemUnproven,
+        },
+        Expected {
+            names: &["cifs", "fuse.glusterfs", "fuseblk", "vfat"],
+            with_data: Kind::FileSystemUntested,
+            text: "may be lost",
+            with_sessions: Kind::FileSystemUntested,
+        },
+        Expected {
+            names: &["zfs", "ext3", "f2fs"],
+            with_data: Kind::FileSystemUnproven,
+            text: "not tested with power cuts",
+            with_sessions: Kind::FileSystem,
+        },
+    ];
+
     #[test]
     fn each_kind_of_file_system_has_its_finding() {
-        use Kind::{FileSystem, FileSystemUnproven, FileSystemUntested, FileSystemVolatile};
-        for (names, data, text, sessions) in [
-            (
-                &["ext4", "xfs", "btrfs"][..],
-                FileSystem,
-                "simulated power cuts",
-                FileSystem,
-            ),
-            (
-                &["tmpfs", "ramfs", "overlay"],
-                FileSystemVolatile,
-                "deletes the data",
-                FileSystem,
-            ),
-            (&["ceph", "fuse.ceph-fuse"], FileSystem, "ceph", FileSystem),
-            (
-                &["unknown"],
-                FileSystemUnproven,
-                "does not tell it",
-                FileSystemUnproven,
-            ),
-            (
-                &["nfs", "nfs4"],
-                FileSystemUnproven,
-                "network-storage.md#nfs",
-                FileSystemUnproven,
-            ),
-            (
-                &["cifs", "fuse.glusterfs", "fuseblk", "vfat"],
-                FileSystemUntested,
-                "may be lost",
-                FileSystemUntested,
-            ),
-            (
-                &["zfs", "ext3", "f2fs"],
-                FileSystemUnproven,
-                "not tested with power cuts",
-                FileSystem,
-            ),
-        ] {
-            for name in names {
-                let found = file_system(name, true);
-                assert_eq!(found.kind, data, "{name}");
-                assert_eq!(file_system(name, false).kind, sessions, "{name}");
-                assert!(found.text.contains(text), "{}", found.text);
+        for expected in EXPECTED {
+            for name in expected.names {
+                let data = file_system(name, Purpose::Data);
+                assert_eq!(data.kind, expected.with_data, "{name}");
+                assert!(data.text.contains(expected.text), "{}", data.text);
+                let sessions = file_system(name, Purpose::Sessions);
+                assert_eq!(sessions.kind, expected.with_sessions, "{name}");
             }
         }
     }

@@ -1,34 +1,51 @@
 //! The headings of `docs/troubleshooting.md` that have the commands for findings. The check prints no command
 //! with a path that another user can change: before it is run, that user could put something else there.
 
+use std::fmt;
 use std::io;
 
 use rustix::io::Errno;
 
-/// A heading, as text after a sentence
-macro_rules! heading {
-    ($text:literal) => {
-        concat!("; see \"", $text, "\" in docs/troubleshooting.md")
-    };
+/// A heading of the guide
+#[derive(Clone, Copy, Debug)]
+pub enum Heading {
+    PermissionDenied,
+    WrongOwner,
+    Disk,
+    InvalidJson,
 }
 
-const CLOSED: &str = heading!("Permission denied");
-const OWNER: &str = heading!("Wrong owner, group or mode");
-pub const DISK: &str = heading!("Disk full or read-only");
-pub const DAMAGED: &str = heading!("Invalid JSON");
+impl Heading {
+    fn title(self) -> &'static str {
+        match self {
+            Heading::PermissionDenied => "Permission denied",
+            Heading::WrongOwner => "Wrong owner, group or mode",
+            Heading::Disk => "Disk full or read-only",
+            Heading::InvalidJson => "Invalid JSON",
+        }
+    }
+
+    /// The heading for a step that failed so.
+    pub fn for_error(error: &io::Error) -> Option<Heading> {
+        match Errno::from_io_error(error)? {
+            Errno::ACCESS => Some(Heading::PermissionDenied),
+            Errno::PERM => Some(Heading::WrongOwner),
+            Errno::NOSPC | Errno::DQUOT | Errno::ROFS => Some(Heading::Disk),
+            _ => None,
+        }
+    }
+}
+
+/// As text after a sentence
+impl fmt::Display for Heading {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let title = self.title();
+        write!(f, "; see \"{title}\" in docs/troubleshooting.md")
+    }
+}
 
 /// The section of another guide on who can connect to the service, and what it may reach
 pub const SERVICE: &str = "docs/install.md#the-service";
-
-/// The heading for a step that failed so, or nothing.
-pub fn help(error: &io::Error) -> &'static str {
-    match Errno::from_io_error(error) {
-        Some(Errno::ACCESS) => CLOSED,
-        Some(Errno::PERM) => OWNER,
-        Some(Errno::NOSPC | Errno::DQUOT | Errno::ROFS) => DISK,
-        _ => "",
-    }
-}
 
 #[cfg(test)]
 mod tests {
@@ -38,23 +55,24 @@ mod tests {
     fn the_guides_of_both_languages_have_every_heading() {
         let english = include_str!("../../docs/troubleshooting.md");
         let spanish = include_str!("../../docs/es/instalar.md");
-        for (heading, counterpart) in [
-            (CLOSED, "#### Permission denied"),
-            (OWNER, "#### Wrong owner, group or mode"),
-            (DISK, "#### Disk full or read-only"),
-            (DAMAGED, "#### Invalid JSON"),
+        for heading in [
+            Heading::PermissionDenied,
+            Heading::WrongOwner,
+            Heading::Disk,
+            Heading::InvalidJson,
         ] {
-            let text = heading.split('"').nth(1).unwrap();
-            let is_it = |line: &str| line.trim_start_matches('#').trim() == text;
+            let title = heading.title();
+            let is_it = |line: &str| line.trim_start_matches('#').trim() == title;
             assert!(
                 english
                     .lines()
                     .any(|line| line.starts_with('#') && is_it(line)),
-                "{text}"
+                "{title}"
             );
+            let counterpart = format!("#### {title}");
             assert!(
-                spanish.lines().any(|line| line.starts_with(counterpart)),
-                "{counterpart}"
+                spanish.lines().any(|line| line.starts_with(&counterpart)),
+                "{title}"
             );
         }
     }

@@ -14,7 +14,7 @@ mod settings;
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -27,9 +27,11 @@ use crate::store::layout;
 use crate::sys::accounts::user_name;
 use folders::Survey;
 use kinds::Kind;
+pub use report::Outcome;
 use report::Report;
 
-/// The time of a whole check: less than 40 s. A system call on a network file system may never end.
+/// The time of a whole check, which with its start and its output ends within the 40 s that the manual page promises. A
+/// system call on a network file system may never end.
 const TIME: Duration = Duration::from_secs(36);
 
 /// The time to look at sessions and data. The data of a school takes a second, or a few if a disk reads it first.
@@ -43,8 +45,8 @@ pub struct Options {
     pub as_json: bool,
 }
 
-/// Checks; returns the findings, as JSON or as lines, and the exit status.
-pub fn run(options: Options) -> (String, u8) {
+/// Checks.
+pub fn run(options: Options) -> Outcome {
     let session = options.is_session.then(session::read_line);
     let report = Arc::new(Report::default());
     let looking = {
@@ -54,11 +56,8 @@ pub fn run(options: Options) -> (String, u8) {
     match looking {
         Ok(thread) => wait(thread, &report),
         Err(error) => {
-            report.add(
-                Kind::CheckFailed,
-                "check",
-                format!("cannot start a thread: {error}"),
-            );
+            let text = format!("cannot start a thread: {error}");
+            report.add(Kind::CheckFailed, "check", text);
         }
     }
     report.finish(options.as_json)
@@ -104,7 +103,7 @@ fn look(session: Option<&str>, report: &Report) {
     );
     if let Some(line) = session {
         let checked = session::check(&survey, line);
-        return checked.unwrap_or_else(|error| report.add(Kind::SessionUnusable, "session", error));
+        return checked.unwrap_or_else(|why| report.add(Kind::SessionUnusable, "session", why));
     }
     settings::check(&config, &settings, report);
     survey.sessions();
@@ -116,39 +115,34 @@ fn look(session: Option<&str>, report: &Report) {
 
 /// Says to root who should check: the owner of the data, who often owns the sessions too.
 fn name_user(config: &Config, report: &Report) {
-    let owner = |folder: PathBuf| {
-        report.looks_at(&folder);
-        fs::metadata(folder).ok().map(|folder| folder.uid())
-    };
-    let data = owner(layout::centres(&config.data_dir));
-    let mut text = "checked as root, which can access everything".to_owned();
+    let as_root = "checked as root, which can access everything";
+    let data = owner(&layout::centres(&config.data_dir), report);
     if data == Some(0) {
-        return report.add(
-            Kind::RootOwnsData,
-            "user",
-            text + "; the data belongs to root too",
-        );
+        let text = format!("{as_root}; the data belongs to root too");
+        return report.add(Kind::RootOwnsData, "user", text);
     }
     let sessions = match &config.session.save_path {
         // In Debian's folder every user can create files, and root owns it.
-        SavePath::Files(sessions) => owner(sessions.folder.clone()).filter(|&uid| uid != 0),
+        SavePath::Files(sessions) => owner(&sessions.folder, report).filter(|&uid| uid != 0),
         SavePath::Redis(_) => None,
     };
-    match (data, sessions) {
-        (Some(data), Some(sessions)) if data != sessions => {
-            text += &format!(
-                "; the data belongs to {} and the session folder to {}: run the check as PHP's user",
-                user_name(data),
-                user_name(sessions)
-            );
-        }
-        (Some(uid), _) | (None, Some(uid)) => {
-            text += &format!(
-                "; check as the user of the requests: sudo -u {} comedor check",
-                user_name(uid)
-            );
-        }
-        (None, None) => text += "; run the check as PHP's user: sudo -u www-data comedor check",
-    }
-    report.add(Kind::Root, "user", text);
+    let advice = match (data, sessions) {
+        (Some(data), Some(sessions)) if data != sessions => format!(
+            "the data belongs to {} and the session folder to {}: run the check as PHP's user",
+            user_name(data),
+            user_name(sessions)
+        ),
+        (Some(uid), _) | (None, Some(uid)) => format!(
+            "check as the user of the requests: sudo -u {} comedor check",
+            user_name(uid)
+        ),
+        (None, None) => "run the check as PHP's user: sudo -u www-data comedor check".to_owned(),
+    };
+    report.add(Kind::Root, "user", format!("{as_root}; {advice}"));
+}
+
+fn owner(folder: &Path, report: &Report) -> Option<u32> {
+    report.looks_at(folder);
+    let metadata = fs::metadata(folder).ok()?;
+    Some(metadata.uid())
 }

@@ -37,6 +37,51 @@ struct State {
     place: PathBuf,
 }
 
+impl State {
+    fn level(&self, level: Level) -> &Findings {
+        &self.levels[level as usize]
+    }
+
+    fn level_mut(&mut self, level: Level) -> &mut Findings {
+        &mut self.levels[level as usize]
+    }
+}
+
+/// What the command prints, and its exit status.
+#[derive(Debug)]
+pub struct Outcome {
+    pub text: String,
+    pub status: u8,
+}
+
+/// How many findings say that something is wrong.
+struct Problems {
+    errors: usize,
+    warnings: usize,
+}
+
+impl Problems {
+    /// The exit status: 0 no problem, 1 warnings, 2 errors.
+    fn status(&self) -> u8 {
+        if self.errors > 0 {
+            2
+        } else {
+            u8::from(self.warnings > 0)
+        }
+    }
+
+    fn summary(&self) -> String {
+        let errors = counted(self.errors, "error");
+        let warnings = counted(self.warnings, "warning");
+        match (self.errors, self.warnings) {
+            (0, 0) => "no problems found".to_owned(),
+            (0, _) => warnings,
+            (_, 0) => errors,
+            _ => format!("{errors}, {warnings}"),
+        }
+    }
+}
+
 /// Collects findings, and prints them from another thread, also if the one that looks never ends.
 #[derive(Debug, Default)]
 pub struct Report(Mutex<State>);
@@ -44,7 +89,8 @@ pub struct Report(Mutex<State>);
 impl Report {
     /// Adds a finding about a setting, a path or another subject.
     pub fn add(&self, kind: Kind, about: impl ToString, text: impl ToString) {
-        let findings = &mut self.state().levels[kind.level() as usize];
+        let mut state = self.state();
+        let findings = state.level_mut(kind.level());
         if kind.level() != Level::Error && findings.used >= ROOM {
             findings.dropped += 1;
             return;
@@ -57,7 +103,7 @@ impl Report {
 
     /// Whether there is room for another error.
     pub fn has_room(&self) -> bool {
-        self.state().levels[Level::Error as usize].used < ROOM
+        self.state().level(Level::Error).used < ROOM
     }
 
     /// Notes what is going to be looked at: it may never answer.
@@ -70,41 +116,37 @@ impl Report {
         self.state().place.display().to_string()
     }
 
-    /// The findings and a summary, or the JSON document; and the exit status.
-    pub fn finish(&self, as_json: bool) -> (String, u8) {
+    /// The findings and a summary, or the JSON document.
+    pub fn finish(&self, as_json: bool) -> Outcome {
         self.name_dropped();
         let state = self.state();
-        let count = |level: Level| state.levels[level as usize].kept.len();
-        let errors = count(Level::Error);
-        let warnings = count(Level::Warning);
-        let status = status(errors, warnings);
+        let problems = Problems {
+            errors: state.level(Level::Error).kept.len(),
+            warnings: state.level(Level::Warning).kept.len(),
+        };
         let findings = state.levels.iter().flat_map(|findings| &findings.kept);
-        if as_json {
-            let findings: Vec<_> = findings.map(Finding::as_json).collect();
-            let document = json!({
-                "version": env!("CARGO_PKG_VERSION"),
-                "status": status,
-                "errors": errors,
-                "warnings": warnings,
-                "findings": findings,
-            });
-            return (format!("{document}\n"), status);
+        let text = if as_json {
+            document(&problems, findings)
+        } else {
+            lines(&problems, findings)
+        };
+        Outcome {
+            text,
+            status: problems.status(),
         }
-        let in_color = io::stdout().is_terminal();
-        let lines: String = findings.map(|finding| finding.as_line(in_color)).collect();
-        (format!("{lines}{}\n", summary(errors, warnings)), status)
     }
 
     fn name_dropped(&self) {
         let mut state = self.state();
-        let dropped = Level::ALL.map(|level| (level, state.levels[level as usize].dropped));
-        for (level, count) in dropped.into_iter().filter(|&(_, count)| count > 0) {
-            let kind = Kind::NotShown;
-            let about = "findings".to_owned();
-            let text = format!("not shown: {count} more of the level {}", level.name());
-            state.levels[kind.level() as usize]
-                .kept
-                .push(Finding { kind, about, text });
+        for level in Level::ALL {
+            let count = state.level(level).dropped;
+            if count > 0 {
+                let kind = Kind::NotShown;
+                let about = "findings".to_owned();
+                let text = format!("not shown: {count} more of the level {}", level.name());
+                let finding = Finding { kind, about, text };
+                state.level_mut(kind.level()).kept.push(finding);
+            }
         }
     }
 
@@ -121,35 +163,32 @@ impl Finding {
 
     fn as_line(&self, in_color: bool) -> String {
         let Finding { kind, about, text } = self;
-        let level = kind.level().name();
-        match in_color {
-            true => format!(
-                "\x1b[{}m{level:7}\x1b[0m {about}: {text}\n",
-                kind.level().color()
-            ),
-            false => format!("{level:7} {about}: {text}\n"),
-        }
+        let level = format!("{:7}", kind.level().name());
+        let level = if in_color {
+            format!("\x1b[{}m{level}\x1b[0m", kind.level().color())
+        } else {
+            level
+        };
+        format!("{level} {about}: {text}\n")
     }
 }
 
-/// The exit status: 0 no problem, 1 warnings, 2 errors.
-fn status(errors: usize, warnings: usize) -> u8 {
-    match (errors, warnings) {
-        (0, 0) => 0,
-        (0, _) => 1,
-        _ => 2,
-    }
+fn document<'f>(problems: &Problems, findings: impl Iterator<Item = &'f Finding>) -> String {
+    let findings: Vec<_> = findings.map(Finding::as_json).collect();
+    let document = json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "status": problems.status(),
+        "errors": problems.errors,
+        "warnings": problems.warnings,
+        "findings": findings,
+    });
+    format!("{document}\n")
 }
 
-fn summary(errors: usize, warnings: usize) -> String {
-    let shown_errors = counted(errors, "error");
-    let shown_warnings = counted(warnings, "warning");
-    match (errors, warnings) {
-        (0, 0) => "no problems found".to_owned(),
-        (0, _) => shown_warnings,
-        (_, 0) => shown_errors,
-        _ => format!("{shown_errors}, {shown_warnings}"),
-    }
+fn lines<'f>(problems: &Problems, findings: impl Iterator<Item = &'f Finding>) -> String {
+    let in_color = io::stdout().is_terminal();
+    let lines: String = findings.map(|finding| finding.as_line(in_color)).collect();
+    format!("{lines}{}\n", problems.summary())
 }
 
 /// A number and its noun in the right form: "1 day", "2 days".

@@ -6,64 +6,103 @@ use super::folders::Survey;
 use super::kinds::Kind;
 use super::settings::shown;
 use crate::api::caller::{Caller, is_logged_in, name_of_centre};
-use crate::config::{self, Config, SESSION_DIR, SESSION_FORMAT};
+use crate::config::{self, SESSION_DIR, SESSION_FORMAT};
+use crate::error::Error;
 use crate::model::Id;
 use crate::session::{self, Effect, PhpArray, PhpValue, SavePath, Session, SessionId, session_id};
 use crate::store::layout;
 
-/// Checks the session whose cookie is `line`. The error says why every request with it fails.
-pub fn check(survey: &Survey, line: &str) -> Result<(), String> {
-    let Survey {
-        config, settings, ..
-    } = survey;
-    let name = &config.session.name;
-    if let SavePath::Files(sessions) = &config.session.save_path {
-        survey.report.looks_at(&sessions.folder);
+/// The bytes of a line that are read. The value of the cookie has at most 256 characters; a browser's tools may show
+/// other cookies with it.
+const MAX_LINE: u64 = 4096;
+
+/// Why every request with the session fails.
+#[derive(Debug, thiserror::Error)]
+pub enum Unusable {
+    #[error("standard input is not a session id; expected the value of the cookie {cookie}")]
+    NotAnId { cookie: String },
+    #[error("{cause}; if the user is logged in, PHP has other settings than {used}")]
+    Unreadable { cause: String, used: String },
+    #[error("the user is not logged in: $_SESSION['auth_ok'] is not true")]
+    NotLoggedIn,
+    #[error("{cause}")]
+    CentreInvalid { cause: String },
+    #[error(
+        "the session has no centre under `{service}` (COMEDOR_SERVICE){}",
+        instead(.others)
+    )]
+    NoCentre {
+        service: String,
+        /// The services that have one
+        others: Vec<String>,
+    },
+}
+
+fn instead(others: &[String]) -> String {
+    if others.is_empty() {
+        return ", nor under another service".to_owned();
     }
-    let line = line.trim();
-    // The value alone, or as the browser's tools and curl show it.
-    let id = session_id(line.as_bytes(), name).or_else(|| SessionId::new(line.to_owned()));
-    let id = id.ok_or_else(|| {
-        format!("standard input is not a session id; expected the value of the cookie {name}")
-    })?;
-    let session = session::read(&config.session, &id, Effect::Nothing).map_err(|error| {
-        let used = [&SESSION_DIR, &SESSION_FORMAT];
-        let used = used.map(|setting| shown(settings, setting)).join(" and ");
-        let cause = error
-            .cause
-            .as_deref()
-            .unwrap_or(&error.sentence)
-            .trim_end_matches('.');
-        format!("{cause}; if the user is logged in, PHP has other settings than {used}")
-    })?;
+    let others = others.join("`, `");
+    format!("; found under `{others}`: set COMEDOR_SERVICE accordingly")
+}
+
+/// Checks the session whose cookie is `line`.
+pub fn check(survey: &Survey, line: &str) -> Result<(), Unusable> {
+    let config = survey.config;
+    let session = survey.read_session(line.trim())?;
     if !is_logged_in(&session) {
-        return Err("the user is not logged in: $_SESSION['auth_ok'] is not true".to_owned());
+        return Err(Unusable::NotLoggedIn);
     }
-    let caller = Caller::identify(&session, config)
-        .map_err(|error| error.cause.unwrap_or_else(|| no_centre(&session, config)))?;
-    let add = |kind, text: String| survey.report.add(kind, "session", text);
-    add(
-        Kind::Session,
-        format!("the session exists; the browser must send it in the cookie {name}"),
-    );
-    add(
-        Kind::Session,
-        format!("the centre is {}", caller.centro.as_str()),
-    );
-    let folder = layout::centres(&config.data_dir).join(caller.centro.as_str());
-    if !folder.is_dir() {
-        let unknown = "does not exist, so every aulario is unknown";
-        add(
-            Kind::CentreUnknown,
-            format!("the centre's folder {} {unknown}", folder.display()),
-        );
-    }
+    let caller = Caller::identify(&session, config).map_err(|error| match error.cause {
+        Some(cause) => Unusable::CentreInvalid { cause },
+        None => Unusable::NoCentre {
+            service: config.service.as_str().to_owned(),
+            others: services_with_centre(&session),
+        },
+    })?;
+    let name = &config.session.name;
+    let text = format!("the session exists; the browser must send it in the cookie {name}");
+    survey.report.add(Kind::Session, "session", text);
+    survey.centre_of(&caller);
     survey.aularios_of(&caller);
     survey.permissions_of(&caller);
     Ok(())
 }
 
 impl Survey<'_> {
+    /// Reads the session of a cookie: its value alone, or as the browser's tools and curl show it.
+    fn read_session(&self, cookie: &str) -> Result<Session, Unusable> {
+        let config = &self.config.session;
+        if let SavePath::Files(sessions) = &config.save_path {
+            self.report.looks_at(&sessions.folder);
+        }
+        let id = session_id(cookie.as_bytes(), &config.name)
+            .or_else(|| SessionId::new(cookie.to_owned()))
+            .ok_or_else(|| Unusable::NotAnId {
+                cookie: config.name.clone(),
+            })?;
+        session::read(config, &id, Effect::Nothing).map_err(|error| {
+            let used = [&SESSION_DIR, &SESSION_FORMAT].map(|used| shown(self.settings, used));
+            let cause = error.cause.as_deref().unwrap_or(&error.sentence);
+            Unusable::Unreadable {
+                cause: cause.trim_end_matches('.').to_owned(),
+                used: used.join(" and "),
+            }
+        })
+    }
+
+    fn centre_of(&self, caller: &Caller) {
+        let add = |kind, text: String| self.report.add(kind, "session", text);
+        let centro = caller.centro.as_str();
+        add(Kind::Session, format!("the centre is {centro}"));
+        let folder = layout::centres(&self.config.data_dir).join(centro);
+        if !folder.is_dir() {
+            let unknown = "does not exist, so every aulario is unknown";
+            let text = format!("the centre's folder {} {unknown}", folder.display());
+            add(Kind::CentreUnknown, text);
+        }
+    }
+
     fn aularios_of(&self, caller: &Caller) {
         let add = |kind, text: &str| self.report.add(kind, "session", text);
         match caller.aulas().as_deref() {
@@ -87,35 +126,28 @@ impl Survey<'_> {
     }
 
     fn permissions_of(&self, caller: &Caller) {
-        let of_service = |name: &str| format!("{}:{name}", self.config.service.as_str());
-        for (is_allowed, action, permission, kind) in [
-            (
-                caller.may_read().is_ok(),
-                "read menus",
-                of_service("docente"),
-                Kind::PermissionMissing,
-            ),
-            (
-                caller.may_enter().is_ok(),
-                "enter the service",
-                of_service("access"),
-                Kind::PermissionMissing,
-            ),
-            (
-                caller.may_write().is_ok(),
-                "change menus",
-                "sysadmin:access".to_owned(),
-                Kind::ReadsOnly,
-            ),
-        ] {
-            if is_allowed {
-                self.report
-                    .add(Kind::Session, "session", format!("the user may {action}"));
-            } else {
-                let text =
-                    format!("the permission {permission} is missing: the user cannot {action}");
-                self.report.add(kind, "session", text);
-            }
+        let service = self.config.service.as_str();
+        let docente = format!("{service}:docente");
+        let access = format!("{service}:access");
+        let missing = Kind::PermissionMissing;
+        self.permission(caller.may_read(), &docente, "read menus", missing);
+        self.permission(caller.may_enter(), &access, "enter the service", missing);
+        let missing = Kind::ReadsOnly;
+        self.permission(
+            caller.may_write(),
+            "sysadmin:access",
+            "change menus",
+            missing,
+        );
+    }
+
+    fn permission(&self, allowed: Result<(), Error>, name: &str, action: &str, missing: Kind) {
+        if allowed.is_ok() {
+            let text = format!("the user may {action}");
+            self.report.add(Kind::Session, "session", text);
+        } else {
+            let text = format!("the permission {name} is missing: the user cannot {action}");
+            self.report.add(missing, "session", text);
         }
     }
 }
@@ -127,26 +159,19 @@ pub fn read_line() -> String {
         _ = write!(io::stderr(), "Value of the session cookie: ");
     }
     let mut line = String::new();
-    _ = input.take(4096).read_line(&mut line);
+    _ = input.take(MAX_LINE).read_line(&mut line);
     line
 }
 
-/// Why the session has no centre: another service may have it.
-fn no_centre(session: &Session, config: &Config) -> String {
-    let service = config.service.as_str();
+/// The services under which the session has a centre.
+fn services_with_centre(session: &Session) -> Vec<String> {
     let data = session.get("auth_data").and_then(PhpValue::as_array);
     let is_id = |name: &String| Id::parse(name).is_ok();
-    let others = data
-        .into_iter()
+    data.into_iter()
         .flat_map(PhpArray::entries)
         .filter_map(|(name, unit)| {
             name_of_centre(unit).filter(is_id)?;
             name.to_text().filter(is_id)
-        });
-    let others = others.collect::<Vec<_>>().join("`, `");
-    let instead = match others.as_str() {
-        "" => ", nor under another service".to_owned(),
-        others => format!("; found under `{others}`: set COMEDOR_SERVICE accordingly"),
-    };
-    format!("the session has no centre under `{service}` (COMEDOR_SERVICE){instead}")
+        })
+        .collect()
 }
