@@ -50,83 +50,117 @@ pub enum Next {
     Serve(PathBuf),
 }
 
+/// Why the arguments are not a command.
+#[derive(Debug, thiserror::Error)]
+enum Misuse<'w> {
+    #[error("missing command")]
+    NoCommand,
+    #[error("unknown command `{0}`")]
+    UnknownCommand(&'w str),
+    #[error("unknown option `{0}`")]
+    UnknownOption(&'w str),
+    #[error("unknown option `{option}` of `{command}`")]
+    UnknownOptionOf {
+        command: &'static str,
+        option: &'w str,
+    },
+    #[error("`{word}` needs one argument: {argument}")]
+    NoArgument {
+        word: &'w str,
+        argument: &'static str,
+    },
+    #[error("unknown web server `{0}`")]
+    UnknownServer(&'w str),
+}
+
 /// Runs the command that the arguments after the program's name are.
 #[cold]
 pub fn run(arguments: &[&[u8]]) -> Next {
-    let words: Vec<_> = arguments
-        .iter()
-        .map(|word| str::from_utf8(word).unwrap_or("?"))
-        .collect();
-    Next::Exit(match words.as_slice() {
-        ["--help"] | ["check" | "configure", "--help"] => print(&help()),
-        ["--version"] => print(concat!("comedor ", env!("CARGO_PKG_VERSION"), "\n")),
-        ["check", options @ ..] => check(options),
-        ["configure", options @ ..] => configure(options),
-        ["fastcgi", _] => return Next::Serve(PathBuf::from(OsStr::from_bytes(arguments[1]))),
-        ["fastcgi", ..] => misused("`fastcgi` needs one argument: SOCKET"),
-        [option, ..] if option.starts_with('-') => misused(&format!("unknown option `{option}`")),
-        [command, ..] => misused(&format!("unknown command `{command}`")),
-        [] => misused("missing command"),
+    command(arguments).unwrap_or_else(|misuse| {
+        log(&misuse.to_string());
+        _ = io::stderr().write_all(USAGE.as_bytes());
+        Next::Exit(2)
     })
 }
 
-fn check(words: &[&str]) -> u8 {
+fn command<'w>(arguments: &[&'w [u8]]) -> Result<Next, Misuse<'w>> {
+    let words: Vec<&str> = arguments
+        .iter()
+        .map(|word| str::from_utf8(word).unwrap_or("?"))
+        .collect();
+    match *words.as_slice() {
+        ["--help"] | ["check" | "configure", "--help"] => Ok(print(&help(), 0)),
+        ["--version"] => Ok(print(
+            concat!("comedor ", env!("CARGO_PKG_VERSION"), "\n"),
+            0,
+        )),
+        ["check", ref options @ ..] => check(options),
+        ["configure", ref options @ ..] => configure(options),
+        ["fastcgi", _] => Ok(Next::Serve(OsStr::from_bytes(arguments[1]).into())),
+        ["fastcgi", ..] => Err(Misuse::NoArgument {
+            word: "fastcgi",
+            argument: "SOCKET",
+        }),
+        [option, ..] if option.starts_with('-') => Err(Misuse::UnknownOption(option)),
+        [command, ..] => Err(Misuse::UnknownCommand(command)),
+        [] => Err(Misuse::NoCommand),
+    }
+}
+
+fn check<'w>(words: &[&'w str]) -> Result<Next, Misuse<'w>> {
     let mut options = check::Options::default();
-    for word in words {
-        match *word {
+    for &word in words {
+        match word {
             "--json" => options.as_json = true,
             "--session" => options.is_session = true,
-            _ => return misused(&format!("unknown option `{word}` of `check`")),
+            option => {
+                return Err(Misuse::UnknownOptionOf {
+                    command: "check",
+                    option,
+                });
+            }
         }
     }
     let outcome = check::run(options);
-    print(&outcome.text);
-    outcome.status
+    Ok(print(&outcome.text, outcome.status))
 }
 
-fn configure(words: &[&str]) -> u8 {
+fn configure<'w>(words: &[&'w str]) -> Result<Next, Misuse<'w>> {
     let mut options = configure::Options::default();
-    let mut rest = words;
-    loop {
-        rest = match rest {
-            [] => return configure::run(&options),
-            ["--yes", rest @ ..] => {
-                options.yes = true;
-                rest
-            }
-            ["--server", name, rest @ ..] => {
-                options.server = configure::Server::find(name);
-                if options.server.is_none() {
-                    return misused(&format!("unknown web server `{name}`"));
-                }
-                rest
-            }
-            ["--group", name, rest @ ..] => {
-                options.group = Some((*name).to_owned());
-                rest
-            }
-            [option, ..] => {
-                return misused(&format!(
-                    "unknown or incomplete option `{option}` of `configure`"
-                ));
+    let mut words = words.iter().copied();
+    while let Some(word) = words.next() {
+        match word {
+            "--yes" => options.yes = true,
+            "--server" => options.server = Some(server(name_after(word, words.next())?)?),
+            "--group" => options.group = Some(name_after(word, words.next())?.to_owned()),
+            option => {
+                return Err(Misuse::UnknownOptionOf {
+                    command: "configure",
+                    option,
+                });
             }
         }
     }
+    Ok(Next::Exit(configure::run(&options)))
 }
 
-fn misused(problem: &str) -> u8 {
-    log(problem);
-    _ = io::stderr().write_all(USAGE.as_bytes());
-    2
+fn name_after<'w>(word: &'w str, name: Option<&'w str>) -> Result<&'w str, Misuse<'w>> {
+    name.ok_or(Misuse::NoArgument {
+        word,
+        argument: "NAME",
+    })
+}
+
+fn server(name: &str) -> Result<&'static configure::Server, Misuse<'_>> {
+    configure::Server::find(name).ok_or(Misuse::UnknownServer(name))
 }
 
 fn help() -> String {
     let mut text = [USAGE, SETTINGS_INTRO].concat();
     for setting in SETTINGS {
-        let default = if setting.default.is_empty() {
-            "none"
-        } else {
-            setting.default
+        let default = match setting.default {
+            "" => "none",
+            default => default,
         };
         text += &format!(
             "  {:24} {} (default: {default})\n",
@@ -136,10 +170,10 @@ fn help() -> String {
     text
 }
 
-/// Ignores that standard output is closed.
-fn print(text: &str) -> u8 {
+/// Prints the result of a command, and exits with `status`. Ignores that standard output is closed.
+fn print(text: &str, status: u8) -> Next {
     _ = io::stdout()
         .write_all(text.as_bytes())
         .and_then(|()| io::stdout().flush());
-    0
+    Next::Exit(status)
 }

@@ -342,11 +342,11 @@ fn wrong_command_line_prints_the_problem_and_the_usage() {
         ),
         (
             &["configure", "--x"],
-            "comedor: unknown or incomplete option `--x` of `configure`",
+            "comedor: unknown option `--x` of `configure`",
         ),
         (
             &["configure", "--yes", "--server"],
-            "comedor: unknown or incomplete option `--server` of `configure`",
+            "comedor: `--server` needs one argument: NAME",
         ),
         (
             &["configure", "--server", "iis"],
