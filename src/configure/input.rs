@@ -2,8 +2,10 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write};
+use std::os::fd::AsFd;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use rustix::termios::{QueueSelector, tcflush};
 
 use crate::sys::signals::ignore_keys;
@@ -14,14 +16,46 @@ const MAX_INPUT: usize = 64 * 1024;
 /// The characters of a line: more than one of the set-up page has. Only the start of a longer value would be shown.
 const MAX_LINE: usize = 1100;
 
+/// The bytes of the answer that are read: more than the number has, and less than a line of a terminal (4096).
+const MAX_ANSWER: u64 = 1000;
+
 /// A terminal sends a long paste in several parts. After this time without one, it has ended.
 const PAUSE: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 250_000_000,
 };
 
+/// Why what was pasted, or the answer, is refused.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("standard input: {0}")]
+    Unreadable(#[source] io::Error),
+    #[error("standard input: more than {} bytes", MAX_INPUT)]
+    TooLong,
+    #[error("standard input: not valid UTF-8")]
+    NotUtf8,
+    #[error("standard input: line {line}: longer than {} characters", MAX_LINE)]
+    LongLine { line: usize },
+    #[error(
+        "standard input: line {line}: the character {} cannot be pasted; if it belongs there, write this line into the \
+         file by hand",
+        character.escape_unicode()
+    )]
+    Character { line: usize, character: char },
+    #[error("text follows the empty line; paste the settings alone")]
+    TextFollows,
+    #[error("cannot ask, without a terminal ({0}): use --yes")]
+    NoTerminal(#[source] io::Error),
+    #[error("/dev/urandom: {0}")]
+    NoNumber(#[source] io::Error),
+    #[error("cannot read from the terminal: {0}")]
+    Terminal(#[source] io::Error),
+    #[error("not confirmed")]
+    NotConfirmed,
+}
+
 /// Reads standard input up to an empty line, or its end.
-pub fn read() -> Result<Vec<u8>, String> {
+pub fn read() -> Result<Vec<u8>, Error> {
     let mut input = io::stdin().lock();
     let is_terminal = input.is_terminal();
     if is_terminal {
@@ -38,25 +72,25 @@ pub fn read() -> Result<Vec<u8>, String> {
     };
     let text = read?;
     if !rest.trim_ascii().is_empty() {
-        return Err("text follows the empty line; paste the settings alone".to_owned());
+        return Err(Error::TextFollows);
     }
     Ok(text)
 }
 
-fn read_lines(input: &mut impl BufRead) -> Result<Vec<u8>, String> {
+fn read_lines(input: &mut impl BufRead) -> Result<Vec<u8>, Error> {
     let mut text = Vec::new();
     loop {
         let mut line = Vec::new();
         let mut limited = input.take((MAX_INPUT + 1 - text.len()) as u64);
         limited
             .read_until(b'\n', &mut line)
-            .map_err(|error| error.to_string())?;
+            .map_err(Error::Unreadable)?;
         if line.trim_ascii().is_empty() {
             break;
         }
         text.extend(line);
         if text.len() > MAX_INPUT {
-            return Err(format!("standard input: more than {MAX_INPUT} bytes"));
+            return Err(Error::TooLong);
         }
     }
     check_characters(&text)?;
@@ -64,77 +98,70 @@ fn read_lines(input: &mut impl BufRead) -> Result<Vec<u8>, String> {
 }
 
 /// Refuses what a terminal could show as something else: what is not on the keyboards of Latin languages.
-fn check_characters(text: &[u8]) -> Result<(), String> {
-    let text = str::from_utf8(text).map_err(|_| "standard input: not valid UTF-8")?;
-    let is_allowed = |c: char| {
-        c == ' '
-            || c.is_ascii_graphic()
-            || (('\u{c0}'..='\u{24f}').contains(&c) && c.is_alphabetic())
-    };
-    for (number, line) in (1..).zip(text.lines()) {
-        if line.chars().count() > MAX_LINE {
-            return Err(format!(
-                "standard input: line {number}: longer than {MAX_LINE} characters"
-            ));
+fn check_characters(text: &[u8]) -> Result<(), Error> {
+    let text = str::from_utf8(text).map_err(|_| Error::NotUtf8)?;
+    for (line, text) in (1..).zip(text.lines()) {
+        if text.chars().count() > MAX_LINE {
+            return Err(Error::LongLine { line });
         }
-        if let Some(c) = line.trim_ascii().chars().find(|&c| !is_allowed(c)) {
-            return Err(format!(
-                "standard input: line {number}: the character {} cannot be pasted; if it belongs there, write \
-                 this line into the file by hand",
-                c.escape_unicode()
-            ));
+        let mut characters = text.trim_ascii().chars();
+        if let Some(character) = characters.find(|&c| !is_allowed(c)) {
+            return Err(Error::Character { line, character });
         }
     }
     Ok(())
 }
 
+fn is_allowed(c: char) -> bool {
+    let is_latin_letter = ('\u{c0}'..='\u{24f}').contains(&c) && c.is_alphabetic();
+    c == ' ' || c.is_ascii_graphic() || is_latin_letter
+}
+
 /// Reads what a terminal has sent after the empty line.
-fn discard(input: &mut (impl BufRead + std::os::fd::AsFd)) -> Result<Vec<u8>, String> {
+fn discard(input: &mut (impl BufRead + AsFd)) -> Result<Vec<u8>, Error> {
     let mut rest = Vec::new();
     loop {
         let mut ready = [PollFd::new(&*input, PollFlags::IN)];
-        let count = poll(&mut ready, Some(&PAUSE)).map_err(|error| error.to_string())?;
-        let read = if count == 0 {
-            0
-        } else {
-            input.read_until(b'\n', &mut rest).unwrap_or(0)
-        };
-        if read == 0 {
+        let is_ready = poll(&mut ready, Some(&PAUSE)).map_err(terminal_error)? > 0;
+        if !is_ready || input.read_until(b'\n', &mut rest).unwrap_or(0) == 0 {
             break;
         }
         rest.truncate(MAX_INPUT);
     }
     // A line without its end
-    tcflush(&*input, QueueSelector::IFlush).map_err(|error| error.to_string())?;
+    tcflush(&*input, QueueSelector::IFlush).map_err(terminal_error)?;
     Ok(rest)
 }
 
 /// Asks at the terminal. The answer is a number, so that it cannot be part of a paste.
-pub fn confirm() -> Result<(), String> {
-    let no_terminal = |error| format!("cannot ask, without a terminal ({error}): use --yes");
+pub fn confirm() -> Result<(), Error> {
     let terminal = File::options()
         .read(true)
         .write(true)
         .open("/dev/tty")
-        .map_err(no_terminal)?;
-    let number = random_number().map_err(|error| format!("/dev/urandom: {error}"))?;
+        .map_err(Error::NoTerminal)?;
+    let number = random_number().map_err(Error::NoNumber)?;
     _ = write!(&terminal, "To write this, type {number} and press Enter: ");
     let mut answer = String::new();
-    _ = BufReader::new((&terminal).take(1000)).read_line(&mut answer);
+    _ = BufReader::new((&terminal).take(MAX_ANSWER)).read_line(&mut answer);
     if answer.trim() == number.to_string() {
         return Ok(());
     }
-    flush(&terminal).map_err(|error| error.to_string())?;
-    Err("not confirmed".to_owned())
+    flush(&terminal).map_err(terminal_error)?;
+    Err(Error::NotConfirmed)
 }
 
 /// Discards what a terminal still sends: the rest of a paste that came after a pause, which the shell would run.
-fn flush(terminal: &File) -> io::Result<()> {
+fn flush(terminal: &File) -> Result<(), Errno> {
     while poll(&mut [PollFd::new(terminal, PollFlags::IN)], Some(&PAUSE))? > 0 {
         tcflush(terminal, QueueSelector::IFlush)?;
     }
     // A line without its end
-    Ok(tcflush(terminal, QueueSelector::IFlush)?)
+    tcflush(terminal, QueueSelector::IFlush)
+}
+
+fn terminal_error(error: Errno) -> Error {
+    Error::Terminal(error.into())
 }
 
 /// A number of four digits.

@@ -11,7 +11,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use crate::api::today;
-use crate::config::{Config, SETTINGS, Setting, Settings};
+use crate::config::{self, Config, SETTINGS, Setting, Settings};
 use crate::session::SavePath;
 use crate::sys::log::{self, printable};
 pub use next::Server;
@@ -28,6 +28,19 @@ pub struct Options {
     pub yes: bool,
 }
 
+/// Why nothing was written.
+#[derive(Debug, thiserror::Error)]
+enum Error {
+    #[error(transparent)]
+    Input(#[from] input::Error),
+    #[error(transparent)]
+    Settings(#[from] config::Error),
+    #[error(transparent)]
+    Zone(#[from] today::Error),
+    #[error(transparent)]
+    File(#[from] settings_file::Error),
+}
+
 /// Runs the command. The exit status is 0 if the settings are in the file.
 pub fn run(options: &Options) -> u8 {
     match configure(options) {
@@ -35,25 +48,26 @@ pub fn run(options: &Options) -> u8 {
             print(&next::steps(options.server));
             0
         }
-        Err(problem) => {
-            log::log(&format!("{problem}; nothing was written"));
+        Err(error) => {
+            log::log(&format!("{error}; nothing was written"));
             1
         }
     }
 }
 
-fn configure(options: &Options) -> Result<(), String> {
+fn configure(options: &Options) -> Result<(), Error> {
     let file = SettingsFile::open()?;
     let pasted = input::read()?;
-    let pasted = Settings::default().with_file(Path::new("standard input"), &pasted);
-    let pasted = pasted.map_err(|error| error.to_string())?;
+    let pasted = Settings::default().with_file(Path::new("standard input"), &pasted)?;
     if SETTINGS.iter().all(|setting| pasted.get(setting).is_none()) {
         print("No settings: nothing was written.\n");
         return Ok(());
     }
     let content = file.with(&pasted);
-    let settings = parse(&file.path, &content)?;
-    let config = checked(&settings)?;
+    let settings = Settings::default().with_file(&file.path, &content)?;
+    let config = Config::from_settings(&settings)?;
+    // Requests read the zone's file only if they need it.
+    today::today(&config.zone)?;
     print(&changes(&file, &pasted)?);
     if content == file.content {
         print("The file has these settings already.\n");
@@ -63,35 +77,26 @@ fn configure(options: &Options) -> Result<(), String> {
         input::confirm()?;
     }
     file.check_unchanged()?;
-    let has_password = matches!(
-        &config.session.save_path,
-        SavePath::Redis(server) if server.login.is_some()
-    );
-    let readers = match has_password {
-        true => file.only_group(options.group.as_deref())?,
-        false => file.as_before(),
+    let readers = if has_password(&config) {
+        file.only_group(options.group.as_deref())?
+    } else {
+        file.as_before()
     };
     file.replace(&content, &readers)?;
     print(&format!("Wrote {}\n", file.path.display()));
     Ok(())
 }
 
-fn parse(path: &Path, content: &[u8]) -> Result<Settings, String> {
-    Settings::default()
-        .with_file(path, content)
-        .map_err(|error| error.to_string())
-}
-
-/// The settings, if requests can use them.
-fn checked(settings: &Settings) -> Result<Config, String> {
-    let config = Config::from_settings(settings).map_err(|error| error.to_string())?;
-    today::today(&config.zone).map_err(|error| error.to_string())?;
-    Ok(config)
+fn has_password(config: &Config) -> bool {
+    match &config.session.save_path {
+        SavePath::Files(_) => false,
+        SavePath::Redis(server) => server.login.is_some(),
+    }
 }
 
 /// Each pasted setting, old and new.
-fn changes(file: &SettingsFile, pasted: &Settings) -> Result<String, String> {
-    let old = parse(&file.path, &file.content)?;
+fn changes(file: &SettingsFile, pasted: &Settings) -> Result<String, Error> {
+    let old = Settings::default().with_file(&file.path, &file.content)?;
     let mut text = format!("{}:\n", file.path.display());
     for setting in SETTINGS {
         let Some(new) = pasted.get(setting) else {

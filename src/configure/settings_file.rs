@@ -24,30 +24,54 @@ pub struct SettingsFile {
     metadata: Option<Metadata>,
 }
 
+/// Why the file cannot be read or replaced.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("{}: {source}; use sudo", path.display())]
+    NotPermitted { path: PathBuf, source: io::Error },
+    #[error("{}: {source}", path.display())]
+    Io { path: PathBuf, source: io::Error },
+    #[error("{} is not a regular file", path.display())]
+    NotRegular { path: PathBuf },
+    #[error("unknown group `{0}`; name PHP's group by --group")]
+    UnknownGroup(String),
+    /// It may have been edited during the question.
+    #[error("{} has changed in the meantime", path.display())]
+    Changed { path: PathBuf },
+}
+
+impl Error {
+    fn io(path: &Path) -> impl Fn(io::Error) -> Error {
+        move |source| {
+            let path = path.to_owned();
+            match source.kind() {
+                ErrorKind::PermissionDenied => Error::NotPermitted { path, source },
+                _ => Error::Io { path, source },
+            }
+        }
+    }
+}
+
 impl SettingsFile {
     /// Reads the file. Fails if this user cannot replace it.
-    pub fn open() -> Result<SettingsFile, String> {
+    pub fn open() -> Result<SettingsFile, Error> {
         let path = Files::find().current().to_owned();
-        let failed = |error: io::Error| match error.kind() {
-            ErrorKind::PermissionDenied => format!("{}: {error}; use sudo", path.display()),
-            _ => format!("{}: {error}", path.display()),
-        };
         let metadata = match fs::symlink_metadata(&path) {
             Ok(metadata) => Some(metadata),
             Err(error) if error.kind() == ErrorKind::NotFound => None,
-            Err(error) => return Err(failed(error)),
+            Err(error) => return Err(Error::io(&path)(error)),
         };
         if metadata.as_ref().is_some_and(|file| !file.is_file()) {
-            return Err(format!("{} is not a regular file", path.display()));
+            return Err(Error::NotRegular { path });
         }
         let content = if metadata.is_some() {
-            fs::read(&path).map_err(failed)?
+            fs::read(&path).map_err(Error::io(&path))?
         } else {
             Vec::new()
         };
         let folder = path.ancestors().skip(1).find(|folder| folder.exists());
         let folder = folder.unwrap_or(Path::new("/"));
-        access(folder, Access::WRITE_OK).map_err(|error| failed(error.into()))?;
+        access(folder, Access::WRITE_OK).map_err(|error| Error::io(&path)(error.into()))?;
         Ok(SettingsFile {
             path,
             content,
@@ -85,17 +109,6 @@ impl SettingsFile {
         content
     }
 
-    /// Fails if the file is not the one that was read: it may have been edited during the question.
-    pub fn check_unchanged(&self) -> Result<(), String> {
-        match fs::read(&self.path).unwrap_or_default() == self.content {
-            true => Ok(()),
-            false => Err(format!(
-                "{} has changed in the meantime",
-                self.path.display()
-            )),
-        }
-    }
-
     /// For a file without a password: every user, unless the old file is closed to them. A comment of that may have a
     /// password.
     pub fn as_before(&self) -> Readers {
@@ -110,14 +123,13 @@ impl SettingsFile {
 
     /// For a file with a password, which only its owner and a group can read: the group `name`, or that of the
     /// old file, or PHP's in Debian.
-    pub fn only_group(&self, name: Option<&str>) -> Result<Readers, String> {
+    pub fn only_group(&self, name: Option<&str>) -> Result<Readers, Error> {
         let is_closed = |file: &&Metadata| file.mode() & 0o004 == 0 && file.gid() != 0;
         let gid = match (name, self.metadata.as_ref().filter(is_closed)) {
             (None, Some(file)) => file.gid(),
             (name, _) => {
                 let name = name.unwrap_or(GROUP);
-                let unknown = || format!("unknown group `{name}`; name PHP's group by --group");
-                group_id(name).ok_or_else(unknown)?
+                group_id(name).ok_or_else(|| Error::UnknownGroup(name.to_owned()))?
             }
         };
         Ok(Readers {
@@ -127,14 +139,14 @@ impl SettingsFile {
     }
 
     /// Replaces the file atomically, as the store replaces data files.
-    pub fn replace(&self, content: &[u8], readers: &Readers) -> Result<(), String> {
+    pub fn replace(&self, content: &[u8], readers: &Readers) -> Result<(), Error> {
         let folder = parent(&self.path);
         let temporary = temporary(&self.path);
         create_folder(folder)
             .and_then(|()| write(&temporary, content, readers))
             .and_then(|()| fs::rename(&temporary, &self.path))
             .inspect_err(|_| _ = fs::remove_file(&temporary))
-            .map_err(|error| format!("{}: {error}", self.path.display()))?;
+            .map_err(Error::io(&self.path))?;
         if let Err(error) = File::open(folder).and_then(|folder| folder.sync_all()) {
             log(&format!(
                 "{}: {error}: a power cut may undo this change",
@@ -142,6 +154,17 @@ impl SettingsFile {
             ));
         }
         Ok(())
+    }
+
+    /// Fails if the file is not the one that was read.
+    pub fn check_unchanged(&self) -> Result<(), Error> {
+        if fs::read(&self.path).unwrap_or_default() == self.content {
+            Ok(())
+        } else {
+            Err(Error::Changed {
+                path: self.path.clone(),
+            })
+        }
     }
 }
 
