@@ -8,6 +8,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::termios::{QueueSelector, tcflush};
 
+use crate::sys::log::printable;
 use crate::sys::signals::ignore_keys;
 
 /// More than all settings need.
@@ -37,11 +38,15 @@ pub enum Error {
     #[error("standard input: line {line}: longer than {} characters", MAX_LINE)]
     LongLine { line: usize },
     #[error(
-        "standard input: line {line}: the character {} cannot be pasted; if it belongs there, write this line into the \
-         file by hand",
-        character.escape_unicode()
+        "standard input: line {line}, column {column}: {} cannot be pasted: remove it, or, if it belongs there, write \
+         this line into the file by hand",
+        described(*.character)
     )]
-    Character { line: usize, character: char },
+    Character {
+        line: usize,
+        column: usize,
+        character: char,
+    },
     #[error("text follows the empty line; paste the settings alone")]
     TextFollows,
     #[error("cannot ask, without a terminal ({0}): use --yes")]
@@ -52,6 +57,20 @@ pub enum Error {
     Terminal(#[source] io::Error),
     #[error("not confirmed")]
     NotConfirmed,
+}
+
+/// A character as a message shows it.
+fn described(c: char) -> String {
+    let code = u32::from(c);
+    match c {
+        '\t' => "a tab".to_owned(),
+        _ if c.is_control() => format!("a control character (U+{code:04X})"),
+        _ if !printable(c.encode_utf8(&mut [0; 4])).starts_with(c) => {
+            format!("an invisible or combining character (U+{code:04X})")
+        }
+        // Its number tells it from a similar letter.
+        _ => format!("the character {c} (U+{code:04X})"),
+    }
 }
 
 /// Reads standard input up to an empty line, or its end.
@@ -104,9 +123,16 @@ fn check_characters(text: &[u8]) -> Result<(), Error> {
         if text.chars().count() > MAX_LINE {
             return Err(Error::LongLine { line });
         }
-        let mut characters = text.trim_ascii().chars();
-        if let Some(character) = characters.find(|&c| !is_allowed(c)) {
-            return Err(Error::Character { line, character });
+        // Blanks around it are ignored.
+        let text = text.trim_ascii_end();
+        let indent = text.len() - text.trim_ascii_start().len();
+        let refused = |&(column, c): &(usize, char)| column > indent && !is_allowed(c);
+        if let Some((column, character)) = (1..).zip(text.chars()).find(refused) {
+            return Err(Error::Character {
+                line,
+                column,
+                character,
+            });
         }
     }
     Ok(())

@@ -169,17 +169,38 @@ fn a_paste_that_cannot_be_used_is_refused_and_nothing_is_written() {
         ("TZ=Mars\n", "TZ must name a time zone"),
         (
             "COMEDOR_DATA_DIR=/a\u{202e}b\n",
-            "line 1: the character \\u{202e} cannot be pasted",
+            "line 1, column 20: an invisible or combining character (U+202E) cannot be pasted",
         ),
         (
-            "TZ=UTC\nCOMEDOR_DATA_DIR=/a\u{1b}[2J\n", "line 2: the character \\u{1b} ",
+            "TZ=UTC\nCOMEDOR_DATA_DIR=/a\u{1b}[2J\n",
+            "line 2, column 20: a control character (U+001B) ",
         ),
-        ("COMEDOR_DATA_DIR=/a\tb\n", "the character \\u{9} "),
-        ("COMEDOR_DATA_DIR=/a\u{0}b\n", "the character \\u{0} "),
-        ("COMEDOR_DATA_DIR=/а\n", "the character \\u{430} "),
-        ("COMEDOR_DATA_DIR=/e\u{301}\n", "the character \\u{301} "),
-        ("# \u{2028}\nTZ=UTC\n", "the character \\u{2028} "),
-        ("\u{feff}TZ=UTC\n", "the character \\u{feff} "),
+        ("COMEDOR_DATA_DIR=/a\tb\n", "line 1, column 20: a tab "),
+        (
+            "COMEDOR_DATA_DIR=/a\u{0}b\n", "a control character (U+0000) ",
+        ),
+        (
+            " COMEDOR_DATA_DIR=/«a\n",
+            "line 1, column 20: the character « (U+00AB) cannot be pasted: remove it, or, if it belongs there, write \
+             this line into the file by hand",
+        ),
+        ("COMEDOR_DATA_DIR=/а\n", "the character а (U+0430) "),
+        (
+            "COMEDOR_DATA_DIR=/e\u{301}\n",
+            "invisible or combining character (U+0301) ",
+        ),
+        (
+            "COMEDOR_DATA_DIR=/a\u{a0}b\n",
+            "invisible or combining character (U+00A0) ",
+        ),
+        (
+            "# \u{2028}\nTZ=UTC\n",
+            "invisible or combining character (U+2028) ",
+        ),
+        (
+            "\u{feff}TZ=UTC\n",
+            "line 1, column 1: an invisible or combining character (U+FEFF) ",
+        ),
         (&"#\n".repeat(40_000), "more than 65536 bytes"),
         (&hidden, "line 2: longer than 1100 characters"),
     ] {
