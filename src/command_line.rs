@@ -32,7 +32,8 @@ usage:
   comedor --help            print this text
   comedor --version         print the version
 
-Exit status of check: 0 no problem, 1 warnings, 2 errors. Of configure: 0 done, 1 nothing was written.
+Exit status of check: 0 no problem, 1 warnings, 2 errors. Of configure: 0 the file has the settings, 1 nothing
+was written; 0 too if nothing is pasted with --server, which then prints only the commands.
 ";
 
 const SETTINGS_INTRO: &str = "

@@ -33,6 +33,8 @@ pub struct Options {
 enum Error {
     #[error(transparent)]
     Input(#[from] input::Error),
+    #[error("no settings were pasted")]
+    NoSettings,
     #[error(transparent)]
     Settings(#[from] config::Error),
     #[error(transparent)]
@@ -41,7 +43,8 @@ enum Error {
     File(#[from] settings_file::Error),
 }
 
-/// Runs the command. The exit status is 0 if the settings are in the file.
+/// Runs the command. The exit status is 0 if the settings are in the file, or if there are none and the commands for a
+/// web server are wanted.
 pub fn run(options: &Options) -> u8 {
     match configure(options) {
         Ok(()) => {
@@ -60,6 +63,7 @@ fn configure(options: &Options) -> Result<(), Error> {
     let pasted = input::read()?;
     let pasted = Settings::default().with_file(Path::new("standard input"), &pasted)?;
     if SETTINGS.iter().all(|setting| pasted.get(setting).is_none()) {
+        options.server.ok_or(Error::NoSettings)?;
         print("No settings: nothing was written.\n");
         return Ok(());
     }

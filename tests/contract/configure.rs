@@ -264,6 +264,14 @@ fn a_password_is_never_shown_and_only_the_group_can_read_it() {
 }
 
 #[test]
+fn an_empty_paste_is_refused() {
+    let installed = Installed::with("TZ=UTC\n");
+    for input in ["", "\n", "# nothing\n\nTZ=Europe/Madrid\n"] {
+        installed.refuses(input.as_bytes(), "no settings were pasted");
+    }
+}
+
+#[test]
 fn without_a_terminal_only_yes_writes() {
     let installed = Installed::with("# none\n");
     let output = installed.run(&[], b"TZ=UTC\n\n1234\n");
