@@ -80,7 +80,6 @@ fn configure(options: &Options) -> Result<(), Error> {
     if !options.yes {
         input::confirm()?;
     }
-    file.check_unchanged()?;
     let readers = if has_password(&config) {
         file.only_group(options.group.as_deref())?
     } else {

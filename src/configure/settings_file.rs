@@ -5,6 +5,7 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
+use fs2::FileExt;
 use rustix::fs::{Access, access};
 
 use crate::config::{Files, SETTINGS, Setting, Settings};
@@ -35,6 +36,8 @@ pub enum Error {
     NotRegular { path: PathBuf },
     #[error("unknown group `{0}`; name PHP's group by --group")]
     UnknownGroup(String),
+    #[error("another `comedor configure` is writing {}", path.display())]
+    InUse { path: PathBuf },
     /// It may have been edited during the question.
     #[error("{} has changed in the meantime", path.display())]
     Changed { path: PathBuf },
@@ -138,15 +141,16 @@ impl SettingsFile {
         })
     }
 
-    /// Replaces the file atomically, as the store replaces data files.
+    /// Replaces the file atomically, as the store replaces data files. Fails if it is not the one that was read.
     pub fn replace(&self, content: &[u8], readers: &Readers) -> Result<(), Error> {
         let folder = parent(&self.path);
+        create_folder(folder).map_err(Error::io(&self.path))?;
         let temporary = temporary(&self.path);
-        create_folder(folder)
-            .and_then(|()| write(&temporary, content, readers))
-            .and_then(|()| fs::rename(&temporary, &self.path))
-            .inspect_err(|_| _ = fs::remove_file(&temporary))
-            .map_err(Error::io(&self.path))?;
+        let new = self.create(&temporary)?;
+        self.check_unchanged()
+            .and_then(|()| write(&new, content, readers).map_err(Error::io(&self.path)))
+            .and_then(|()| fs::rename(&temporary, &self.path).map_err(Error::io(&self.path)))
+            .inspect_err(|_| _ = fs::remove_file(&temporary))?;
         if let Err(error) = File::open(folder).and_then(|folder| folder.sync_all()) {
             log(&format!(
                 "{}: {error}: a power cut may undo this change",
@@ -156,8 +160,52 @@ impl SettingsFile {
         Ok(())
     }
 
-    /// Fails if the file is not the one that was read.
-    pub fn check_unchanged(&self) -> Result<(), Error> {
+    /// Creates the new file under its `temporary` name. It is locked, so that two commands cannot use the name at the
+    /// same time. What a process that was killed has left there is removed: another user may have it open.
+    fn create(&self, temporary: &Path) -> Result<File, Error> {
+        let mut options = File::options();
+        options.write(true).custom_flags(libc::O_NOFOLLOW);
+        match options.open(temporary) {
+            Ok(leftover) => {
+                self.lock(&leftover, temporary)?;
+                fs::remove_file(temporary).map_err(Error::io(&self.path))?;
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(Error::io(&self.path)(error)),
+        }
+        let file = options
+            .create_new(true)
+            .mode(0o600)
+            .open(temporary)
+            .map_err(|error| match error.kind() {
+                ErrorKind::AlreadyExists => self.in_use(),
+                _ => Error::io(&self.path)(error),
+            })?;
+        self.lock(&file, temporary)?;
+        Ok(file)
+    }
+
+    /// Locks `file`, which must then still have the `temporary` name: another command may have put it in place, or
+    /// removed it.
+    fn lock(&self, file: &File, temporary: &Path) -> Result<(), Error> {
+        match FileExt::try_lock_exclusive(file) {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return Err(self.in_use()),
+            locked => locked.map_err(Error::io(&self.path))?,
+        }
+        let inode = file.metadata().map_err(Error::io(&self.path))?.ino();
+        match fs::symlink_metadata(temporary) {
+            Ok(there) if there.ino() == inode => Ok(()),
+            _ => Err(self.in_use()),
+        }
+    }
+
+    fn in_use(&self) -> Error {
+        Error::InUse {
+            path: self.path.clone(),
+        }
+    }
+
+    fn check_unchanged(&self) -> Result<(), Error> {
         if fs::read(&self.path).unwrap_or_default() == self.content {
             Ok(())
         } else {
@@ -189,21 +237,11 @@ fn create_folder(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// Writes a new file.
-fn write(path: &Path, content: &[u8], readers: &Readers) -> io::Result<()> {
-    // Of a process that was killed
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let mut file = File::options()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path)?;
+/// Writes the new file.
+fn write(mut file: &File, content: &[u8], readers: &Readers) -> io::Result<()> {
     let gid = file.metadata()?.gid();
     if readers.gid.is_some_and(|wanted| wanted != gid) {
-        fchown(&file, None, readers.gid)?;
+        fchown(file, None, readers.gid)?;
     }
     file.set_permissions(Permissions::from_mode(readers.mode))?;
     file.write_all(content)?;

@@ -272,6 +272,28 @@ fn an_empty_paste_is_refused() {
 }
 
 #[test]
+fn two_commands_never_write_at_the_same_time() {
+    let installed = Installed::with("TZ=UTC\n");
+    let temporary = installed.folder.path().join(".comedor.conf.tmp");
+    fs::write(&temporary, "COMEDOR_SERVICE=of_the_other_command\n").unwrap();
+    let other = fs::File::open(&temporary).unwrap();
+    other.lock().unwrap();
+    let pasted = "COMEDOR_SERVICE=aulas\n";
+    installed.refuses(pasted.as_bytes(), "another `comedor configure` is writing ");
+    assert!(
+        fs::read_to_string(&temporary)
+            .unwrap()
+            .ends_with("command\n")
+    );
+    // If it was killed, its file is left. Who has opened it does not see the new one.
+    other.unlock().unwrap();
+    installed.writes(pasted);
+    assert_eq!(installed.settings(), "TZ=UTC\nCOMEDOR_SERVICE=aulas\n");
+    let left = std::io::read_to_string(other).unwrap();
+    assert_eq!(left, "COMEDOR_SERVICE=of_the_other_command\n");
+}
+
+#[test]
 fn without_a_terminal_only_yes_writes() {
     let installed = Installed::with("# none\n");
     let output = installed.run(&[], b"TZ=UTC\n\n1234\n");
