@@ -90,6 +90,8 @@ kinds! {
     PermissionMissing: Warning "permission-missing", "The session lacks a permission that reading needs.";
     NoAularios: Warning "no-aularios", "The session has no access to any aulario.";
     RootOwnsData: Hint "root-owns-data", "Checked as root, to whom the data belongs.";
+    NoSettings: Hint "no-settings", "Nothing is set, so every setting has its default.";
+    ServiceDefault: Hint "service-default", "The service is the default, and the data folder has another name.";
     FileSystemUnproven: Hint "file-system-unproven", "The file system was not tested with power cuts, or has limits.";
     AularioUnused: Hint "aulario-unused", "A folder of an aulario without configuration file.";
     DayNameInvalid: Hint "day-name-invalid", "A folder among the days is not one of a day.";

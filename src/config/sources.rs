@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use super::{BadValue, Error, Setting};
+use super::{BadValue, Error, Setting, TZ};
 use crate::sys::environment::environment;
 use crate::sys::file_id::FileId;
 use crate::sys::lock::{Pause, Retries};
@@ -71,7 +71,10 @@ struct File<'f> {
 /// The settings that are set. The environment takes precedence over the file. Without `Debug`: a value can
 /// contain a password.
 #[derive(Default)]
-pub struct Settings(Vec<Set>);
+pub struct Settings {
+    set: Vec<Set>,
+    has_file: bool,
+}
 
 /// A setting that is set.
 struct Set {
@@ -165,7 +168,10 @@ impl Settings {
                 source: Source::Environment,
             })
         });
-        let settings = Settings(set.collect());
+        let settings = Settings {
+            set: set.collect(),
+            has_file: false,
+        };
         match files.read(timeout)? {
             Some(file) => settings.with_file(file.path, &file.bytes),
             None => Ok(settings),
@@ -174,6 +180,7 @@ impl Settings {
 
     /// Adds the `NAME=value` lines of a file.
     pub fn with_file(mut self, path: &Path, bytes: &[u8]) -> Result<Settings, Error> {
+        self.has_file = true;
         for (line, text) in (1..).zip(bytes.split(|&byte| byte == b'\n')) {
             self.add_line(path, line, text)
                 .map_err(|problem| Error::Line {
@@ -193,7 +200,7 @@ impl Settings {
             let name = setting.name;
             return Err(BadLine::Duplicate { name, first });
         }
-        self.0.push(Set {
+        self.set.push(Set {
             setting,
             value: value.to_vec(),
             source: Source::Line {
@@ -206,7 +213,7 @@ impl Settings {
 
     /// The line that sets `setting`. A variable of the environment may have the same name.
     fn line_of(&self, setting: &Setting) -> Option<usize> {
-        self.0.iter().find_map(|set| match set.source {
+        self.set.iter().find_map(|set| match set.source {
             Source::Line { line, .. } if set.setting.name == setting.name => Some(line),
             _ => None,
         })
@@ -214,7 +221,7 @@ impl Settings {
 
     pub fn refuse_control_characters(&self) -> Result<(), Error> {
         let has = |value: &[u8]| value.iter().any(u8::is_ascii_control);
-        match self.0.iter().find(|set| has(&set.value)) {
+        match self.set.iter().find(|set| has(&set.value)) {
             Some(set) => Err(Error::Setting {
                 setting: set.setting,
                 problem: BadValue::ControlCharacter,
@@ -224,7 +231,12 @@ impl Settings {
     }
 
     fn find(&self, setting: &Setting) -> Option<&Set> {
-        self.0.iter().find(|set| set.setting.name == setting.name)
+        self.set.iter().find(|set| set.setting.name == setting.name)
+    }
+
+    /// Whether there is neither a file nor a variable `COMEDOR_…`. `TZ` is a variable of many programs.
+    pub fn are_defaults(&self) -> bool {
+        !self.has_file && self.set.iter().all(|set| set.setting.name == TZ.name)
     }
 
     pub fn get(&self, setting: &Setting) -> Option<&[u8]> {

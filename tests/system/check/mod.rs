@@ -116,6 +116,51 @@ fn correct_installation_has_only_hints() {
     assert_eq!(school.files(), files, "the check changes nothing");
 }
 
+/// Without it no login has a centre, and every file is correct.
+#[test]
+fn a_service_that_was_forgotten_is_a_hint() {
+    let school = School::new();
+    let folder = school.folder().join("entreaulas");
+    fs::rename(school.data(), &folder).unwrap();
+    let data_dir = format!("COMEDOR_DATA_DIR={}", folder.display());
+    let hint = "set COMEDOR_SERVICE=entreaulas, or no login has a centre";
+    for (service, is_hint) in [
+        ("COMEDOR_SERVICE=service", true),
+        ("COMEDOR_SERVICE=entreaulas", false),
+    ] {
+        let findings = check(&school, &["env", &data_dir, service], &[], "");
+        assert_eq!(count(&findings, "error"), 0, "{findings:#?}");
+        if is_hint {
+            let finding = found(&findings, "hint", "settings", hint);
+            assert_eq!(finding["code"], "service-default");
+        }
+        assert_eq!(format!("{findings:?}").contains(hint), is_hint);
+    }
+}
+
+#[test]
+fn settings_that_were_never_written_are_a_hint() {
+    let folder = open_folder();
+    let program = program_in(folder.path(), NO_SETTINGS);
+    let file = folder.path().join("comedor.conf");
+    let check = |setting: &str| {
+        // Without a settings file of this machine
+        let script = "mount -t tmpfs none /etc && exec env -i \"$@\"";
+        let mut alone = Command::new("unshare");
+        alone.args(["--mount", "sh", "-c", script, "sh", setting]);
+        let output = alone.arg(&program).arg("check").output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let hint = "hint    settings: there is neither a settings file nor a variable COMEDOR_…; run `sudo comedor configure`\n";
+    let text = check("TZ=UTC");
+    assert!(!text.contains(hint), "{text}");
+    fs::remove_file(file).unwrap();
+    let text = check("TZ=UTC");
+    assert!(text.contains(hint), "{text}");
+    let text = check("COMEDOR_ACCESS=listed");
+    assert!(!text.contains(hint), "{text}");
+}
+
 #[test]
 fn problems_in_the_data_are_found_with_file_and_position() {
     let school = School::with_menu("");
