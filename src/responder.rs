@@ -39,7 +39,7 @@ impl Handler for Responder {
             Refusal::ParamsMalformed => Error::internal("malformed FastCGI parameters"),
             Refusal::Panicked(message) => Error::perhaps_stored(message),
         };
-        let config = self.settings.get().as_ref().ok();
+        let config = self.settings.get().ok();
         crate::refuse(config, &Variables::of_parameters(params), error).into()
     }
 }
@@ -54,11 +54,8 @@ impl Responder {
 
     /// The number of worker processes; `None` if the settings cannot be used.
     pub fn workers(&mut self) -> Option<usize> {
-        self.settings
-            .get()
-            .as_ref()
-            .ok()
-            .map(|config| config.workers)
+        let config = self.settings.get().ok()?;
+        Some(config.workers)
     }
 }
 

@@ -1,6 +1,5 @@
 //! The settings of a process that answers many requests.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant};
 
@@ -17,9 +16,7 @@ const AGE: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub struct InForce {
     files: Files,
-    settings: Result<Config, Error>,
-    /// The hash of the settings
-    hash: u64,
+    settings: Result<Usable, Error>,
     read_at: Instant,
 }
 
@@ -27,59 +24,73 @@ impl InForce {
     /// Reads the settings, as a CGI process does.
     pub fn load() -> InForce {
         let files = Files::find();
-        let settings = Settings::load(&files).and_then(|read| Config::from_settings(&read));
-        let hash = settings.as_ref().map_or(0, publish);
+        let settings = Settings::load(&files).and_then(Usable::parse);
+        if let Ok(usable) = &settings {
+            usable.publish();
+        }
         InForce {
             files,
             settings,
-            hash,
             read_at: Instant::now(),
         }
     }
 
     /// The settings in force. Reads them again if they are old, or an error.
-    pub fn get(&mut self) -> &Result<Config, Error> {
+    pub fn get(&mut self) -> Result<&Config, &Error> {
         if self.settings.is_err() || self.read_at.elapsed() >= AGE {
             self.read();
         }
-        &self.settings
+        self.settings.as_ref().map(|usable| &usable.config)
     }
 
     fn read(&mut self) {
-        let read = Settings::within(Duration::ZERO, &self.files)
-            .and_then(|read| Config::from_settings(&read));
+        let read = Settings::within(Duration::ZERO, &self.files).and_then(Usable::parse);
         self.read_at = Instant::now();
-        let known = scoreboard::knowledge();
-        match read {
-            Ok(config) => {
-                self.hash = publish(&config);
-                known.has_kept_settings.store(false, SeqCst);
-                self.settings = Ok(config);
-            }
+        match (read, &self.settings) {
             // Those of another worker are newer: with the old ones, a save could go to another folder.
-            Err(error)
-                if error.is_passing()
-                    && self.settings.is_ok()
-                    && self.hash == known.settings.load(SeqCst) =>
-            {
-                if !known.has_kept_settings.swap(true, SeqCst) {
+            (Err(error), Ok(usable)) if error.is_passing() && usable.is_newest() => {
+                if !scoreboard::knowledge().has_kept_settings.swap(true, SeqCst) {
                     log::offer(&format!(
                         "{error} (until then, the settings of before are in force)"
                     ));
                 }
             }
-            Err(error) => self.settings = Err(error),
+            (read, _) => {
+                if let Ok(usable) = &read {
+                    usable.publish();
+                }
+                self.settings = read;
+            }
         }
     }
 }
 
-/// Tells the other workers which settings were read last. Returns their hash.
-fn publish(config: &Config) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    format!("{config:?}").hash(&mut hasher);
-    let hash = hasher.finish();
-    scoreboard::knowledge().settings.store(hash, SeqCst);
-    hash
+/// Settings that can be used.
+#[derive(Debug)]
+struct Usable {
+    config: Config,
+    fingerprint: u64,
+}
+
+impl Usable {
+    fn parse(settings: Settings) -> Result<Usable, Error> {
+        Ok(Usable {
+            config: Config::from_settings(&settings)?,
+            fingerprint: settings.fingerprint(),
+        })
+    }
+
+    /// Tells the other workers which settings were read last.
+    fn publish(&self) {
+        let known = scoreboard::knowledge();
+        known.settings.store(self.fingerprint, SeqCst);
+        known.has_kept_settings.store(false, SeqCst);
+    }
+
+    /// Whether no worker has read other settings since.
+    fn is_newest(&self) -> bool {
+        scoreboard::knowledge().settings.load(SeqCst) == self.fingerprint
+    }
 }
 
 impl Error {

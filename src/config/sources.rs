@@ -6,6 +6,7 @@
 //! `REDIRECT_…`, and a shell does not have them.
 
 use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -230,6 +231,16 @@ impl Settings {
         }
     }
 
+    /// A number that differs between settings with other values. Of a login too, which `Config` never shows.
+    pub fn fingerprint(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        for set in &self.set {
+            set.setting.name.hash(&mut hasher);
+            set.value.hash(&mut hasher);
+        }
+        hasher.finish()
+    }
+
     fn find(&self, setting: &Setting) -> Option<&Set> {
         self.set.iter().find(|set| set.setting.name == setting.name)
     }
@@ -314,5 +325,22 @@ fn read(path: &Path, was_seen: &AtomicBool, timeout: Duration) -> Result<Option<
                 problem,
             });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A worker must not keep a password that another one has replaced.
+    #[test]
+    fn settings_with_another_password_have_another_fingerprint() {
+        let fingerprint = |password: &str| {
+            let line = format!("COMEDOR_SESSION_DIR=tcp://127.0.0.1?auth={password}\n");
+            let settings = Settings::default().with_file(Path::new("file"), line.as_bytes());
+            settings.unwrap().fingerprint()
+        };
+        assert_ne!(fingerprint("old"), fingerprint("new"));
+        assert_eq!(fingerprint("old"), fingerprint("old"));
     }
 }
