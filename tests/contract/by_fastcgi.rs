@@ -6,6 +6,7 @@
 
 mod answers;
 mod hostile;
+mod redis;
 mod sessions;
 mod store;
 #[path = "../support/mod.rs"]

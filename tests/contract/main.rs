@@ -14,6 +14,8 @@ mod golden;
 mod hostile;
 mod pages;
 mod power_cuts;
+mod redis;
+mod redis_process;
 mod responder;
 mod sessions;
 mod settings;

@@ -8,8 +8,9 @@ use std::thread;
 
 use tempfile::TempDir;
 
-use super::fastcgi::Process;
-use super::{free_port, output, php};
+use super::fastcgi::{Client, Held, Process, parameters};
+use super::site::wait_until;
+use super::{DATE, School, free_port, output, php};
 
 /// A server on a Unix socket and on a port of the loopback interface. Each is empty after a restart.
 pub struct Redis {
@@ -136,4 +137,28 @@ pub fn reply_with(mut stream: &TcpStream, reply: &[u8]) {
 /// The replies to a request: the value of the key, and the result of EXPIRE.
 pub fn replies(value: &str) -> Vec<u8> {
     format!("${}\r\n{value}\r\n:1\r\n", value.len()).into_bytes()
+}
+
+/// The program as a responder with the sessions at this save_path.
+pub fn serve(socket: &Held, school: &School, save_path: &str) -> Process {
+    let process = socket.spawn(
+        school
+            .get("")
+            .set("COMEDOR_SESSION_DIR", save_path)
+            .responder(),
+    );
+    // Connections are kept only while half of the workers are free.
+    wait_until("the workers", || process.has_started(64));
+    process
+}
+
+/// The status of a read on a connection that stays open.
+pub fn status(client: &mut Client, aulario: &str, id: &str) -> u16 {
+    let query = format!("action=get_menu&aulario={aulario}&date={DATE}");
+    let reply = client.ask(
+        true,
+        &parameters("GET", &query, &format!("PHPSESSID={id}")),
+        b"",
+    );
+    reply.stdout.split(' ').nth(1).unwrap().parse().unwrap()
 }

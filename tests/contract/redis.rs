@@ -1,0 +1,110 @@
+//! Servers in the place of Redis that misbehave. With Redis itself: tests/system/redis.rs.
+
+use std::net::Shutdown;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::support::redis::{fake_redis, replies, reply_with};
+use crate::support::*;
+
+/// A read with the session of the teacher on this server.
+fn read(school: &School, save_path: &str) -> Cgi {
+    school.get("get_menu").set("COMEDOR_SESSION_DIR", save_path)
+}
+
+/// The timeout is 5 seconds in total, however the server spends them.
+#[test]
+fn a_slow_server_is_a_fault_after_five_seconds() {
+    let school = School::new();
+    let silent = fake_redis(|_, stream| std::mem::forget(stream));
+    let half = fake_redis(|_, stream| {
+        reply_with(&stream, b"$1000\r\nauth_ok|b:1;");
+        std::mem::forget(stream);
+    });
+    let dripping = fake_redis(|_, stream| {
+        while std::io::Write::write_all(&mut &stream, b"$").is_ok() {
+            thread::sleep(Duration::from_millis(300));
+        }
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("socket");
+    let full = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    rustix::net::listen(&full, 0).unwrap();
+    let _queued = std::os::unix::net::UnixStream::connect(&path).unwrap();
+    let full = format!("unix://{}", path.display());
+    thread::scope(|scope| {
+        for save_path in [silent, half, dripping, full] {
+            let read = read(&school, &save_path);
+            scope.spawn(move || {
+                let start = Instant::now();
+                let answer = read.run();
+                answer.fails("INTERNAL_ERROR");
+                assert!(
+                    answer.log.contains("no answer within 5 seconds"),
+                    "{}",
+                    answer.log
+                );
+                let seconds = start.elapsed().as_secs_f64();
+                assert!((5. ..15.).contains(&seconds), "{save_path}: {seconds}");
+            });
+        }
+    });
+}
+
+#[test]
+fn a_reply_that_is_an_error_or_not_of_redis_is_refused_without_reading_or_logging_all_of_it() {
+    let school = School::new();
+    let line = format!("$1{}", "0".repeat(5000));
+    let unknown = "-ERR unknown command 'GET', with args beginning with: 'PHPREDIS_SESSION:…'\r\n";
+    let old = "$-1\r\n-ERR wrong number of arguments for 'expire' command\r\n";
+    let too_old = "'expire' command; it must be Redis 7 or Valkey 7.2, or later\n";
+    for (reply, code, log) in [
+        (unknown, "INTERNAL_ERROR", ": ERR unknown command 'GET'\n"),
+        (old, "INTERNAL_ERROR", too_old),
+        (
+            "HTTP/1.1 400 Bad Request\r\n\r\n", "INTERNAL_ERROR", "not that of a Redis server",
+        ),
+        (
+            ":1\r\n:1\r\n", "INTERNAL_ERROR", "not that of a Redis server",
+        ),
+        ("$-2\r\n", "INTERNAL_ERROR", "not that of a Redis server"),
+        (
+            "$3\r\nabcde", "INTERNAL_ERROR", "not that of a Redis server",
+        ),
+        (
+            line.as_str(),
+            "INTERNAL_ERROR",
+            "not that of a Redis server",
+        ),
+        (
+            "-ERR max number of clients reached\r\n", "INTERNAL_ERROR",
+            ": ERR max number of clients",
+        ),
+        (
+            "$99999999999999999999\r\n", "INTERNAL_ERROR", "not that of a Redis server",
+        ),
+        (
+            "$9999999999999999\r\n", "INVALID_SESSION", "larger than 16 MiB",
+        ),
+        ("$16777217\r\n", "INVALID_SESSION", "larger than 16 MiB"),
+        ("", "INTERNAL_ERROR", "end of file"),
+        ("$10\r\nauth", "INTERNAL_ERROR", "end of file"),
+    ] {
+        let bytes = reply.as_bytes().to_vec();
+        let redis = fake_redis(move |_, stream| {
+            reply_with(&stream, &bytes);
+            _ = stream.shutdown(Shutdown::Both);
+        });
+        let answer = read(&school, &redis).memory(64 << 20).run();
+        assert!(
+            answer.fails(code).log.contains(log),
+            "{reply:.30}: {}",
+            answer.log
+        );
+    }
+    // The largest session that is read.
+    let text = "x".repeat(16 * 1024 * 1024 - session(TEACHER).len() - 16);
+    let content = format!("x|s:{}:\"{text}\";{}", text.len(), session(TEACHER));
+    let redis = fake_redis(move |_, stream| reply_with(&stream, &replies(&content)));
+    read(&school, &redis).run().ok();
+}
