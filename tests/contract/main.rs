@@ -6,6 +6,7 @@
 )]
 
 mod answers;
+mod check;
 mod configure;
 mod docs;
 mod end_of_file;

@@ -1,0 +1,40 @@
+//! The exit status of `comedor check`, which a script looks at. What it finds: tests/system/check.rs.
+
+use std::io::Write;
+
+use crate::support::*;
+
+/// The exit status and the last line of `comedor check` with these options and this input.
+fn check(school: &School, options: &[&str], input: &str) -> (Option<i32>, String) {
+    let mut command = school.get("").set("TZ", "UTC").responder();
+    let mut child = command.arg("check").args(options).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(input.as_bytes()).unwrap();
+    drop(stdin);
+    let output = child.wait_with_output().unwrap();
+    let findings = String::from_utf8(output.stdout).unwrap();
+    let last = findings.lines().last().unwrap();
+    (output.status.code(), last.to_owned())
+}
+
+#[test]
+fn the_exit_status_of_check_is_0_without_problems_1_with_warnings_and_2_with_errors() {
+    let school = School::new();
+    school.log_in("nobody", session(&[]));
+    for (id, status, last) in [
+        ("admin", 0, "no problems found"),
+        ("teacher", 0, "no problems found"),
+        ("nobody", 1, "1 warning"),
+        ("missing", 2, "1 error"),
+    ] {
+        let checked = check(&school, &["--session"], id);
+        assert_eq!(checked, (Some(status), last.to_owned()), "{id}");
+    }
+    school.write("Sala de música.json", "{}");
+    let (status, last) = check(&school, &[], "");
+    assert_eq!(status, Some(1), "{last}");
+    school.write("aula1/Comedor-MenuTypes.json", "[");
+    let (status, last) = check(&school, &[], "");
+    assert_eq!(status, Some(2), "{last}");
+    assert!(last.starts_with("1 error, "), "{last}");
+}
