@@ -156,6 +156,18 @@ fn client_input_reaches_neither_headers_nor_log() {
     );
 }
 
+/// Else one request with a long path could fill the disk that has the log.
+#[test]
+fn a_line_of_the_log_is_short_however_long_the_input_is() {
+    let school = School::new();
+    let folder = format!("/{}", "no/".repeat(1000));
+    let get = school.get("get_menu").set("COMEDOR_SESSION_DIR", &folder);
+    let answer = get.run();
+    let log = &answer.fails("INTERNAL_ERROR").log;
+    assert!(log.contains("/no/no/"), "{log}");
+    assert!(log.len() < 2100, "{}", log.len());
+}
+
 #[test]
 fn a_rejected_body_is_drained_and_the_answer_does_not_wait_for_its_end() {
     let school = School::new();
