@@ -22,10 +22,16 @@ const OLD_TYPES: (&str, &str) = (
     TYPES,
     r#"[{"id":"basal","label":"B"},{"id":"alergias","label":"A"}]"#,
 );
+/// With the spaces of PHP: a page that adds a plate, and none of them, can write as many bytes.
 const OLD_DAY: (&str, &str) = (
     DAY,
-    r#"{"date":"2026-11-20","menus":{"basal":{"plates":{"primero":{"name":"old","pictogram":"p.png"}}},
-        "alergias":{"plates":{"primero":{"name":"other","pictogram":""}}}}}"#,
+    r#"{
+    "date": "2026-11-20",
+    "menus": {
+        "basal": {"plates": {"primero": {"name": "old", "pictogram": "p.png"}}},
+        "alergias": {"plates": {"primero": {"name": "other", "pictogram": ""}}}
+    }
+}"#,
 );
 const DAY_BEFORE: (&str, &str) = (
     "aula1/Comedor/2026-11/19/_datos.json",
