@@ -5,6 +5,7 @@ use std::io::Write;
 use std::os::unix::fs::{OpenOptionsExt, symlink};
 use std::time::{Duration, Instant};
 
+use rustix::io::ioctl_fionread;
 use rustix::process::{Signal, kill_process};
 
 use super::*;
@@ -234,9 +235,13 @@ fn a_worker_with_older_settings_than_another_one_does_not_keep_them() {
     wait_until("the new settings", || {
         of_other.ask(&socket.path).status == 200
     });
+    let log = process.0.stderr.as_ref().unwrap();
+    let logged = ioctl_fionread(log).unwrap();
     fs::write(&file, "").unwrap();
-    std::thread::sleep(Duration::from_millis(1100));
-    of_other.ask(&socket.path).ok();
+    wait_until("the free worker has looked at the file again", || {
+        of_other.ask(&socket.path).ok();
+        ioctl_fionread(log).unwrap() > logged
+    });
     page.unlock().unwrap();
     assert!(busy.reply().stdout.starts_with("Status: 200 "));
     // The worker that has begun to wait last gets the next request.

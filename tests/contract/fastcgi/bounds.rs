@@ -1,5 +1,6 @@
 //! What clients and web servers can hold up, and for how long.
 
+use std::io::Write;
 use std::time::Instant;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -213,27 +214,55 @@ fn idle_connections_partial_requests_and_unread_answers_time_out() {
     assert_eq!(poll(&mut hang_up, Some(&patience)), Ok(1), "it is closed");
 }
 
+/// As a responder has them. The next test has shorter ones.
 #[test]
 fn parameters_have_two_seconds_and_the_parts_of_a_body_five_in_thirty() {
-    let service = Service::with_workers(4);
-    let ended = |input: &[u8]| {
+    let limits = Limits::default();
+    let times = [limits.arrival, limits.pause, limits.transfer];
+    assert_eq!(times.map(|time| time.as_secs()), [2, 5, 30]);
+}
+
+#[test]
+fn parameters_the_parts_of_a_body_and_a_whole_body_have_timeouts_of_their_own() {
+    let [arrival, pause, transfer] = [500, 2000, 5000].map(Duration::from_millis);
+    let service = Service::start(Limits {
+        workers: 4,
+        arrival,
+        pause,
+        transfer,
+        ..Limits::default()
+    });
+    let ends_after = |time: Duration, since: Instant| {
+        let second = Duration::from_secs(1);
+        let elapsed = since.elapsed();
+        assert!(
+            (time..time + second).contains(&elapsed),
+            "{elapsed:?} for {time:?}"
+        );
+    };
+    for (input, time) in [
+        (Vec::new(), arrival),
+        ([begin(true), record(PARAMS, b"\x01")].concat(), arrival),
+        // Then as long as for parameters, for the rest of the input.
+        (half(true), pause + arrival),
+    ] {
         let (since, mut client) = (Instant::now(), service.client());
         client.send(input).received();
-        since.elapsed().as_secs()
-    };
-    assert_eq!(ended(&[]), 2);
-    assert_eq!(ended(&[begin(true), record(PARAMS, b"\x01")].concat()), 2);
-    // Then two more for the rest of the input.
-    assert_eq!(ended(&half(true)), 5 + 2);
+        ends_after(time, since);
+    }
     let (since, mut client) = (Instant::now(), service.client());
     client.send(half(false));
-    while ioctl_fionread(&client.0).unwrap() == 0 {
-        assert!(since.elapsed().as_secs() < 40);
-        client.send(record(STDIN, b"a part"));
-        std::thread::sleep(Duration::from_millis(500));
+    // Parts that come in time, until there is an answer.
+    let mut answer = [PollFd::new(&client.0, PollFlags::IN)];
+    let between = Timespec {
+        tv_sec: 0,
+        tv_nsec: 200_000_000,
+    };
+    while poll(&mut answer, Some(&between)) == Ok(0) {
+        (&client.0).write_all(&record(STDIN, b"a part")).unwrap();
     }
     assert!(client.reply().stdout.ends_with("timed out"));
-    assert_eq!(since.elapsed().as_secs(), 30);
+    ends_after(transfer, since);
 }
 
 #[test]
