@@ -14,9 +14,9 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 REPOSITORY = HERE.parents[1]
 PACKAGES = """qemu-system-x86 linux-image-cloud-amd64 busybox-static strace e2fsprogs xfsprogs btrfs-progs
-    iproute2 libfcgi-bin php-cli""".split()
+    iproute2 libfcgi-bin php-cli php-cgi""".split()
 # Of the packages, in each machine
-PROGRAMS = ["strace", "ip", "cgi-fcgi", "php"]
+PROGRAMS = ["strace", "ip", "cgi-fcgi", "php", "php-cgi"]
 
 # Ends the output of a command; followed by its exit status.
 END = b"\n--end-of-output-- "
@@ -79,6 +79,8 @@ class Debian:
         shutil.copytree(self.root / "lib/modules", folder / "lib/modules")
         shutil.copy(self.root / "bin/busybox", folder / "bin")
         shutil.copy(comedor, folder / "bin/comedor")
+        shutil.copy(HERE / "script", folder / "bin")
+        shutil.copy(REPOSITORY / "benches/comedor.php", folder)
         shutil.copy(HERE / "request", folder / "bin")
         shutil.copy(HERE / "init", folder)
         for name in PROGRAMS:

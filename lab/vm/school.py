@@ -23,8 +23,9 @@ class Write:
     def __init__(self, action, aulario, body, file, cells, frontend=""):
         self.action, self.aulario, self.body = action, aulario, body
         self.file, self.cells, self.frontend = file, cells, frontend
-        # How many entries the log had at most when the answer had arrived.
+        # How many entries the log had at most when the answer had arrived, and the time in seconds.
         self.acknowledged = None
+        self.time = None
 
     def command(self):
         """The shell command for it; its output has `"success":true` if it was stored."""
@@ -65,6 +66,16 @@ def writes_of(writer, seed, count):
             yield save(rng, aulario, rng.choice(SHARED_DAYS), plates, value)
         else:
             yield change_types(rng, aulario, own_types[aulario], value)
+
+
+def saves_of(writer, seed, count):
+    """Saves of one writer, in an aulario of its own: what is missing then, no other writer has overwritten."""
+    rng = random.Random(f"{seed} writer {writer}")
+    aulario = f"own{writer}"
+    for number in range(count):
+        date = rng.choice(SHARED_DAYS) if number % 10 != 1 else f"2027-01-{number % 28 + 1:02}"
+        frontend = add_aulario(aulario) if number == 0 else ""
+        yield save(rng, aulario, date, [f"w{writer}a", f"w{writer}b"], f"w{writer}-{number}", frontend)
 
 
 def new_day(rng, writer, number, aulario, plates, value):
@@ -116,12 +127,13 @@ def read_tar(data):
 def judge(writes, cut, files, findings):
     """Looks for lost and torn writes in the `files` after a power cut at the entry `cut`.
 
-    Adds sentences to the lists `findings["lost"]` and `findings["torn"]`. Returns the files that the next writes must go to.
+    Adds sentences to the lists `findings["lost"]` and `findings["torn"]`. Returns the files that the next writes must go
+    to, and the writes that are lost: of each plate or menu type the last one that was acknowledged.
     """
     by_file = {}
     for write in writes:
         by_file.setdefault(write.file, []).append(write)
-    to_write = []
+    to_write, lost = [], []
     for file, changes in by_file.items():
         content = files.get(file)
         folder, _, name = file.rpartition("/")
@@ -136,29 +148,35 @@ def judge(writes, cut, files, findings):
         except (ValueError, KeyError, TypeError) as error:
             # No writer wrote this.
             findings["torn"].append(f"{file}: {error!r}: {content[:60]!r}")
+            lost += due[-1:]
             continue
-        judge_cells(file, changes, due, cells, findings)
-    return to_write
+        lost += judge_cells(file, changes, due, cells, findings)
+    return to_write, lost
 
 
 def judge_cells(file, changes, due, cells, findings):
+    """The same for one file, with the cells that it has."""
+    lost = []
+    # For each cell absence, then its writes; and the last one that was acknowledged
     history = {}
     for write in changes:
-        for cell, value in write.cells.items():
-            # Absent at first; and what the value must not be older than.
-            values, least = history.get(cell, ([None], 0))
-            values.append(value)
-            history[cell] = values, len(values) - 1 if write in due else least
-    for cell, (values, least) in history.items():
+        for cell in write.cells:
+            writes, least = history.get(cell, ([None], 0))
+            writes.append(write)
+            history[cell] = writes, len(writes) - 1 if write in due else least
+    for cell, (writes, least) in history.items():
+        values = [write and write.cells[cell] for write in writes]
         found = cells.get(cell)
         if found not in values:
             findings["torn"].append(f"{file}: {cell}: unknown value {found!r:.40}")
         elif found not in values[least:]:
             instead = f"{found!r:.40} instead of {values[least]!r:.40}"
             findings["lost"].append(f"{file}: {cell}: {instead}")
+            lost.append(writes[least])
     for write in changes:
         if len({cells.get(cell) for cell in write.cells}) > 1:
             findings["torn"].append(f"{file}: {list(write.cells)} from different writes")
+    return lost
 
 
 def next_write(file):
