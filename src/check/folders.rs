@@ -1,5 +1,5 @@
 //! Checks the folders of the settings, and the Redis server of the sessions: whether the user of this process can
-//! reach them, and whether their file systems are suitable; `docs/network-storage.md` says what was tested.
+//! reach them, and whether their file systems are suitable; `docs/several-servers.md` says what was tested.
 
 use std::fs;
 use std::io;
@@ -165,7 +165,7 @@ impl<'r> Survey<'r> {
             }
             Err(fault) => {
                 let effect = "every request fails with INTERNAL_ERROR";
-                let until = "until this is fixed (docs/redis.md#set-up)";
+                let until = "until this is fixed (docs/several-servers.md#set-up-redis)";
                 let text = format!("{fault}; {until}, {effect}");
                 self.report.add(Kind::RedisFails, server, text);
             }
@@ -179,7 +179,7 @@ impl<'r> Survey<'r> {
         };
         if server.login.is_some() && fs::metadata(path).is_ok_and(|file| file.mode() & 0o004 != 0) {
             let text = "every user of this machine can read the password of Redis in this file; give it mode 640 \
-                        and PHP's group (docs/redis.md#set-up)";
+                        and PHP's group (docs/several-servers.md#set-up-redis)";
             self.add(Kind::PasswordReadable, path, text);
         }
     }
@@ -250,7 +250,7 @@ fn file_system(name: &str, purpose: Purpose) -> Suitability {
     let (kind, rest) = match name {
         "nfs" | "nfs4" => (
             Kind::FileSystemUnproven,
-            ": if several servers mount it, see docs/network-storage.md#nfs",
+            ": if several servers mount it, see docs/several-servers.md#nfs",
         ),
         "unknown" => (
             Kind::FileSystemUnproven,
@@ -322,7 +322,7 @@ mod tests {
         Expected {
             names: &["nfs", "nfs4"],
             with_data: Kind::FileSystemUnproven,
-            text: "network-storage.md#nfs",
+            text: "several-servers.md#nfs",
             with_sessions: Kind::FileSystemUnproven,
         },
         Expected {

@@ -49,7 +49,7 @@ const PREFIX: &str = "PHPREDIS_SESSION:";
 
 impl SavePath {
     const EXPECTED: &str = "a session.save_path (/folder, N;/folder or N;MODE;/folder), or phpredis's \
-         address of one server without TLS (tcp://host:port?… or unix:///path?…, docs/redis.md#the-setting)";
+         address of one server without TLS (tcp://host:port?… or unix:///path?…, docs/several-servers.md#the-setting)";
 
     /// Parses PHP's setting; the error says what it must be. A relative folder, for PHP relative to that of the
     /// page, is invalid.

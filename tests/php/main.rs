@@ -460,13 +460,13 @@ fn golden_file_is_what_php_prints() {
 }
 
 #[test]
-fn the_login_that_data_md_shows_may_read_and_change() {
-    let document = text_of("docs/data.md");
+fn the_login_that_files_md_shows_may_read_and_change() {
+    let document = text_of("docs/files.md");
     let login = document
         .split("```php\n")
         .nth(1)
         .and_then(|rest| rest.split("```").next());
-    let login = login.expect("the example").replace("colegio", "centro1");
+    let login = login.expect("the example").replace("colegio", "centro1").replace("entreaulas", "service");
     let school = School::new();
     php(
         &format!("session_save_path($argv[1]); session_id('shown'); {login}"),

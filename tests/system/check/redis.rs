@@ -64,7 +64,7 @@ fn check_names_the_server_and_says_whether_it_accepts_a_request() {
     assert!(!format!("{findings:?}").contains("s3cret"), "{findings:#?}");
 
     redis.stop();
-    let refused = "Connection refused (os error 111); until this is fixed (docs/redis.md#set-up)";
+    let refused = "Connection refused (os error 111); until this is fixed (docs/several-servers.md#set-up-redis)";
     finds(&tcp, "error", &tcp, refused);
 }
 

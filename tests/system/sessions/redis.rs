@@ -98,7 +98,7 @@ fn an_expired_or_destroyed_session_is_not_created_again() {
 fn the_login_to_redis_is_taken_from_the_save_path_and_never_logged() {
     let (school, redis) = (School::new(), Redis::new());
     redis.command(&["SET", &key("teacher"), &session(TEACHER), "EX", "1440"]);
-    // What docs/redis.md says a user needs.
+    // What docs/several-servers.md says a user needs.
     let rights = ["~PHPREDIS_SESSION:*", "+get", "+expire", "+select"];
     redis.command(
         &[
