@@ -4,6 +4,8 @@ export CARGO_NET_OFFLINE=true
 cd /home/teacher/comedor
 . lab/machines/guide.sh
 blocks README.md docs/install.md
+# Each line of the commands in README.md is a step.
+sed 's/  # .*//' /tmp/blocks/comedor.1 | split -l 1 -a 1 --numeric-suffixes=1 - /tmp/blocks/README.
 
 # The folder with what a reader downloads.
 downloads=/tmp/downloads
@@ -14,14 +16,16 @@ cp "$(runuser -u teacher -- env HOME=/home/teacher cgi-bin/package | tail -n 1)"
 as=(runuser -u teacher -- env --chdir=$downloads HOME=/home/teacher)
 application /var/www/html/entreaulas entreaulas /DATA/entreaulas www-data
 is_php
-run 'Install.1'
-run 'Install.2'
+run 'README.1'
+run 'README.2'
 log_in
 curl -s -b "PHPSESSID=$id" http://localhost/entreaulas/api/comedor-setup.php > /tmp/page
 values /tmp/page > /tmp/values
-paste 'Install.3' /tmp/values
+paste 'README.3' /tmp/values
+run 'README.4'
+run 'README.5'
 succeeds
-run 'Install.4'
+run 'README.6'
 inline 'sudo a2disconf comedor && sudo systemctl restart apache2'
 is_php
 run 'Apache with FastCGI.1'

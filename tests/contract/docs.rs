@@ -163,6 +163,23 @@ fn both_guides_have_the_commands_of_configure_for_each_web_server() {
     }
 }
 
+/// `tests/machines` runs those of the guide.
+#[test]
+fn commands_of_the_readmes_are_those_of_the_guide() {
+    let guide = text_of("docs/install.md");
+    let guide: Vec<&str> = shell_blocks(&guide)
+        .flat_map(str::lines)
+        .map(str::trim)
+        .collect();
+    for name in ["README.md", "README.es.md"] {
+        let readme = text_of(name);
+        let commands = shell_blocks(&readme).next().unwrap().lines();
+        for command in commands.map(|line| line.split("  # ").next().unwrap()) {
+            assert!(guide.contains(&command), "{name}: {command}");
+        }
+    }
+}
+
 #[test]
 fn troubleshooting_md_shows_log_lines_of_the_program() {
     let troubleshooting = text_of("docs/troubleshooting.md");
