@@ -466,7 +466,10 @@ fn the_login_that_files_md_shows_may_read_and_change() {
         .split("```php\n")
         .nth(1)
         .and_then(|rest| rest.split("```").next());
-    let login = login.expect("the example").replace("colegio", "centro1").replace("entreaulas", "service");
+    let login = login
+        .expect("the example")
+        .replace("colegio", "centro1")
+        .replace("entreaulas", "service");
     let school = School::new();
     php(
         &format!("session_save_path($argv[1]); session_id('shown'); {login}"),

@@ -96,6 +96,14 @@ impl Setup {
         }
     }
 
+    /// Gives the service of the application another name.
+    fn name_service(&self, name: &str) {
+        for page in ["docroot/login.php", "docroot/api/comedor.php"] {
+            let text = fs::read_to_string(self.site.path().join(page)).unwrap();
+            self.site.write(page, &text.replace("service", name));
+        }
+    }
+
     /// Another login, which ends with this code of the application. PHP keeps a page in memory for two seconds, so it
     /// has another name.
     fn insert_after_login(&mut self, code: &str) {
@@ -943,6 +951,7 @@ fn pictures_in_the_guides_show_the_page_as_it_is() {
     for (language, file) in PICTURES {
         let mut setup = Setup::new(Server::Apache, language);
         setup.insert("date_default_timezone_set('Europe/Madrid');");
+        setup.name_service("entreaulas");
         setup.move_into("entreaulas/");
         setup.serve(false);
         setup.open();
