@@ -244,7 +244,7 @@ impl Survey<'_> {
             );
         }
         parse(value)
-            .map_err(|why| self.fault(path, &store::Error::unusable(path, why.to_string())))
+            .map_err(|why| self.fault(path, &store::Error::unusable(path, why)))
             .ok()
     }
 
