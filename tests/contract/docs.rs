@@ -220,7 +220,7 @@ fn code_spans(text: &str) -> Vec<String> {
 
 /// Another test compares the sentences in openapi.yaml with the program's.
 #[test]
-fn error_sentences_and_files_in_the_documentation_exist_and_contributing_md_names_every_module() {
+fn error_sentences_and_files_in_the_documentation_exist() {
     let (openapi, mut quoted) = (text_of("openapi.yaml"), 0);
     for (document, text) in documents() {
         for span in code_spans(&text) {
@@ -239,12 +239,6 @@ fn error_sentences_and_files_in_the_documentation_exist_and_contributing_md_name
         }
     }
     assert!(quoted > 4, "{quoted} sentences");
-    let contributing = text_of("CONTRIBUTING.md");
-    for name in files_below(&Path::new(REPOSITORY).join("src"), &["-maxdepth", "1"]) {
-        let [file, folder] = [format!("`src/{name}`"), format!("`src/{name}/`")];
-        let is_named = contributing.contains(&file) || contributing.contains(&folder);
-        assert!(is_named, "{file} in CONTRIBUTING.md");
-    }
 }
 
 /// A build of any other commit must not claim to be a release.

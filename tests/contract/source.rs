@@ -24,12 +24,17 @@ pub fn modules() -> Vec<(String, String)> {
     modules.collect()
 }
 
-/// Each module, and a name that follows `crate::` or `super::` in its code. Nested braces are not supported.
+/// Each module, and a name that follows `crate::` or `super::` in its code, or `use` in lib.rs. Nested braces are not
+/// supported.
 fn imports() -> Vec<(String, String)> {
     let mut imports = Vec::new();
     for (from, code) in modules() {
         let parent = &from[..from.rfind("::").map_or(0, |end| end + 2)];
-        let code = code.replace("super::", &format!("crate::{parent}"));
+        let code = match &*from {
+            "lib" => code.replace("\nuse ", "\nuse crate::"),
+            "main" => code.replace("comedor::", "crate::"),
+            _ => code.replace("super::", &format!("crate::{parent}")),
+        };
         for rest in code.split("crate::").skip(1) {
             let end = rest.find(|c: char| !c.is_alphanumeric() && !"_:".contains(c));
             let (path, rest) = rest.split_at(end.unwrap_or(rest.len()));
@@ -80,4 +85,52 @@ fn no_modules_import_each_other_in_a_circle() {
         });
     }
     assert_eq!(edges, BTreeSet::new());
+}
+
+/// The first part of the name of a module.
+fn top(name: &str) -> String {
+    name.split("::").next().unwrap().to_owned()
+}
+
+/// The modules in each row of the table of layers in CONTRIBUTING.md.
+fn layers() -> Vec<Vec<String>> {
+    let contributing = text_of("CONTRIBUTING.md");
+    let (_, layers) = contributing
+        .split_once("\nThe layers of `src/`.")
+        .expect("the layers");
+    let rows = layers.split("\n\n").nth(1).unwrap().lines().skip(2);
+    let module = |file: &str| {
+        let name = file.trim_start_matches("src/").trim_end_matches('/');
+        name.trim_end_matches(".rs").to_owned()
+    };
+    rows.map(|row| {
+        let cell = row.split('|').nth(1).unwrap();
+        cell.split('`').skip(1).step_by(2).map(module).collect()
+    })
+    .collect()
+}
+
+#[test]
+fn contributing_md_shows_every_module_above_those_that_it_imports() {
+    let layers = layers();
+    let all: BTreeSet<String> = modules().iter().map(|(name, _)| top(name)).collect();
+    let shown: BTreeSet<String> = layers.iter().flatten().cloned().collect();
+    assert_eq!(shown, all);
+    let layer_of = |name: &String| layers.iter().position(|layer| layer.contains(name));
+    let mut count = 0;
+    for (module, import) in imports() {
+        let (from, mut to) = (top(&module), top(&import));
+        // What is in no module is in lib.rs.
+        if !all.contains(&to) {
+            to = "lib".to_owned();
+        }
+        if from != to {
+            assert!(
+                layer_of(&from) < layer_of(&to),
+                "{module} imports {import}, and is not above it"
+            );
+            count += 1;
+        }
+    }
+    assert!(count > 100, "{count} imports");
 }
