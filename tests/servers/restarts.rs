@@ -24,7 +24,7 @@ fn day(client: usize) -> String {
 }
 
 /// Reads, or saves, one request after the other, until `is_done`. Each must succeed. Returns their number.
-fn client(site: &Site, number: usize, answered: &AtomicUsize, is_done: &AtomicBool) -> usize {
+fn client(site: &Site, number: usize, answered: &AtomicUsize, is_done: impl Fn() -> bool) -> usize {
     let agent: Agent = Agent::config_builder()
         .http_status_as_error(false)
         .build()
@@ -32,7 +32,7 @@ fn client(site: &Site, number: usize, answered: &AtomicUsize, is_done: &AtomicBo
     let (cookie, mut sent) = (format!("PHPSESSID={number}"), 0);
     // A new connection comes to another process of the server, whose connection may have been idle.
     let connection = if number > 4 { "close" } else { "keep-alive" };
-    while !is_done.load(Ordering::SeqCst) {
+    while !is_done() {
         let result = if number.is_multiple_of(2) {
             let url = site.api("action=get_menu_types&aulario=aula1");
             let request = agent.get(url).header("Connection", connection);
@@ -65,7 +65,10 @@ fn exercise(site: &Site) {
     let (answered, is_done) = (&AtomicUsize::new(0), &AtomicBool::new(false));
     let sent: Vec<usize> = thread::scope(|scope| {
         let clients: Vec<_> = (1..=6)
-            .map(|number| scope.spawn(move || client(site, number, answered, is_done)))
+            .map(|number| {
+                let is_done = || is_done.load(Ordering::SeqCst);
+                scope.spawn(move || client(site, number, answered, is_done))
+            })
             .collect();
         for _ in 0..RESTARTS {
             // The program has work when it is stopped.
@@ -126,6 +129,24 @@ fn caddy_fails_no_request_in_restarts() {
 #[test]
 fn lighttpd_fails_no_request_in_restarts() {
     exercise(&lighttpd_with_a_socket());
+}
+
+/// Connections that Apache keeps are closed by workers that have answered their 5,000 requests, or if less than half of
+/// the workers are free.
+#[test]
+fn apache_fails_no_request_on_kept_connections() {
+    const REQUESTS: usize = 50_000;
+    for (mpm, php) in [("event", Php::Fpm), ("prefork", Php::Module)] {
+        let site = &apache_with(mpm, php, Connections::AsShipped);
+        site.log_in("2", &session(ADMIN));
+        let answered = &AtomicUsize::new(0);
+        let is_done = || answered.load(Ordering::SeqCst) >= REQUESTS;
+        thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(move || client(site, 2, answered, is_done));
+            }
+        });
+    }
 }
 
 /// A worker that crashes costs the request that it has, at most.
