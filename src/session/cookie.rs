@@ -65,34 +65,36 @@ impl SessionId {
 mod tests {
     use super::*;
 
+    const CASES: &[(&str, Option<&str>)] = &[
+        ("PHPSESSID=abc", Some("abc")),
+        ("a=b; PHPSESSID=abc;c", Some("abc")),
+        ("PHPSESSID=a%2Cb%2d", Some("a,b-")),
+        ("PHPSESSID=abc; PHPSESSID=def", Some("abc")),
+        ("PHPSESSID=; PHPSESSID=def", None),
+        ("PHPSESSID; PHPSESSID=def", None),
+        ("phpsessid=abc", None),
+        ("PHPSESSID =abc", None),
+        ("xPHPSESSID=abc", None),
+        ("PHPSESSIDx=abc", None),
+        ("PHPSESSID[]=abc", None),
+        ("PHPSESSID=abc; PHPSESSID[x]=def", None),
+        ("PHPSESSID=abc; PHPSESSID[x=def", Some("abc")),
+        ("PHPSESSID=abc ", None),
+        ("PHPSESSID=\"abc\"", None),
+        ("PHPSESSID=a+b", None),
+        ("PHPSESSID=abc%00", None),
+        ("PHPSESSID=../abc", None),
+        ("PHPSESSID=abc_LOCK", None),
+        ("PHPSESSID=a:b", None),
+        ("PHPSESSID=%ff", None),
+        (";; =x; = y;PHPSESSID=abc", Some("abc")),
+        (" \t\n\x0b\x0c\rPHPSESSID=abc", Some("abc")),
+        ("", None),
+    ];
+
     #[test]
     fn the_id_is_found_as_php_finds_it() {
-        for (header, id) in [
-            ("PHPSESSID=abc", Some("abc")),
-            ("a=b; PHPSESSID=abc;c", Some("abc")),
-            ("PHPSESSID=a%2Cb%2d", Some("a,b-")),
-            ("PHPSESSID=abc; PHPSESSID=def", Some("abc")),
-            ("PHPSESSID=; PHPSESSID=def", None),
-            ("PHPSESSID; PHPSESSID=def", None),
-            ("phpsessid=abc", None),
-            ("PHPSESSID =abc", None),
-            ("xPHPSESSID=abc", None),
-            ("PHPSESSIDx=abc", None),
-            ("PHPSESSID[]=abc", None),
-            ("PHPSESSID=abc; PHPSESSID[x]=def", None),
-            ("PHPSESSID=abc; PHPSESSID[x=def", Some("abc")),
-            ("PHPSESSID=abc ", None),
-            ("PHPSESSID=\"abc\"", None),
-            ("PHPSESSID=a+b", None),
-            ("PHPSESSID=abc%00", None),
-            ("PHPSESSID=../abc", None),
-            ("PHPSESSID=abc_LOCK", None),
-            ("PHPSESSID=a:b", None),
-            ("PHPSESSID=%ff", None),
-            (";; =x; = y;PHPSESSID=abc", Some("abc")),
-            (" \t\n\x0b\x0c\rPHPSESSID=abc", Some("abc")),
-            ("", None),
-        ] {
+        for &(header, id) in CASES {
             let found = session_id(header.as_bytes(), "PHPSESSID");
             assert_eq!(found.as_ref().map(SessionId::as_str), id, "{header}");
         }
