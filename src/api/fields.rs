@@ -45,8 +45,8 @@ impl Fields {
     }
 }
 
-/// A field that is present. What requires several has all of them before it parses one: clients are told of an absent
-/// field first.
+/// A field that is present. An action gets all that it requires before it parses one, so that clients are told of an
+/// absent field first.
 #[derive(Clone, Copy, Debug)]
 pub struct Field<'f> {
     name: &'static str,

@@ -41,9 +41,9 @@ impl Form {
 
     /// The last value of `name`, if it is not empty. A name with brackets is another name.
     pub fn last(&self, name: &str) -> Option<&str> {
-        let last = self.0.iter().rfind(|(key, _)| {
-            let key = Name::parse(key);
-            key.keys.is_empty() && key.base == name
+        let last = self.0.iter().rfind(|(sent, _)| {
+            let sent = Name::parse(sent);
+            sent.keys.is_empty() && sent.base == name
         });
         last.map(|(_, value)| value.as_str())
             .filter(|value| !value.is_empty())
@@ -66,12 +66,11 @@ impl Form {
             let mut place = map.entry(base.into_owned());
             for key in keys {
                 let inner = place.coerce_to_map();
-                let key = if key.is_empty() {
-                    next_index(inner)?
+                place = if key.is_empty() {
+                    inner.entry(next_index(inner)?)
                 } else {
-                    key.to_owned()
+                    inner.entry(key.to_owned())
                 };
-                place = inner.entry(key);
             }
             *place = Value::String(value);
         }

@@ -58,21 +58,21 @@ pub fn replace(
     }
 }
 
-/// The steps 1 to 5 in the header of this module.
+/// Replaces the old file by the steps in the header of this module.
 fn exchange(
     path: &Path,
     temporary: &Temporary,
     snapshot: Snapshot,
     lock: &WriteLock,
 ) -> Result<(), Error> {
-    // Step 1
+    // Step 1: the lease
     let lease = Lease::take(&snapshot.file, snapshot.id())
         .ok_or_else(|| Error::in_use(path, "another program has it open for writing"))?;
-    // Step 2
+    // Step 2: the comparison with what was read
     if !may_exchange(path, temporary, &snapshot, &lease, lock)? {
         return Err(Error::modified(path));
     }
-    // Step 3
+    // Step 3: the exchange
     match temporary.exchange(path, path) {
         Ok(()) => {}
         // A file system without exchanges, such as NFS. There a rename waits for the lease on the old file,
@@ -89,22 +89,22 @@ fn exchange(
             ));
         }
     }
-    // Step 4
-    if !is_exchanged(path, temporary, &snapshot, &lease) {
+    // Step 4: the page that may wait, the flush, and such a page again
+    if !is_undisturbed(path, temporary, &snapshot, &lease) {
         return exchange_back(path, temporary);
     }
     let flushed = temporary.flush_folder(path);
     if lease.is_breaking() {
         return exchange_back(path, temporary);
     }
-    // Step 5
+    // Step 5: the removal
     drop(lease);
     // If the removal fails, the next writer removes the file.
     _ = fs::remove_file(&temporary.path);
     flushed
 }
 
-/// Step 2: whether both files are still what they were, and no page waits to write the old one.
+/// Step 2: whether the lock and both files are still what they were, and no page waits to write the old one.
 fn may_exchange(
     path: &Path,
     temporary: &Temporary,
@@ -127,7 +127,7 @@ fn may_exchange(
 /// Step 4: whether no page has looked the path up before the exchange, to write the old file. This comes before the
 /// flush: until the names are exchanged back, another page may save to the new file, and this save would be lost. An
 /// error counts as a modification: the names can still be exchanged back.
-fn is_exchanged(path: &Path, temporary: &Temporary, snapshot: &Snapshot, lease: &Lease) -> bool {
+fn is_undisturbed(path: &Path, temporary: &Temporary, snapshot: &Snapshot, lease: &Lease) -> bool {
     !lease.is_breaking()
         && temporary.is_at(path)
         && is_at(&temporary.path, snapshot.id()).unwrap_or(false)
