@@ -379,6 +379,8 @@ fn new_files_and_folders_have_the_modes_of_php_less_the_umask() {
     }
 }
 
+pub const ACCESS_LIST: &str = "system.posix_acl_access";
+
 /// The value of an access control list (`linux/posix_acl_xattr.h`): owner, user 1234, group, mask and others.
 const ACL: [(u16, u16, u32); 5] = [
     (1, 6, u32::MAX),
@@ -388,7 +390,7 @@ const ACL: [(u16, u16, u32); 5] = [
     (32, 0, u32::MAX),
 ];
 
-fn acl() -> Vec<u8> {
+pub fn acl() -> Vec<u8> {
     let entries = ACL.iter().flat_map(|(tag, permissions, id)| {
         [
             &tag.to_le_bytes()[..],
@@ -403,12 +405,11 @@ fn acl() -> Vec<u8> {
 /// An ordinary user cannot give a file to another user, and only to the groups that they belong to.
 #[test]
 fn a_replaced_file_keeps_its_owner_group_mode_and_access_control_list() {
-    const LIST: &str = "system.posix_acl_access";
     let school = School::with_menu("old");
     let path = school.path(DAY);
     let access = || {
         let metadata = fs::metadata(&path).unwrap();
-        let list = xattr::get(&path, LIST).expect("access control lists");
+        let list = xattr::get(&path, ACCESS_LIST).expect("access control lists");
         (metadata.uid(), metadata.gid(), metadata.mode(), list)
     };
     let is_kept = |change: &str| {
@@ -434,9 +435,9 @@ fn a_replaced_file_keeps_its_owner_group_mode_and_access_control_list() {
         chmod(&path, mode);
         assert_eq!(is_kept(&format!("mode {mode:o}")).2 & 0o7777, mode);
     }
-    xattr::set(&path, LIST, &acl()).unwrap();
+    xattr::set(&path, ACCESS_LIST, &acl()).unwrap();
     assert_eq!(is_kept("list").3, Some(acl()));
-    xattr::remove(&path, LIST).unwrap();
+    xattr::remove(&path, ACCESS_LIST).unwrap();
     xattr::set(path.parent().unwrap(), "system.posix_acl_default", &acl()).unwrap();
     assert_eq!(is_kept("without a list").3, None);
 }
