@@ -146,7 +146,14 @@ struct Run<'w> {
     school: School,
     /// Whether the file system has leases
     has_leases: bool,
+    /// What else it lacks: the names of calls, and the errors with which they fail
+    missing: &'w [(&'static str, i32)],
 }
+
+/// Of renames, those with flags: an exchange, and a rename that does not replace
+const EXCHANGE: (&str, i32) = ("renameat2", libc::EINVAL);
+const LINK: (&str, i32) = ("linkat", libc::EPERM);
+const ATTRIBUTES: (&str, i32) = ("flistxattr", libc::EOPNOTSUPP);
 
 /// What was seen during a run.
 #[derive(Default)]
@@ -178,7 +185,19 @@ impl Run<'_> {
             write,
             school: School::in_memory(),
             has_leases: true,
+            missing: &[],
         }
+    }
+
+    /// The error of a call that the file system lacks.
+    fn error(&self, stop: &Stop) -> Option<i32> {
+        if is_lease(stop) {
+            return (!self.has_leases).then_some(libc::EINVAL);
+        }
+        let is_plain_rename = stop.call.name() == "renameat2" && stop.call.arguments[4] == 0;
+        let mut missing = self.missing.iter().filter(|_| !is_plain_rename);
+        let found = missing.find(|(name, _)| *name == stop.call.name());
+        found.map(|&(_, error)| error)
     }
 
     /// Runs the program, and the page at these moments, and checks that neither loses anything. The stops are those after
@@ -194,8 +213,8 @@ impl Run<'_> {
         let mut has_begun = false;
         while let Some(stop) = program.next() {
             if stop.result.is_none() {
-                if !self.has_leases && is_lease(&stop) {
-                    program.skip(-i64::from(libc::EINVAL));
+                if let Some(error) = self.error(&stop) {
+                    program.skip(-i64::from(error));
                 }
                 meeting.before_call(&stop, &mut program);
                 continue;
@@ -292,6 +311,13 @@ impl Meeting {
             self.stops.is_after_page = has(&now, "page");
         }
     }
+}
+
+fn first_save_of_a_day() -> Write {
+    let mut writes = writes().into_iter();
+    writes
+        .find(|write| write.kind == "first save of a day")
+        .unwrap()
 }
 
 fn is_lease(stop: &Stop) -> bool {
@@ -394,6 +420,57 @@ fn page_that_saves_at_one_call_of_a_replacement_loses_nothing_on_a_file_system_w
             run.check([moment; 4]);
         }
     }
+}
+
+/// NFS cannot exchange names, and exFAT has no links either.
+#[test]
+fn save_succeeds_on_a_file_system_without_attributes_exchanges_or_links() {
+    for write in writes()
+        .iter()
+        .filter(|write| write.action != "delete_menu_type")
+    {
+        for missing in [&[ATTRIBUTES][..], &[EXCHANGE], &[EXCHANGE, LINK]] {
+            let run = Run {
+                missing,
+                ..Run::new(write)
+            };
+            run.check(AFTER);
+            let files = run.school.files();
+            assert!(
+                !files.iter().any(|file| file.ends_with(".tmp")),
+                "{files:?}"
+            );
+        }
+    }
+}
+
+/// A link never replaces.
+#[test]
+fn page_that_saves_at_one_call_of_a_first_save_loses_nothing_on_a_file_system_without_exchanges() {
+    let write = first_save_of_a_day();
+    let run = Run {
+        missing: &[EXCHANGE],
+        ..Run::new(&write)
+    };
+    let stops = run.check(AFTER).number;
+    for moment in 0..stops {
+        run.check([moment; 4]);
+    }
+}
+
+#[test]
+fn save_fails_and_the_old_file_stays_if_its_attributes_cannot_be_read() {
+    let (write, school) = (day_replaced(), School::in_memory());
+    write.reset(&school);
+    let old = write.content(&school);
+    let mut program = write.request(&school).trace_calls();
+    while let Some(stop) = program.next() {
+        if stop.result.is_none() && stop.call.name() == ATTRIBUTES.0 {
+            program.skip(-i64::from(libc::EIO));
+        }
+    }
+    Answer::of_output(program.output()).fails("INTERNAL_ERROR");
+    assert_eq!(write.content(&school), old);
 }
 
 /// In the meantime other pages save to the new file, and each of their saves would be lost.
