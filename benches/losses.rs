@@ -1,5 +1,9 @@
 //! What is lost at saves, with the program and with benches/comedor.php, which saves as the application's pages do. Started by
 //! `benches/losses`; no test depends on its figures.
+#![allow(
+    clippy::too_many_lines,
+    reason = "tests/support is compiled into each crate"
+)]
 
 #[path = "../tests/support/mod.rs"]
 mod support;

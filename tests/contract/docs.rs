@@ -163,7 +163,7 @@ fn both_guides_have_the_commands_of_configure_for_each_web_server() {
     }
 }
 
-/// `tests/machines` runs those of the guide.
+/// `lab/machines` runs those of the guide.
 #[test]
 fn commands_of_the_readmes_are_those_of_the_guide() {
     let guide = text_of("docs/install.md");
