@@ -173,7 +173,7 @@ struct Stops {
 
 impl Stops {
     /// A page that looked the path up before the exchange opens the old file before the flush of the folder has ended,
-    /// some milliseconds later. docs/files.md has what remains: PHP is suspended inside `fopen`.
+    /// some milliseconds later. docs/data.md has what remains: PHP is suspended inside `fopen`.
     fn may_be(&self, moments: &Moments) -> bool {
         moments[LOOK_UP] >= self.in_place || moments[OPEN] <= self.flushed
     }
@@ -458,19 +458,44 @@ fn page_that_saves_at_one_call_of_a_first_save_loses_nothing_on_a_file_system_wi
     }
 }
 
-#[test]
-fn save_fails_and_the_old_file_stays_if_its_attributes_cannot_be_read() {
-    let (write, school) = (day_replaced(), School::in_memory());
-    write.reset(&school);
-    let old = write.content(&school);
-    let mut program = write.request(&school).trace_calls();
+/// Replaces the day of a school, whose file has this mode. The calls for which `is_failing` is true fail with this error.
+fn save_with(school: &School, mode: u32, error: i32, is_failing: impl Fn(&Stop) -> bool) -> Answer {
+    let write = day_replaced();
+    write.reset(school);
+    chmod(school.path(write.file), mode);
+    let mut program = write.request(school).trace_calls();
     while let Some(stop) = program.next() {
-        if stop.result.is_none() && stop.call.name() == ATTRIBUTES.0 {
-            program.skip(-i64::from(libc::EIO));
+        if stop.result.is_none() && is_failing(&stop) {
+            program.skip(-i64::from(error));
         }
     }
-    Answer::of_output(program.output()).fails("INTERNAL_ERROR");
-    assert_eq!(write.content(&school), old);
+    Answer::of_output(program.output())
+}
+
+#[test]
+fn save_fails_and_the_old_file_stays_if_its_attributes_cannot_be_read_or_its_mode_not_set() {
+    let school = School::in_memory();
+    for (call, error) in [(ATTRIBUTES.0, libc::EIO), ("fchmod", libc::EPERM)] {
+        let answer = save_with(&school, 0o640, error, |stop| stop.call.name() == call);
+        answer.fails("INTERNAL_ERROR");
+        assert!(has(&whole(&school.path(DAY)), "old"), "{call}");
+    }
+}
+
+/// A service may not set the special bits, and on vfat all files have the same mode, which cannot be set.
+#[test]
+fn save_keeps_the_mode_as_far_as_it_can_be_set() {
+    let school = School::in_memory();
+    let is_special = |stop: &Stop| stop.call.name() == "fchmod" && stop.call.arguments[1] > 0o777;
+    let is_any = |stop: &Stop| stop.call.name() == "fchmod";
+    type Fails<'f> = &'f dyn Fn(&Stop) -> bool;
+    let cases: [(u32, Fails, u32); 2] = [(0o2664, &is_special, 0o664), (0o600, &is_any, 0o600)];
+    for (mode, is_failing, kept) in cases {
+        save_with(&school, mode, libc::EPERM, is_failing).ok();
+        let path = school.path(DAY);
+        assert!(has(&whole(&path), "new"));
+        assert_eq!(fs::metadata(path).unwrap().mode() & 0o7777, kept);
+    }
 }
 
 /// In the meantime other pages save to the new file, and each of their saves would be lost.
