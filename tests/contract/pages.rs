@@ -173,7 +173,7 @@ struct Stops {
 
 impl Stops {
     /// A page that looked the path up before the exchange opens the old file before the flush of the folder has ended,
-    /// some milliseconds later. docs/data.md has what remains: PHP is suspended inside `fopen`.
+    /// some milliseconds later. docs/files.md has what remains: PHP is suspended inside `fopen`.
     fn may_be(&self, moments: &Moments) -> bool {
         moments[LOOK_UP] >= self.in_place || moments[OPEN] <= self.flushed
     }
