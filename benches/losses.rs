@@ -1,5 +1,5 @@
-//! What is lost at saves, with the program and with benches/comedor.php, which saves as the application's pages do. Started by
-//! `benches/losses`; no test depends on its figures.
+//! What is lost at saves, with the program and with benches/comedor.php, which saves as the application's pages do.
+//! Started by `benches/losses`; no test depends on its figures.
 #![allow(
     clippy::too_many_lines,
     reason = "tests/support is compiled into each crate"
@@ -45,6 +45,10 @@ fn main() {
     }
     let (days, reads): (usize, usize) = if is_quick { (1, 100) } else { (50, 10_000) };
     println!("| | comedor | the script |\n|---|--:|--:|");
+    let [comedor, script] = PROGRAMS.map(on_a_full_disk);
+    println!("| a save on a full disk | {comedor} | {script} |");
+    let [comedor, script] = PROGRAMS.map(|program| read_beside_a_page(program, reads));
+    println!("| {reads} reads beside a page that saves without a pause | {comedor} | {script} |");
     for (pause, days) in [(None, days), (Some(PAUSE), days.div_ceil(10))] {
         for clients in CLIENTS {
             let [comedor, script] = PROGRAMS.map(|program| at_once(program, clients, days, pause));
@@ -54,12 +58,6 @@ fn main() {
             println!("| {clients} clients, {shown}: saves overwritten | {comedor} | {script} |");
         }
     }
-    let [comedor, script] = PROGRAMS.map(|program| read_beside_a_page(program, reads));
-    println!(
-        "| reads beside a page that saves without a pause: without the menu | {comedor} | {script} |"
-    );
-    let [comedor, script] = PROGRAMS.map(on_a_full_disk);
-    println!("| a save on a full disk | {comedor} | {script} |");
 }
 
 /// A school and a responder: the program, or PHP with the script.
@@ -135,7 +133,8 @@ impl Drop for Server {
     }
 }
 
-/// Clients that each save plates of their own, of the same days. How many of the acknowledged ones are missing in the end.
+/// Clients that each save plates of their own, of the same days. How many of the acknowledged ones are missing in the
+/// end.
 fn at_once(program: Program, clients: usize, days: usize, pause: Option<Duration>) -> String {
     let server = Server::new(program, School::new());
     let (mut saved, mut missing, mut failed) = (0, 0, 0);
@@ -187,9 +186,11 @@ fn plates_of(
     plates
 }
 
-/// The page saves the same menu again and again, in place.
+/// The page saves the same menu again and again, in place. In memory: on a disk the file would be empty most of the
+/// time.
 fn read_beside_a_page(program: Program, reads: usize) -> String {
-    let server = Server::new(program, School::with_menu("whole"));
+    let server = Server::new(program, School::in_memory());
+    server.save(&save("whole")).expect("a saved menu");
     let (path, content) = (server.school.path(DAY), server.school.read(DAY));
     let is_done = AtomicBool::new(false);
     let (mut empty, mut failed) = (0, 0);
@@ -208,7 +209,7 @@ fn read_beside_a_page(program: Program, reads: usize) -> String {
         }
         is_done.store(true, Ordering::Relaxed);
     });
-    format!("{empty} empty and {failed} failed, of {reads}")
+    format!("{empty} empty, {failed} failed")
 }
 
 /// The answer to a save for whose file the disk has no room, and what becomes of the file.
