@@ -14,7 +14,7 @@ async function comedor(parameters, fields, attempts = 3) {
     await new Promise((resolve) => setTimeout(resolve, 1000 * response.headers.get("Retry-After")));
     return comedor(parameters, fields, attempts - 1);
   }
-  if (!answer.success) throw Object.assign(new Error(answer.error), { code: answer.code });
+  if (!answer.success) throw Object.assign(new Error(answer.error), { code: answer.code, reason: answer.reason });
   return answer;
 }
 

@@ -4,6 +4,7 @@
 class ComedorError extends \RuntimeException
 {
     public string $name = '';
+    public string $reason = '';
 }
 
 function comedor(array $parameters, ?array $fields = null, int $attempts = 3): array
@@ -25,6 +26,7 @@ function comedor(array $parameters, ?array $fields = null, int $attempts = 3): a
     if (!($answer['success'] ?? false)) {
         $error = new ComedorError($answer['error'] ?? 'The server did not answer in JSON.');
         $error->name = $answer['code'] ?? '';
+        $error->reason = $answer['reason'] ?? '';
         throw $error;
     }
     return $answer;
