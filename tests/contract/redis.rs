@@ -1,4 +1,4 @@
-//! Servers in the place of Redis that misbehave. With Redis itself: tests/system/redis.rs.
+//! Servers in the place of Redis that misbehave. With Redis itself: tests/system/sessions/redis.rs.
 
 use std::net::Shutdown;
 use std::thread;
@@ -32,8 +32,17 @@ fn a_slow_server_is_a_fault_after_five_seconds() {
     rustix::net::listen(&full, 0).unwrap();
     let _queued = std::os::unix::net::UnixStream::connect(&path).unwrap();
     let full = format!("unix://{}", path.display());
+    // Its queue is full too: as a firewall, the kernel drops the packets of further connections.
+    let dropping = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    rustix::net::listen(&dropping, 0).unwrap();
+    let dropping = dropping
+        .local_addr()
+        .map(|address| (dropping, address))
+        .unwrap();
+    let _first = std::net::TcpStream::connect(dropping.1).unwrap();
+    let dropped = format!("tcp://{}", dropping.1);
     thread::scope(|scope| {
-        for save_path in [silent, half, dripping, full] {
+        for save_path in [silent, half, dripping, full, dropped] {
             let read = read(&school, &save_path);
             scope.spawn(move || {
                 let start = Instant::now();

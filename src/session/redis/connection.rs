@@ -163,14 +163,15 @@ fn within<T>(
         set_socket_timeout(socket, timeout, Some(time))?;
         call()
     };
-    // connect(2) over TCP fails with EINPROGRESS, and goes on if it is called again.
+    // connect(2) over TCP goes on if it is called again. It fails with EINPROGRESS at the first timeout, and with EALREADY
+    // at the next one (`__inet_stream_connect`, Linux's net/ipv4/af_inet.c).
     match call_for(time_left().min(PROMPT)) {
         Err(Errno::AGAIN | Errno::INPROGRESS) => {}
         done => return Ok(done?),
     }
     let _waiting = scoreboard::wait(None).ok_or(ErrorKind::ResourceBusy)?;
     match call_for(time_left()) {
-        Err(Errno::AGAIN | Errno::INPROGRESS) => Err(ErrorKind::TimedOut.into()),
+        Err(Errno::AGAIN | Errno::INPROGRESS | Errno::ALREADY) => Err(ErrorKind::TimedOut.into()),
         done => Ok(done?),
     }
 }
