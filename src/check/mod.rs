@@ -25,6 +25,7 @@ use crate::config::Config;
 use crate::session::SavePath;
 use crate::store::layout;
 use crate::sys::accounts::user_name;
+use crate::sys::signals::leave_alarms_to_another_thread;
 use folders::Survey;
 use kinds::Kind;
 pub use report::Outcome;
@@ -51,7 +52,8 @@ pub fn run(options: Options) -> Outcome {
     let report = Arc::new(Report::default());
     let looking = {
         let report = report.clone();
-        thread::Builder::new().spawn(move || look(session.as_deref(), &report))
+        leave_alarms_to_another_thread()
+            .and_then(|()| thread::Builder::new().spawn(move || look(session.as_deref(), &report)))
     };
     match looking {
         Ok(thread) => wait(thread, &report),

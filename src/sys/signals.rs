@@ -17,6 +17,12 @@ pub fn ignore_keys() {
     ignore(&[libc::SIGINT, libc::SIGQUIT, libc::SIGTSTP]);
 }
 
+/// Blocks SIGALRM in this thread: another one is to be interrupted by [timers](super::timers). That one inherits this, and
+/// unblocks the signal. Otherwise the kernel could send it to this thread.
+pub fn leave_alarms_to_another_thread() -> io::Result<()> {
+    pthread_sigmask(libc::SIG_BLOCK, &[libc::SIGALRM]).map(drop)
+}
+
 /// Keeps the exit statuses of children until they are read: the parent of this process may have ignored
 /// SIGCHLD, which is inherited (wait(2)).
 fn keep_exit_statuses() {

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use super::signals::interrupt_calls;
 
-/// Interrupts the blocking system calls of this process (EINTR), again and again: one interruption
-/// could come between two calls. Dropping it ends them. A process has one at a time.
+/// Interrupts the blocking system calls of this thread (EINTR), again and again: one interruption could come between two
+/// calls. Dropping it ends them. A process has one at a time, and its other threads block SIGALRM.
 #[derive(Debug)]
 pub struct Interruptions(());
 

@@ -1,6 +1,8 @@
-//! The exit status of `comedor check`, which a script looks at. What it finds: tests/system/check.rs.
+//! The exit status of `comedor check`, which a script looks at. What it finds: tests/system/check/.
 
+use std::fs::File;
 use std::io::Write;
+use std::time::{Duration, Instant};
 
 use crate::support::*;
 
@@ -15,6 +17,22 @@ fn check(school: &School, options: &[&str], input: &str) -> (Option<i32>, String
     let findings = String::from_utf8(output.stdout).unwrap();
     let last = findings.lines().last().unwrap();
     (output.status.code(), last.to_owned())
+}
+
+/// As by a PHP page that does not end.
+#[test]
+fn check_of_a_session_that_is_held_ends_after_five_seconds() {
+    let school = School::new();
+    let session = File::open(school.sessions().join("sess_admin")).unwrap();
+    session.lock().unwrap();
+    let since = Instant::now();
+    let (status, _) = check(&school, &["--session"], "admin");
+    assert_eq!(status, Some(2));
+    assert!(
+        since.elapsed() < Duration::from_secs(15),
+        "{:?}",
+        since.elapsed()
+    );
 }
 
 #[test]
