@@ -80,7 +80,8 @@ pub fn read() -> Result<Vec<u8>, Error> {
     if is_terminal {
         // Otherwise a character in the paste would end the program, and the shell would run what follows.
         ignore_keys();
-        println!("Paste the settings, NAME=value, and press Enter until a line is empty:");
+        let prompt = "Paste the settings, NAME=value, and press Enter until a line is empty:";
+        _ = writeln!(io::stdout(), "{prompt}");
     }
     let read = read_lines(&mut input);
     // Otherwise the shell would run what follows.

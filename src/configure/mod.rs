@@ -72,7 +72,7 @@ fn configure(options: &Options) -> Result<(), Error> {
     let config = Config::from_settings(&settings)?;
     // Requests read the zone's file only if they need it.
     today::today(&config.zone)?;
-    print(&changes(&file, &pasted)?);
+    print(&changes(&file, &pasted));
     if content == file.content {
         print("The file has these settings already.\n");
         return Ok(());
@@ -98,9 +98,15 @@ fn has_password(config: &Config) -> bool {
 }
 
 /// Each pasted setting, old and new.
-fn changes(file: &SettingsFile, pasted: &Settings) -> Result<String, Error> {
-    let old = Settings::default().with_file(&file.path, &file.content)?;
+fn changes(file: &SettingsFile, pasted: &Settings) -> String {
     let mut text = format!("{}:\n", file.path.display());
+    // A line that cannot be used may be one that is replaced.
+    let old = Settings::default()
+        .with_file(&file.path, &file.content)
+        .unwrap_or_else(|error| {
+            text += &format!("  before: {error}\n");
+            Settings::default()
+        });
     for setting in SETTINGS {
         let Some(new) = pasted.get(setting) else {
             continue;
@@ -117,7 +123,7 @@ fn changes(file: &SettingsFile, pasted: &Settings) -> Result<String, Error> {
         };
         text += &format!("  {}={line}\n", setting.name);
     }
-    Ok(text)
+    text
 }
 
 fn shown(setting: &Setting, value: &[u8]) -> String {

@@ -115,7 +115,6 @@ impl SettingsFile {
     /// For a file without a password: every user, unless the old file is closed to them. A comment of that may have a
     /// password.
     pub fn as_before(&self) -> Readers {
-        let is_closed = |file: &Metadata| file.mode() & 0o044 == 0o040;
         let is_closed = self.metadata.as_ref().is_some_and(is_closed);
         let mode = if is_closed { 0o640 } else { 0o644 };
         Readers {
@@ -127,9 +126,9 @@ impl SettingsFile {
     /// For a file with a password, which only its owner and a group can read: the group `name`, or that of the
     /// old file, or PHP's in Debian.
     pub fn only_group(&self, name: Option<&str>) -> Result<Readers, Error> {
-        let is_closed = |file: &&Metadata| file.mode() & 0o004 == 0 && file.gid() != 0;
-        let gid = match (name, self.metadata.as_ref().filter(is_closed)) {
-            (None, Some(file)) => file.gid(),
+        let closed = self.metadata.as_ref().filter(|file| is_closed(file));
+        let gid = match (name, closed) {
+            (None, Some(file)) if file.gid() != 0 => file.gid(),
             (name, _) => {
                 let name = name.unwrap_or(GROUP);
                 group_id(name).ok_or_else(|| Error::UnknownGroup(name.to_owned()))?
@@ -141,7 +140,8 @@ impl SettingsFile {
         })
     }
 
-    /// Replaces the file atomically, as the store replaces data files. Fails if it is not the one that was read.
+    /// Replaces the file atomically, by a rename. Of the old file the group stays, and that it is closed; not its owner,
+    /// access control list or other attributes. Fails if it is not the one that was read.
     pub fn replace(&self, content: &[u8], readers: &Readers) -> Result<(), Error> {
         let folder = parent(&self.path);
         create_folder(folder).map_err(Error::io(&self.path))?;
@@ -214,6 +214,11 @@ impl SettingsFile {
             })
         }
     }
+}
+
+/// Whether not every user can read the file.
+fn is_closed(file: &Metadata) -> bool {
+    file.mode() & 0o004 == 0
 }
 
 /// Who can read the new file

@@ -97,6 +97,9 @@ fn pasted_settings_replace_their_lines_and_everything_else_stays() {
         (
             "COMEDOR_ACCESS=x\n", "COMEDOR_ACCESS=listed\n", "COMEDOR_ACCESS=listed\n",
         ),
+        // So is a line that cannot be read.
+        ("TZ=\"UTC\"\n", "TZ=UTC\n", "TZ=UTC\n"),
+        ("TZ\n", "TZ=UTC\n", "TZ=UTC\n"),
         // The lines of set-up in version 0.4.0
         (
             "# Written by `comedor setup`\nCOMEDOR_SERVICE=old\n# End\n",
@@ -261,6 +264,17 @@ fn a_password_is_never_shown_and_only_the_group_can_read_it() {
         fs::metadata(installed.file()).unwrap().mode() & 0o7777,
         0o640
     );
+}
+
+#[test]
+fn a_file_that_is_closed_to_others_stays_closed() {
+    for (before, after) in [(0o600, 0o640), (0o640, 0o640), (0o644, 0o644)] {
+        let installed = Installed::with("# a password\n");
+        chmod(installed.file(), before);
+        installed.writes("TZ=UTC\n");
+        let mode = fs::metadata(installed.file()).unwrap().mode() & 0o7777;
+        assert_eq!(mode, after, "{before:o}");
+    }
 }
 
 #[test]
