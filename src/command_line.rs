@@ -90,13 +90,17 @@ fn command<'w>(arguments: &[&'w [u8]]) -> Result<Next, Misuse<'w>> {
         .map(|word| str::from_utf8(word).unwrap_or("?"))
         .collect();
     match *words.as_slice() {
-        ["--help"] | ["check" | "configure", "--help"] => Ok(print(&help(), 0)),
+        ["--help"] | ["check" | "configure" | "fastcgi", "--help"] => Ok(print(&help(), 0)),
         ["--version"] => Ok(print(
             concat!("comedor ", env!("CARGO_PKG_VERSION"), "\n"),
             0,
         )),
         ["check", ref options @ ..] => check(options),
         ["configure", ref options @ ..] => configure(options),
+        ["fastcgi", option] if option.starts_with('-') => Err(Misuse::UnknownOptionOf {
+            command: "fastcgi",
+            option,
+        }),
         ["fastcgi", _] => Ok(Next::Serve(OsStr::from_bytes(arguments[1]).into())),
         ["fastcgi", ..] => Err(Misuse::NoArgument {
             word: "fastcgi",

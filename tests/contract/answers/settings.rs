@@ -363,6 +363,10 @@ fn wrong_command_line_prints_the_problem_and_the_usage() {
             &["fastcgi"],
             "comedor: `fastcgi` needs one argument: SOCKET",
         ),
+        (
+            &["fastcgi", "--sokcet"],
+            "comedor: unknown option `--sokcet` of `fastcgi`",
+        ),
         (&[], "comedor: missing command"),
     ] {
         let (status, shown, errors) = run(arguments);
