@@ -15,13 +15,18 @@
 //! The workers share the [scoreboard](crate::sys::scoreboard), which limits how many of them may wait for locks, and
 //! tells how many are free.
 //!
+//! SIGTERM or SIGUSR1 stops it: the parent removes the file of a socket that it has bound, and closes the pipe of the stop.
+//! A worker answers the request that it has, and closes a kept connection when it has been idle for [`Limits::linger`].
+//! Then it answers what is in the queue of a bound socket; that of an inherited one is left to the next process. A stop
+//! has no timeout of its own.
+//!
 //! Everything that a client or a web server can hold up has a bound ([`Limits`]):
 //!
 //! - Parameters must arrive at once, as web servers send them.
 //! - A body is read only when the handler has admitted its request.
 //! - A connection is kept after its answer only while half of the workers are free. It is never closed right after its
 //!   answer: Apache may have begun to reuse it, and would answer that request with 503.
-//! - At most half of the workers wait for other programs, or for bodies that no handler has asked for.
+//! - At most half of the workers wait for other programs, a quarter for the same file, or for bodies that no handler has asked for.
 //!   With those that have an idle connection they are at most three quarters.
 //!
 //! Web servers differ from the specification, and from each other:

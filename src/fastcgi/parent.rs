@@ -7,9 +7,11 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags};
 use rustix::io::ioctl_fionbio;
 use rustix::process::{Pid, WaitOptions, wait};
 
+use super::stream::wait as wait_for;
 use super::worker::Service;
 use super::{Handler, Limits, Socket};
 use crate::sys::log;
@@ -20,7 +22,7 @@ use crate::sys::signals::Blocked;
 /// The pause before another worker is started, after one that could not be started or ended before it was ready.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// The time between two looks without a signal. No longer one is needed: a signal ends it.
+/// The timeout of a wait that only a signal is meant to end.
 const FOREVER: Duration = Duration::from_secs(3600);
 
 /// Answers requests on `socket` by worker processes until SIGTERM or SIGUSR1, then lets them finish. Returns when all
@@ -57,7 +59,8 @@ pub fn serve(
             parent.stop();
         }
         parent.reap();
-        if parent.is_stopping() && parent.workers.iter().all(Option::is_none) {
+        let has_ended = parent.is_stopping() && parent.workers.iter().all(Option::is_none);
+        if has_ended && !parent.start_for_queue() {
             return Ok(());
         }
     }
@@ -130,9 +133,10 @@ impl<H: Handler> Parent<H> {
 
     /// The time until a missing worker may be started.
     fn time_to_start(&self) -> Duration {
-        match self.is_stopping() || self.workers.iter().all(Option::is_some) {
-            true => FOREVER,
-            false => self.may_start_at.saturating_duration_since(Instant::now()),
+        if self.is_stopping() || self.workers.iter().all(Option::is_some) {
+            FOREVER
+        } else {
+            self.may_start_at.saturating_duration_since(Instant::now())
         }
     }
 
@@ -168,6 +172,19 @@ impl<H: Handler> Parent<H> {
 
     fn is_stopping(&self) -> bool {
         self.stop.is_none()
+    }
+
+    /// After a stop: starts a worker for what is left in the queue of an own socket, since the last ones may have ended
+    /// because they had answered all the requests of a worker. Returns whether it has.
+    fn start_for_queue(&mut self) -> bool {
+        let mut queue = [PollFd::new(&self.socket.listener, PollFlags::IN)];
+        let is_left =
+            self.socket.is_own() && matches!(wait_for(&mut queue, Duration::ZERO), Ok(1..));
+        if !is_left || Instant::now() < self.may_start_at {
+            return false;
+        }
+        self.workers[0] = self.start(0).ok();
+        self.workers[0].is_some()
     }
 
     /// Withdraws the socket first: otherwise a connection could come after a worker has found the queue empty.

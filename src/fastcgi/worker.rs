@@ -5,7 +5,7 @@ use std::net::Shutdown;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook};
-use std::sync::OnceLock;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -28,7 +28,11 @@ const CONNECTION: EventData = EventData::new_u64(0);
 const STOP: EventData = EventData::new_u64(1);
 
 /// The message of the panic of a handler. Only the hook gets the source location.
-static PANIC: OnceLock<String> = OnceLock::new();
+static PANIC: Mutex<Option<String>> = Mutex::new(None);
+
+fn panic_message() -> MutexGuard<'static, Option<String>> {
+    PANIC.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// What a worker serves with.
 pub struct Service<'p> {
@@ -54,7 +58,7 @@ enum Next {
 impl Service<'_> {
     /// Runs until the stop, or until the worker is to be replaced. Returns the exit status.
     pub fn run(mut self, handler: &mut impl Handler) -> i32 {
-        set_hook(Box::new(|panic| _ = PANIC.set(panic.to_string())));
+        set_hook(Box::new(|panic| *panic_message() = Some(panic.to_string())));
         match self.accept_all(handler) {
             Ok(()) => 0,
             Err(error) => {
@@ -88,6 +92,7 @@ impl Service<'_> {
                 Err(error) if self.is_stopping => return Err(error.into()),
                 Err(error) => {
                     log::offer(&format!("cannot accept a connection: {error}"));
+                    self.worker.set(State::Busy);
                     sleep(ACCEPT_PAUSE);
                 }
             }
@@ -189,12 +194,12 @@ impl Service<'_> {
         catch_unwind(run).unwrap_or_else(|_| {
             // What the panic has left is not known, so the worker ends after this connection.
             self.remaining = 0;
-            let message = PANIC.get().cloned().unwrap_or_default();
+            let message = panic_message().take().unwrap_or_default();
             handler.refuse(params, Refusal::Panicked(message))
         })
     }
 
-    /// Prepares the connection for another request, or for its end.
+    /// Discards the rest of the body, and waits for another request or the end of the connection.
     fn next(&mut self, request: &FcgiRequest, requests: &mut Requests<Stream>) -> io::Result<Next> {
         let stream = &mut requests.input.stream;
         stream.allow(self.limits.arrival, self.limits.arrival);

@@ -48,6 +48,31 @@ fn stopping_serves_what_has_arrived_and_closes_idle_connections() {
     assert_eq!(service.finish(), "");
 }
 
+/// A worker that has answered all of its requests ends, and none is started after the stop.
+#[test]
+fn stopping_serves_the_queue_after_the_last_request_of_the_last_worker() {
+    let mut service = Service::start(Limits {
+        workers: 1,
+        requests: 1,
+        ..Limits::default()
+    });
+    let (path, file) = service.locked("file");
+    let mut running = service.client();
+    running.send(lock_of(false, &path));
+    wait_until("the request waits", || waiting(&path).len() == 1);
+    let mut queued = service.clients::<2>();
+    for client in &mut queued {
+        client.send(request(false, &[], b"queued"));
+    }
+    service.stop();
+    drop(file);
+    assert_eq!(running.reply(), answered("locked"));
+    for client in &mut queued {
+        assert_eq!(client.reply(), answered("queued"));
+    }
+    assert_eq!(service.finish(), "");
+}
+
 #[test]
 fn stopping_closes_a_connection_that_never_ends() {
     let mut service = Service::with_workers(4);
