@@ -8,7 +8,7 @@ use std::path::Path;
 use crate::cgi::{Variables, multipart, origin};
 use crate::config::{Config, Settings};
 use crate::fastcgi::Pairs;
-use crate::fastcgi::requests::{self, FcgiRequest, Requests};
+use crate::fastcgi::requests::{FcgiRequest, Requests, Stdin};
 use crate::model::{Color, Date, Day, Label, MenuTypes, PlateKey, PlateName, TypeId};
 use crate::php::form::Form;
 use crate::php::json::Value;
@@ -18,17 +18,34 @@ use crate::session::{self, Format, Session};
 /// Panics if an invariant does not hold for the input.
 pub type Check = fn(&[u8]);
 
-/// The checks by the name of the parser, and pieces of its format.
-pub const PARSERS: [(&str, Check, &[&str]); 9] = [
-    ("cookie", cookie, COOKIE),
-    ("fastcgi", fastcgi, FASTCGI),
-    ("form", form, FORM),
-    ("json", json, JSON),
-    ("multipart", multipart, MULTIPART),
-    ("redis", redis, REDIS),
-    ("request", request, REQUEST),
-    ("session", session, SESSION),
-    ("settings", settings, SETTINGS),
+/// A parser and its check.
+pub struct Parser {
+    pub name: &'static str,
+    pub check: Check,
+    /// Of its format
+    pub pieces: &'static [&'static str],
+}
+
+impl Parser {
+    const fn new(name: &'static str, check: Check, pieces: &'static [&'static str]) -> Parser {
+        Parser {
+            name,
+            check,
+            pieces,
+        }
+    }
+}
+
+pub const PARSERS: [Parser; 9] = [
+    Parser::new("cookie", cookie, COOKIE),
+    Parser::new("fastcgi", fastcgi, FASTCGI),
+    Parser::new("form", form, FORM),
+    Parser::new("json", json, JSON),
+    Parser::new("multipart", multipart, MULTIPART),
+    Parser::new("redis", redis, REDIS),
+    Parser::new("request", request, REQUEST),
+    Parser::new("session", session, SESSION),
+    Parser::new("settings", settings, SETTINGS),
 ];
 
 const COOKIE: &[&str] = &[
@@ -110,7 +127,7 @@ pub fn fastcgi(input: &[u8]) {
     let outcome = outcome([bytes]);
     assert_eq!(self::outcome(pieces), outcome, "split into pieces");
     assert_eq!(self::outcome(bytes.chunks(1)), outcome, "byte by byte");
-    for (request, _, _) in outcome.0 {
+    for Received { request, .. } in outcome.received {
         assert!(request.params.len() <= MAX_PARAMS + 1);
         if let Some(params) = Pairs::parse(&request.params) {
             let length = |(name, value): (&[u8], &[u8])| name.len() + value.len();
@@ -121,13 +138,21 @@ pub fn fastcgi(input: &[u8]) {
 
 const MAX_PARAMS: usize = 300;
 
-/// The requests on a connection with this input, each with its body or a part of it, and what is left of the body;
-/// the replies; and how the connection ends.
-type Outcome = (
-    Vec<(FcgiRequest, Vec<u8>, requests::Stdin)>,
-    Vec<u8>,
-    Result<(), ErrorKind>,
-);
+/// A request with its body, or a part of it.
+#[derive(Debug, PartialEq)]
+struct Received {
+    request: FcgiRequest,
+    body: Vec<u8>,
+    stdin: Stdin,
+}
+
+/// What happens on a connection.
+#[derive(Debug, PartialEq)]
+struct Outcome {
+    received: Vec<Received>,
+    replies: Vec<u8>,
+    end: Result<(), ErrorKind>,
+}
 
 fn outcome<'b>(pieces: impl IntoIterator<Item = &'b [u8]>) -> Outcome {
     let pieces = pieces.into_iter().filter(|piece| !piece.is_empty());
@@ -135,8 +160,9 @@ fn outcome<'b>(pieces: impl IntoIterator<Item = &'b [u8]>) -> Outcome {
         input: pieces.collect(),
         replies: Vec::new(),
     };
-    let (mut connection, mut received) = (Requests::new(stream, MAX_PARAMS, 1), Vec::new());
-    let ended = loop {
+    let mut connection = Requests::new(stream, MAX_PARAMS, 1);
+    let mut received = Vec::new();
+    let end = loop {
         let request = match connection.receive() {
             Ok(Some(request)) => request,
             Ok(None) => break Ok(()),
@@ -145,17 +171,27 @@ fn outcome<'b>(pieces: impl IntoIterator<Item = &'b [u8]>) -> Outcome {
         if let Err(error) = connection.await_body() {
             break Err(error.kind());
         }
-        let (limit, mut body) = (if request.keep { u64::MAX } else { 10 }, Vec::new());
+        let limit = if request.keep { u64::MAX } else { 10 };
+        let mut body = Vec::new();
         _ = connection.by_ref().take(limit).read_to_end(&mut body);
-        received.push((request, body, connection.stdin));
-        if connection.stdin == requests::Stdin::Broken {
+        let stdin = connection.stdin;
+        received.push(Received {
+            request,
+            body,
+            stdin,
+        });
+        if stdin == Stdin::Broken {
             break Err(ErrorKind::UnexpectedEof);
         }
         if let Err(error) = connection.discard_body() {
             break Err(error.kind());
         }
     };
-    (received, connection.input.stream.replies, ended)
+    Outcome {
+        received,
+        replies: connection.input.stream.replies,
+        end,
+    }
 }
 
 /// A connection whose input arrives in pieces.
@@ -247,10 +283,8 @@ fn change_menu_types(mut types: MenuTypes, file: Value) {
 /// A Content-Type, a line break and a body.
 pub fn multipart(bytes: &[u8]) {
     let mut parts = bytes.splitn(2, |&byte| byte == b'\n');
-    let (content_type, body) = (
-        parts.next().unwrap_or_default(),
-        parts.next().unwrap_or_default(),
-    );
+    let content_type = parts.next().unwrap_or_default();
+    let body = parts.next().unwrap_or_default();
     _ = multipart::parse(content_type, body);
     _ = multipart::parse(b"multipart/form-data; boundary=B", body);
 }
@@ -327,7 +361,12 @@ mod tests {
             .ok()
             .and_then(|cases| cases.parse().ok());
         let cases = cases.unwrap_or(5_000);
-        for (name, check, pieces) in PARSERS {
+        for Parser {
+            name,
+            check,
+            pieces,
+        } in PARSERS
+        {
             let piece = prop_oneof![
                 9 => select(pieces).prop_map(|piece| piece.as_bytes().to_vec()),
                 1 => any::<u8>().prop_map(|byte| vec![byte]),

@@ -71,7 +71,7 @@ impl From<cgi::Output> for Output {
 /// Logs, once for all workers, that a parameter with the name of a setting has no effect: the web server's
 /// configuration may have been written for CGI.
 fn report_settings(mut params: Pairs, output: &mut Output) {
-    let has_reported = &scoreboard::knowledge().has_reported_parameter;
+    let has_reported = &scoreboard::shared_flags().has_reported_parameter;
     if let Some(setting) = params.find_map(|(name, _)| Setting::find(name))
         && !has_reported.swap(true, Ordering::Relaxed)
     {

@@ -11,12 +11,12 @@ use libfuzzer_sys::fuzz_target;
 
 static PARSER: LazyLock<Check> = LazyLock::new(|| {
     let wanted = std::env::var("PARSER").unwrap_or_default();
-    let Some((_, parser, _)) = PARSERS.iter().find(|(name, ..)| *name == wanted) else {
+    let Some(parser) = PARSERS.iter().find(|parser| parser.name == wanted) else {
         // `lab/fuzz/parsers all` asks for the names.
-        PARSERS.iter().for_each(|(name, ..)| println!("{name}"));
+        PARSERS.iter().for_each(|parser| println!("{}", parser.name));
         exit(i32::from(!wanted.is_empty()));
     };
-    *parser
+    parser.check
 });
 
 fuzz_target!(init: { LazyLock::force(&PARSER); }, |input: &[u8]| PARSER(input));

@@ -123,8 +123,8 @@ impl Read for StandardInput {
     }
 }
 
-/// The maximum time to read a body that is not needed, and the timeout for its next part: those of FastCGI
-/// (`fastcgi::Limits`).
+/// The maximum time to read a body that is not needed, and the timeout for its next part: as long as FastCGI waits for a
+/// body that is read (`fastcgi::Limits`, `transfer` and `pause`).
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(30);
 const DRAIN_IDLE_TIMEOUT: Timespec = Timespec {
     tv_sec: 5,

@@ -163,8 +163,8 @@ impl Survey<'_> {
     fn lock(&mut self, lock: &Path) {
         self.needs(lock, access(lock, Access::READ_OK | Access::WRITE_OK));
         if fs::symlink_metadata(lock).is_ok_and(|file| !file.is_file()) {
-            let text = "is not a regular file, so menus cannot be saved; the next save creates it";
-            self.problem(Kind::LockUnusable, lock, text, Some(Heading::InvalidJson));
+            let text = "is not a regular file, so menus cannot be saved: remove it; the next save creates a new one";
+            self.problem(Kind::LockUnusable, lock, text, None);
         }
     }
 

@@ -48,8 +48,11 @@ impl InForce {
         self.read_at = Instant::now();
         match (read, &self.settings) {
             // Those of another worker are newer: with the old ones, a save could go to another folder.
-            (Err(error), Ok(usable)) if error.is_passing() && usable.is_newest() => {
-                if !scoreboard::knowledge().has_kept_settings.swap(true, SeqCst) {
+            (Err(error), Ok(usable)) if error.is_transient() && usable.is_newest() => {
+                if !scoreboard::shared_flags()
+                    .has_kept_settings
+                    .swap(true, SeqCst)
+                {
                     log::offer(&format!(
                         "{error} (until then, the settings of before are in force)"
                     ));
@@ -82,21 +85,21 @@ impl Usable {
 
     /// Tells the other workers which settings were read last.
     fn publish(&self) {
-        let known = scoreboard::knowledge();
+        let known = scoreboard::shared_flags();
         known.settings.store(self.fingerprint, SeqCst);
         known.has_kept_settings.store(false, SeqCst);
     }
 
     /// Whether no worker has read other settings since.
     fn is_newest(&self) -> bool {
-        scoreboard::knowledge().settings.load(SeqCst) == self.fingerprint
+        scoreboard::shared_flags().settings.load(SeqCst) == self.fingerprint
     }
 }
 
 impl Error {
     /// Whether the next attempt to read the file may succeed: another program is using it, or the system lacks
     /// file descriptors or memory, or its disk fails.
-    fn is_passing(&self) -> bool {
+    fn is_transient(&self) -> bool {
         match self {
             Error::BeingSaved { .. }
             | Error::Unreadable {
@@ -123,7 +126,7 @@ mod tests {
 
     #[test]
     fn settings_are_kept_for_lack_of_resources_and_not_for_lack_of_permission() {
-        for (errno, is_passing) in [
+        for (errno, is_transient) in [
             (Errno::MFILE, true),
             (Errno::NFILE, true),
             (Errno::NOMEM, true),
@@ -136,7 +139,7 @@ mod tests {
                 path: PathBuf::new(),
                 fault,
             };
-            assert_eq!(error.is_passing(), is_passing, "{errno}");
+            assert_eq!(error.is_transient(), is_transient, "{errno}");
         }
     }
 }

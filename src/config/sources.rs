@@ -54,7 +54,7 @@ impl Files {
     /// Reads the first that exists.
     fn read(&self, timeout: Duration) -> Result<Option<File<'_>>, Error> {
         // Whether this process, or another worker of it, has seen the file there
-        for (path, was_seen) in self.paths().zip(&scoreboard::knowledge().has_seen) {
+        for (path, was_seen) in self.paths().zip(&scoreboard::shared_flags().has_seen) {
             if let Some(bytes) = read(path, was_seen, timeout)? {
                 return Ok(Some(File { path, bytes }));
             }

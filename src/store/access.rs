@@ -78,7 +78,7 @@ fn keeps_access(old: &Metadata, acl: &Acl, new: Owners) -> bool {
             .is_some_and(|&granted| grants(granted, group_had));
     let owner_keeps_access = match acl.users.get(&old.uid()) {
         _ if old.uid() == new.uid => true,
-        // As the new owner, that user has what the old one had.
+        // The mode stays, so this user, as the new owner, could not write it either.
         _ if owner_had & WRITE == 0 => false,
         Some(&granted) => grants(granted, owner_had),
         None => group_had & WRITE != 0,

@@ -1,8 +1,8 @@
 //! Replacing a data file atomically, while other processes of this program, and PHP, which takes no
 //! lock, write the same file.
 //!
-//! The new content is written to `.<name>.tmp` in the same folder and flushed. Then, holding the
-//! aulario's lock:
+//! Holding the aulario's lock, the new content is written to `.<name>.tmp` in the same folder and
+//! flushed. Then:
 //!
 //! 1. A read lease keeps PHP from opening the old file for writing ([`Lease`]).
 //! 2. The file must still be the one that was read, with the same content, owner, group and mode.

@@ -69,7 +69,7 @@ impl Slot {
 
 /// What the workers know in common.
 #[derive(Debug)]
-pub struct Knowledge {
+pub struct SharedFlags {
     /// Which settings files, by their number, one of them has seen
     pub has_seen: [AtomicBool; 2],
     /// The hash of the settings that one of them has read last; 0 for none
@@ -81,7 +81,7 @@ pub struct Knowledge {
 }
 
 /// That of a process without workers
-static OF_PROCESS: Knowledge = Knowledge {
+static OF_PROCESS: SharedFlags = SharedFlags {
     has_seen: [const { AtomicBool::new(false) }; 2],
     settings: AtomicU64::new(0),
     has_kept_settings: AtomicBool::new(false),
@@ -90,7 +90,7 @@ static OF_PROCESS: Knowledge = Knowledge {
 
 #[derive(Debug)]
 struct Shared {
-    knowledge: Knowledge,
+    flags: SharedFlags,
     workers: AtomicUsize,
     slots: [Slot; MAX_WORKERS],
 }
@@ -113,8 +113,8 @@ static BOARD: OnceLock<Scoreboard> = OnceLock::new();
 static WORKER: OnceLock<Worker> = OnceLock::new();
 
 /// What the workers know in common, or this process alone.
-pub fn knowledge() -> &'static Knowledge {
-    BOARD.get().map_or(&OF_PROCESS, |board| &board.0.knowledge)
+pub fn shared_flags() -> &'static SharedFlags {
+    BOARD.get().map_or(&OF_PROCESS, |board| &board.0.flags)
 }
 
 impl Scoreboard {
