@@ -13,7 +13,9 @@ static PARSER: LazyLock<Check> = LazyLock::new(|| {
     let wanted = std::env::var("PARSER").unwrap_or_default();
     let Some(parser) = PARSERS.iter().find(|parser| parser.name == wanted) else {
         // `lab/fuzz/parsers all` asks for the names.
-        PARSERS.iter().for_each(|parser| println!("{}", parser.name));
+        PARSERS
+            .iter()
+            .for_each(|parser| println!("{}", parser.name));
         exit(i32::from(!wanted.is_empty()));
     };
     parser.check
