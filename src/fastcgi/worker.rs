@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::{PollFd, PollFlags};
-use rustix::io::{Errno, retry_on_intr};
+use rustix::io::{Errno, ioctl_fionread, retry_on_intr};
 use rustix::net::{SocketFlags, accept_with};
 
 use super::requests::{FcgiRequest, Requests, Stdin};
@@ -231,7 +231,7 @@ impl Service<'_> {
         let since = Instant::now();
         loop {
             let timeout = if self.is_stopping {
-                self.limits.linger.min(idle)
+                self.limits.linger
             } else {
                 idle
             };
@@ -242,7 +242,11 @@ impl Service<'_> {
             // The other one stays readable.
             let sources = &mut sources[..if self.is_stopping { 1 } else { 2 }];
             if wait(sources, timeout.saturating_sub(since.elapsed()))? == 0 {
-                return Ok(Next::End);
+                // On a busy machine a request may have come before this process runs again.
+                return Ok(match ioctl_fionread(socket)? {
+                    0 => Next::End,
+                    _ => Next::Request,
+                });
             }
             self.is_stopping |= sources
                 .get(1)
