@@ -214,6 +214,10 @@ impl Service<'_> {
         if requests.has_more() {
             return Ok(Next::Request);
         }
+        // At a stop a connection in use would never be idle.
+        if self.is_stopping {
+            return next_of(&requests.input.stream.socket);
+        }
         let is_kept = self.remaining > 0 && self.worker.is_half_free();
         let idle = if is_kept {
             self.limits.idle
@@ -243,10 +247,7 @@ impl Service<'_> {
             let sources = &mut sources[..if self.is_stopping { 1 } else { 2 }];
             if wait(sources, timeout.saturating_sub(since.elapsed()))? == 0 {
                 // On a busy machine a request may have come before this process runs again.
-                return Ok(match ioctl_fionread(socket)? {
-                    0 => Next::End,
-                    _ => Next::Request,
-                });
+                return next_of(socket);
             }
             self.is_stopping |= sources
                 .get(1)
@@ -256,6 +257,14 @@ impl Service<'_> {
             }
         }
     }
+}
+
+/// The end, unless a request has come.
+fn next_of(socket: &UnixStream) -> io::Result<Next> {
+    Ok(match ioctl_fionread(socket)? {
+        0 => Next::End,
+        _ => Next::Request,
+    })
 }
 
 /// Receives the next request and the first part of its body. `None` at the end of the connection.
