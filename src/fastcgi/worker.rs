@@ -214,11 +214,7 @@ impl Service<'_> {
         if requests.has_more() {
             return Ok(Next::Request);
         }
-        // At a stop a connection in use would never be idle.
-        if self.is_stopping {
-            return next_of(&requests.input.stream.socket);
-        }
-        let is_kept = self.remaining > 0 && self.worker.is_half_free();
+        let is_kept = self.remaining > 0 && !self.is_stopping && self.worker.is_half_free();
         let idle = if is_kept {
             self.limits.idle
         } else {
@@ -235,7 +231,7 @@ impl Service<'_> {
         let since = Instant::now();
         loop {
             let timeout = if self.is_stopping {
-                self.limits.linger
+                self.limits.linger.min(idle)
             } else {
                 idle
             };
