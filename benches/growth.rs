@@ -28,15 +28,7 @@ const MANY_SESSIONS: usize = 200_000;
 const EMPTY: &str = "2026-11-21";
 
 fn main() {
-    let words: Vec<String> = std::env::args()
-        .skip(1)
-        .filter(|word| word != "--bench")
-        .collect();
-    let is_quick = words == ["--quick"];
-    if !is_quick && !words.is_empty() {
-        eprintln!("usage: benches/growth [--quick]");
-        std::process::exit(2);
-    }
+    let is_quick = support::is_quick("benches/growth");
     let (share, rounds, span) = if is_quick {
         (1000, 1, Duration::from_millis(20))
     } else {

@@ -34,15 +34,7 @@ enum Program {
 const PROGRAMS: [Program; 2] = [Program::Comedor, Program::Script];
 
 fn main() {
-    let words: Vec<String> = std::env::args()
-        .skip(1)
-        .filter(|word| word != "--bench")
-        .collect();
-    let is_quick = words == ["--quick"];
-    if !is_quick && !words.is_empty() {
-        eprintln!("usage: benches/losses [--quick]");
-        std::process::exit(2);
-    }
+    let is_quick = support::is_quick("benches/losses");
     let (days, reads): (usize, usize) = if is_quick { (1, 100) } else { (50, 10_000) };
     println!("| | comedor | the script |\n|---|--:|--:|");
     let [comedor, script] = PROGRAMS.map(on_a_full_disk);
@@ -212,7 +204,7 @@ fn read_beside_a_page(program: Program, reads: usize) -> String {
     format!("{empty} empty, {failed} failed")
 }
 
-/// The answer to a save for whose file the disk has no room, and what becomes of the file.
+/// The answer to a save that the disk is too full for, and whether the old file stays.
 fn on_a_full_disk(program: Program) -> String {
     let disk = open_folder();
     let mut mount = Command::new("mount");

@@ -96,6 +96,21 @@ pub fn open_folder() -> TempDir {
     folder
 }
 
+/// Whether the only argument of this benchmark is --quick. Ends it with its usage if there are others.
+pub fn is_quick(benchmark: &str) -> bool {
+    // Cargo adds an argument of its own.
+    let words: Vec<String> = env::args()
+        .skip(1)
+        .filter(|word| word != "--bench")
+        .collect();
+    let is_quick = words == ["--quick"];
+    if !is_quick && !words.is_empty() {
+        eprintln!("usage: {benchmark} [--quick]");
+        std::process::exit(2);
+    }
+    is_quick
+}
+
 /// Changes the mode of a file or folder.
 #[track_caller]
 pub fn chmod(path: impl AsRef<Path>, mode: u32) {

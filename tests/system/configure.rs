@@ -16,13 +16,17 @@ fn start(line: &str, pasted: &str) -> Child {
         .stdout(Stdio::piped())
         .spawn()
         .expect("script; apt-get install bsdutils");
+    paste(&mut child, pasted);
+    child
+}
+
+fn paste(child: &mut Child, text: &str) {
     child
         .stdin
         .as_mut()
         .unwrap()
-        .write_all(pasted.as_bytes())
+        .write_all(text.as_bytes())
         .unwrap();
-    child
 }
 
 /// Reads from the terminal until `end`, else all.
@@ -103,12 +107,7 @@ fn a_paste_cannot_end_the_program_by_the_characters_of_keys() {
         let mut child = start(&format!("exec {program} configure"), "");
         shown(&mut child, "is empty:\r\n");
         let pasted = format!("COMEDOR_SERVICE=aulas\n{key}id\n\n");
-        child
-            .stdin
-            .as_mut()
-            .unwrap()
-            .write_all(pasted.as_bytes())
-            .unwrap();
+        paste(&mut child, &pasted);
         let refused = shown(&mut child, "; nothing was written\r\n");
         assert!(
             refused.contains("expected NAME=value; nothing was written"),
