@@ -16,7 +16,8 @@
 //! tells how many are free.
 //!
 //! SIGTERM or SIGUSR1 stops it: the parent removes the file of a socket that it has bound, and closes the pipe of the stop.
-//! A worker answers the request that it has, and closes a kept connection when it has been idle for [`Limits::linger`].
+//! A worker answers the request that it has. It closes a kept connection when it has been idle for [`Limits::linger`], one
+//! that is used after the stop for [`Limits::closing`].
 //! Then it answers what is in the queue of a bound socket; that of an inherited one is left to the next process. A stop
 //! has no timeout of its own.
 //!
@@ -26,8 +27,8 @@
 //! - A body is read only when the handler has admitted its request.
 //! - A connection is kept after its answer only while half of the workers are free. It is never closed right after its
 //!   answer: Apache may have begun to reuse it, and would answer that request with 503.
-//! - At most half of the workers wait for other programs, a quarter for the same file, or for bodies that no handler has asked for.
-//!   With those that have an idle connection they are at most three quarters.
+//! - At most half of the workers wait for other programs, a quarter for the same file, or for bodies that no handler has
+//!   asked for. With those that have an idle connection they are at most three quarters.
 //!
 //! Web servers differ from the specification, and from each other:
 //!
@@ -107,8 +108,8 @@ pub struct Limits {
     /// A kept connection is closed for a stop when it has been idle for this time: one that was used just now may be
     /// used again, and a request that the web server sends while it is closed fails
     pub linger: Duration,
-    /// A kept connection is closed for another reason, because too few workers are free or its worker is to end, when it
-    /// has been idle for this time. Shorter, since another connection may wait for the worker
+    /// A connection whose answer comes after the stop, or when too few workers are free or its worker is to end, is closed
+    /// when it has been idle for this time. Shorter, since another connection may wait for the worker
     pub closing: Duration,
     /// A worker ends after a request with a larger input, in bytes: its memory would stay as large
     pub large: u64,
