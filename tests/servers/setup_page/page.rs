@@ -1,0 +1,272 @@
+//! What the page shows, and to whom.
+
+use super::*;
+
+#[test]
+fn page_in_spanish() {
+    let mut setup = Setup::new(Server::Apache, "es-ES,es");
+    setup.serve(false);
+    setup.open();
+    let page = setup.shown();
+    assert!(
+        page.contains("Configurar comedor") && page.contains("\nUsuario\twww-data\n"),
+        "{page}"
+    );
+    let values = setup.values();
+    let before = setup.press_try();
+    assert!(
+        before.contains("red: Todavía contesta el script"),
+        "{before}"
+    );
+    setup.site.write("cgi/comedor.conf", &values);
+    setup.serve(true);
+    let results = setup.press_try();
+    assert!(results.contains("green done: Todo funciona."), "{results}");
+    assert_eq!(
+        setup.browser.evaluate("document.documentElement.lang"),
+        "es"
+    );
+}
+
+const LOG_IN: &str = "Log in to the application as an administrator, in this browser, and reload this page. (If you \
+    are logged in, comedor.php may stop before it reads your login: see PHP’s error log.)";
+
+#[test]
+fn only_an_administrator_sees_more_than_one_sentence() {
+    let mut setup = Setup::new(Server::Apache, "en");
+    setup.serve(false);
+    let page = setup.url("api/comedor-setup.php");
+    let raw = format!("{page}?action=get_menu_types&aulario=aula1");
+    setup.browser.open(&page);
+    assert_eq!(setup.shown(), LOG_IN);
+    setup.insert_after_login("$_SESSION['auth_data']['permissions'] = ['service:docente'];");
+    setup.log_in();
+    for address in [&page, &raw] {
+        setup.browser.open(address);
+        assert_eq!(setup.shown(), LOG_IN);
+    }
+    let (status, body) = setup.site.curl(&["-i", &page]);
+    assert!(
+        status == 403 && !body.contains(setup.site.path().to_str().unwrap()),
+        "{body}"
+    );
+    for header in [
+        "Cache-Control: no-store", "frame-ancestors 'none'", "X-Frame-Options: DENY",
+    ] {
+        assert!(body.contains(header), "{header}: {body}");
+    }
+}
+
+#[test]
+fn page_runs_the_script_for_its_own_requests_only() {
+    let mut setup = Setup::new(Server::Apache, "en");
+    let ran = setup.site.path().join("data/ran");
+    setup.insert(&format!("touch('{}');", ran.display()));
+    setup.serve(false);
+    fs::remove_file(&ran).unwrap();
+    let page = setup.url("api/comedor-setup.php");
+    let with = |query: &str| format!("{page}?{query}");
+    for arguments in [
+        &["-d", "x=1", &page][..],
+        &["-X", "POST", &page],
+        &["-X", "GET", "-d", "{}", &page],
+        &[&with("action=save_menu&aulario=aula1")],
+        &[&with("action=get_menu_types&aulario=aula1&date=2026-03-04")],
+        &[&with("action=get_menu_types&aulario[]=aula1")],
+        &[&with("aulario=aula1")],
+    ] {
+        let (status, body) = setup.site.curl(arguments);
+        assert!(
+            status == 400 && body.contains("Open this page without parameters."),
+            "{arguments:?}"
+        );
+    }
+    let text = text_of("setup/comedor-setup.php");
+    // No time of change can be set: this shortens the day.
+    setup.site.write(
+        "docroot/api/old.php",
+        &text.replace("MAX_AGE = 86400", "MAX_AGE = -1"),
+    );
+    let (status, body) = setup.site.curl(&[&setup.url("api/old.php")]);
+    assert!(
+        status == 410 && body.contains("copied more than a day ago"),
+        "{status} {body}"
+    );
+    setup.site.write("docroot/elsewhere.php", &text);
+    let (status, body) = setup.site.curl(&[&setup.url("elsewhere.php")]);
+    assert!(
+        status == 404 && body.contains("no comedor.php in the folder"),
+        "{status} {body}"
+    );
+    assert!(!ran.exists());
+}
+
+/// Markup, quotes, a line feed, an escape sequence of terminals, and a character that reverses text.
+const HOSTILE: &str = "<img src=x onerror=evil()>\"'`$(id)\n\u{1b}[31m\u{202e}";
+
+#[test]
+fn hostile_names_in_session_and_folders_are_shown_as_text() {
+    let mut setup = Setup::new(Server::Apache, "en");
+    let centros = setup.site.path().join("data/Centros");
+    let hostile = HOSTILE.replace('/', "");
+    fs::create_dir_all(centros.join(&hostile).join("Aularios")).unwrap();
+    fs::write(
+        centros.join(format!("centro1/Aularios/{hostile}.json")),
+        "{}",
+    )
+    .unwrap();
+    let script = "</script><script>evil()</script>";
+    let string = format!("base64_decode('{}')", base64(&format!("{HOSTILE}{script}")));
+    setup.insert_after_login(&format!(
+        "$_SESSION['auth_data'][{string}] = ['centro' => 'centro1'];
+        $_SESSION['auth_data']['otro'] = ['centro' => {string}, 'aulas' => [{string}]];
+        $_SESSION['auth_data']['permissions'][] = {string};
+        $_SESSION['auth_data']['service']['aulas'][] = {string};
+        $_SESSION[{string}] = {string};"
+    ));
+    setup.serve(false);
+    setup.open();
+    setup.browser.evaluate(
+        "for (const details of document.querySelectorAll('details')) details.open = true",
+    );
+    let shown = setup.shown();
+    assert!(shown.contains("comedor cannot use these names"), "{shown}");
+    assert!(
+        shown.contains("<img src=x onerror=evil()>\"'`$(id)\u{fffd}\u{fffd}[31m\u{fffd}"),
+        "{shown}"
+    );
+    assert!(!shown.contains(['\u{1b}', '\u{202e}']), "{shown}");
+    assert_eq!(
+        setup
+            .browser
+            .evaluate("document.querySelectorAll('img').length"),
+        0
+    );
+    assert_eq!(
+        setup
+            .browser
+            .evaluate("document.querySelectorAll('script').length"),
+        1
+    );
+    let values = setup.values();
+    setup.site.write("cgi/comedor.conf", &values);
+    setup.serve(true);
+    setup.all_green();
+}
+
+#[test]
+fn value_that_cannot_be_copied_safely_is_left_out() {
+    let mut setup = Setup::new(Server::Apache, "en");
+    let folder = setup.site.path().join("sessions/<b>\"`id`");
+    fs::create_dir(&folder).unwrap();
+    setup.insert(&format!("session_save_path('{}');", folder.display()));
+    setup.serve(false);
+    setup.open();
+    let shown = setup.shown();
+    let note = "The value of COMEDOR_SESSION_DIR has characters that cannot be copied safely.";
+    assert!(
+        shown.contains(note) && shown.contains("/sessions/<b>\"`id`\n"),
+        "{shown}"
+    );
+    assert!(!setup.values().contains("SESSION_DIR"));
+}
+
+#[test]
+fn page_says_that_a_policy_of_the_site_stops_its_script() {
+    let mut setup = Setup::new(Server::Nginx, "en");
+    setup.lines = "add_header Content-Security-Policy \"script-src 'self'\" always;".to_owned();
+    // A location with its own add_header would not inherit it.
+    setup.serve(false);
+    setup.open();
+    let shown = setup.shown();
+    assert!(shown.contains("The buttons do nothing: "), "{shown}");
+    assert!(shown.contains("COMEDOR_SERVICE=service\n"), "{shown}");
+}
+
+#[test]
+fn administrator_without_a_list_of_aularios_is_asked_and_not_locked_out() {
+    let mut setup = Setup::new(Server::Apache, "en");
+    setup.insert_after_login("unset($_SESSION['auth_data']['service']['aulas']);");
+    let values = setup.set_up("Apache");
+    assert!(values.contains("COMEDOR_ACCESS=centre\n"), "{values}");
+    let question = "Your login lacks aulas. Which sessions may use comedor?";
+    assert!(setup.shown().contains(question));
+    setup
+        .browser
+        .evaluate("document.querySelector('[value=listed]').click()");
+    assert!(setup.values().contains("COMEDOR_ACCESS=listed\n"));
+}
+
+#[test]
+fn service_and_folder_are_chosen_in_the_browser() {
+    let mut setup = Setup::new(Server::Apache, "en");
+    setup.insert_after_login(
+        "$_SESSION['auth_data'] += ['otro' => ['centro' => 'centro1', 'aulas' => ['aula2']]];",
+    );
+    let script = setup.site.path().join("docroot/api/comedor.php");
+    let text = fs::read_to_string(&script).unwrap();
+    fs::write(
+        &script,
+        text.replace("/data/Centros/", "/data/' . 'Centros/"),
+    )
+    .unwrap();
+    setup.serve(false);
+    setup.open();
+    assert!(setup.shown().contains("No folder “Centros” was found."));
+    assert_eq!(setup.browser.evaluate("element('copy').disabled"), true);
+    setup.browser.evaluate("choose(1)");
+    let type_folder = |folder: &str| {
+        format!(
+            "element('folder').value = '{folder}'; element('folder').dispatchEvent(new Event('input'))"
+        )
+    };
+    setup.browser.evaluate(&type_folder("/DATA/$(id)"));
+    assert_eq!(setup.browser.evaluate("element('copy').disabled"), true);
+    setup.browser.evaluate(&type_folder("/DATA/mis aulas"));
+    let values = setup.values();
+    assert!(
+        values.starts_with("COMEDOR_SERVICE=otro\nCOMEDOR_DATA_DIR=/DATA/mis aulas\n"),
+        "{values}"
+    );
+}
+
+#[test]
+fn page_refuses_applications_that_comedor_is_not_for() {
+    for (code, reason) in [
+        (
+            "session_set_save_handler(new class extends SessionHandler {}, true);",
+            "kept by code of the application",
+        ),
+        (
+            "foreach (glob('DATA/*.json') as $file) { unlink($file); }",
+            "There are no aularios below",
+        ),
+    ] {
+        let mut setup = Setup::new(Server::Apache, "en");
+        let aularios = setup.site.path().join("data/Centros/centro1/Aularios");
+        setup.insert(&code.replace("DATA", aularios.to_str().unwrap()));
+        setup.serve(false);
+        setup.open();
+        let shown = setup.shown();
+        assert!(
+            shown.contains("comedor is not for this application:") && shown.contains(reason),
+            "{shown}"
+        );
+        assert!(!shown.contains("COMEDOR_SERVICE="), "{shown}");
+    }
+    let mut setup = Setup::new(Server::Apache, "en");
+    setup.insert("if (false) { new PDO('sqlite:x'); }");
+    setup.insert("while (ob_get_level()) { ob_end_clean(); } echo ' '; flush();");
+    setup.serve(false);
+    setup.log_in();
+    let (_, body) = setup.site.curl(&[&setup.url("api/comedor-setup.php")]);
+    assert!(
+        body.contains("sends its answer without PHP’s output buffers"),
+        "{body}"
+    );
+}
+
+fn base64(text: &str) -> String {
+    use base64::prelude::{BASE64_STANDARD, Engine};
+    BASE64_STANDARD.encode(text)
+}
