@@ -308,6 +308,38 @@ fn a_folder_that_is_a_link_to_nothing_is_an_error_for_reads_and_writes() {
     }
 }
 
+#[test]
+fn read_that_fails_at_a_system_call_shows_no_menu_but_that_of_the_source() {
+    let school = School::in_memory();
+    school.save(save("of the source"));
+    let own = school.read(DAY).replace("of the source", "of its own");
+    school.write(&DAY.replace("aula1", "compartida"), own);
+    let request = school.get("get_menu").aulario("compartida");
+    let request = request.query("date", DATE);
+    let mut call = 0;
+    loop {
+        let (mut program, mut made) = (request.trace_calls(), 0);
+        while let Some(stop) = program.next() {
+            if stop.result.is_none() {
+                if made == call {
+                    program.skip(-i64::from(libc::EIO));
+                }
+                made += 1;
+            }
+        }
+        let stdout = program.output().stdout;
+        let answer = String::from_utf8_lossy(&stdout);
+        assert!(!answer.contains("of its own"), "call {call}: {answer}");
+        let is_read = answer.contains(r#""success":true"#);
+        assert!(!is_read || answer.contains("of the source"), "{answer}");
+        if call >= made {
+            assert!(is_read, "{answer}");
+            break;
+        }
+        call += 1;
+    }
+}
+
 /// The pages show the menus of the source, so those of the aulario itself must not be shown or changed.
 #[test]
 fn a_source_that_exists_and_cannot_be_used_is_an_error_for_reads_and_writes() {
