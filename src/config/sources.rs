@@ -14,7 +14,6 @@ use std::time::Duration;
 
 use super::{BadValue, Error, Setting, TZ};
 use crate::sys::environment::environment;
-use crate::sys::file_id::FileId;
 use crate::sys::lock::{Pause, Retries};
 use crate::sys::scoreboard;
 use crate::sys::shared_file::{self, Fault};
@@ -294,13 +293,13 @@ fn read(path: &Path, was_seen: &AtomicBool, timeout: Duration) -> Result<Option<
     let mut retries = Retries::new(PAUSE, timeout);
     loop {
         let (id, problem) = match shared_file::read_followed(path) {
-            Ok((bytes, metadata)) => {
+            Ok(file) => {
                 was_seen.store(true, Ordering::Relaxed);
-                if !bytes.is_empty() {
-                    return Ok(Some(bytes));
+                if !file.bytes.is_empty() {
+                    return Ok(Some(file.bytes));
                 }
                 (
-                    Some(FileId::of(&metadata)),
+                    Some(file.id()),
                     "is empty; write a comment line if nothing is to be set",
                 )
             }

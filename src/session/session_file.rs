@@ -14,12 +14,12 @@ use rustix::process::{geteuid, getuid};
 use super::{Effect, Session, SessionConfig, SessionFolder, SessionId, unusable};
 use crate::error::Error;
 use crate::sys::lock::Lock;
-use crate::sys::shared_file::{self, Fault};
+use crate::sys::shared_file::{self, Fault, Snapshot};
 
 /// The timeout for a PHP page that holds the session. PHP has none; here the client is told that it may retry.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The session with this id. Its lifetime is extended by setting the file's times.
+/// The session with this id. [`Effect::KeepAlive`] extends its lifetime, by setting the file's times.
 pub fn read(
     config: &SessionConfig,
     folder: &SessionFolder,
@@ -34,12 +34,16 @@ pub fn read(
         if !Lock::Shared.acquire(&file, LOCK_TIMEOUT)? {
             return Ok(None);
         }
-        let (bytes, metadata) = shared_file::read(&file)?;
+        let snapshot = shared_file::read(file)?;
         // Before the session is parsed: PHP's pages wait for this lock. It ends with the file, if not here.
-        _ = fs2::FileExt::unlock(&file);
-        Ok(Some((file, bytes, metadata)))
+        _ = fs2::FileExt::unlock(&snapshot.file);
+        Ok(Some(snapshot))
     });
-    let (file, bytes, metadata) = opened
+    let Snapshot {
+        file,
+        metadata,
+        bytes,
+    } = opened
         .map_err(|fault| error_of_fault(fault, &place(), &folder.folder))?
         .ok_or_else(Error::busy)?;
 

@@ -13,7 +13,7 @@ use crate::model::known_key;
 use crate::php::json::Value;
 use crate::sys::file_id::FileId;
 use crate::sys::lock::{Pause, Retries};
-use crate::sys::shared_file::{self, Fault};
+use crate::sys::shared_file::{self, Fault, Snapshot};
 
 /// PHP truncates a file and then writes it. A file that does not parse is read again for this time, with
 /// these pauses. Longer ones met the rhythm of a page that saves without a pause.
@@ -52,14 +52,6 @@ impl Content {
     }
 }
 
-/// An open file, with its content and attributes at the time of reading.
-#[derive(Debug)]
-pub struct Snapshot {
-    pub file: File,
-    pub metadata: Metadata,
-    bytes: Vec<u8>,
-}
-
 impl Snapshot {
     fn is_being_written(&self) -> bool {
         self.bytes.is_empty()
@@ -70,10 +62,6 @@ impl Snapshot {
                     .unwrap_or_else(|ahead| ahead.duration());
                 age < PHP_SAVE_TIME
             })
-    }
-
-    pub fn id(&self) -> FileId {
-        FileId::of(&self.metadata)
     }
 
     /// Whether content, owner, group, mode and access control list are unchanged, the list by the time of
@@ -132,15 +120,7 @@ pub fn read(path: &Path) -> Result<Content, Error> {
     let mut while_malformed = Retries::new(PAUSE, WRITER_TIMEOUT);
     let mut while_empty = Retries::new(PAUSE, EMPTY_TIMEOUT);
     loop {
-        let snapshot = open_and(path, "read", |file| {
-            let (bytes, metadata) = shared_file::read(&file)?;
-            Ok(Snapshot {
-                file,
-                metadata,
-                bytes,
-            })
-        })?;
-        let Some(snapshot) = snapshot else {
+        let Some(snapshot) = open_and(path, "read", shared_file::read)? else {
             return absent(path);
         };
         let error = match Value::parse_with(known_key, usize::MAX, &snapshot.bytes) {

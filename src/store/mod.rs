@@ -29,8 +29,9 @@ use std::path::{Path, PathBuf};
 
 use crate::model::{Date, Day, DocumentError, Id, MenuTypes};
 use crate::php::json::Value;
+use crate::sys::shared_file::Snapshot;
 use change::Change;
-use data_file::{Content, Snapshot};
+use data_file::Content;
 pub use error::{Defect, Error};
 use layout::{TYPES, below};
 

@@ -29,11 +29,12 @@ use rustix::io::Errno;
 
 use super::access::{self, Owners};
 use super::attributes::Attributes;
-use super::data_file::{Snapshot, is_at, parent};
+use super::data_file::{is_at, parent};
 use super::write_lock::WriteLock;
 use super::{Error, layout};
 use crate::sys::file_id::FileId;
 use crate::sys::lease::Lease;
+use crate::sys::shared_file::Snapshot;
 
 /// Replaces the file at `path`, which was read as `snapshot`, with `content`; without a snapshot,
 /// creates it. The folder must exist. After `Ok` the change is on disk.

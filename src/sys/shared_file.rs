@@ -26,6 +26,20 @@ const OPENINGS: usize = 10;
 const LEASE_TIMEOUT: Duration = Duration::from_secs(2);
 const LEASE_PAUSE: Duration = Duration::from_millis(5);
 
+/// An open file, with its content and attributes at the time of reading.
+#[derive(Debug)]
+pub struct Snapshot {
+    pub file: File,
+    pub metadata: Metadata,
+    pub bytes: Vec<u8>,
+}
+
+impl Snapshot {
+    pub fn id(&self) -> FileId {
+        FileId::of(&self.metadata)
+    }
+}
+
 /// Why a file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
@@ -75,8 +89,8 @@ pub fn open_and<T>(
 }
 
 /// Reads the file at `path`, through symbolic links. See [`read`].
-pub fn read_followed(path: &Path) -> Result<(Vec<u8>, Metadata), Fault> {
-    read(&open_with(OFlags::RDONLY, path)?)
+pub fn read_followed(path: &Path) -> Result<Snapshot, Fault> {
+    read(open_with(OFlags::RDONLY, path)?)
 }
 
 /// Opens a file without the standard library: musl's `open` sets `CLOEXEC` by another system call again.
@@ -99,8 +113,8 @@ fn open_with(flags: OFlags, path: &Path) -> Result<File, Fault> {
     })
 }
 
-/// The content of `file` and its attributes. The file must be regular, of at most [`MAX_SIZE`].
-pub fn read(file: &File) -> Result<(Vec<u8>, Metadata), Fault> {
+/// Reads `file`, which must be regular, and not larger than [`MAX_SIZE`].
+pub fn read(file: File) -> Result<Snapshot, Fault> {
     let metadata = file.metadata()?;
     if !metadata.is_file() {
         return Err(Fault::NotRegular);
@@ -109,12 +123,17 @@ pub fn read(file: &File) -> Result<(Vec<u8>, Metadata), Fault> {
         return Err(Fault::TooLarge);
     }
     let mut bytes = Vec::with_capacity(metadata.len() as usize + 1);
-    let count = retry_on_intr(|| rustix::io::read(file, spare_capacity(&mut bytes)));
+    let count = retry_on_intr(|| rustix::io::read(&file, spare_capacity(&mut bytes)));
     // As many bytes as the file has, into a buffer with room for more, are all of them. Otherwise it has
     // changed meanwhile, or a network file system returns it in parts.
     if count.map_err(io::Error::from)? as u64 != metadata.len() {
-        file.take(MAX_SIZE.saturating_sub(bytes.len() as u64))
+        (&file)
+            .take(MAX_SIZE.saturating_sub(bytes.len() as u64))
             .read_to_end(&mut bytes)?;
     }
-    Ok((bytes, metadata))
+    Ok(Snapshot {
+        file,
+        metadata,
+        bytes,
+    })
 }

@@ -12,7 +12,7 @@ pub fn addresses(host: &str) -> Vec<IpAddr> {
         return vec![address];
     }
     let hosts = shared_file::read_followed(Path::new("/etc/hosts"));
-    let hosts = hosts.map(|(bytes, _)| bytes).unwrap_or_default();
+    let hosts = hosts.map(|read| read.bytes).unwrap_or_default();
     let listed = listed(&String::from_utf8_lossy(&hosts), host);
     if listed.is_empty() && host.eq_ignore_ascii_case("localhost") {
         return vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
