@@ -18,7 +18,7 @@ use crate::session::{self, Format, SavePath, SessionConfig};
 use crate::sys::scoreboard::MAX_WORKERS;
 use crate::sys::shared_file::Fault;
 pub use in_force::InForce;
-use sources::BadLine;
+use sources::{BadLine, NoContent};
 pub(crate) use sources::{Files, Settings, Source};
 pub use zone::Zone;
 
@@ -138,10 +138,7 @@ pub enum Error {
     },
     /// An editor is saving the file, so that what it had may come back.
     #[error("{}: {problem}", path.display())]
-    BeingSaved {
-        path: PathBuf,
-        problem: &'static str,
-    },
+    BeingSaved { path: PathBuf, problem: NoContent },
     #[error("{}: {fault}", path.display())]
     Unreadable { path: PathBuf, fault: Fault },
 }

@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use super::{BadValue, Error, Setting, TZ};
 use crate::sys::environment::environment;
+use crate::sys::file_id::FileId;
 use crate::sys::lock::{Pause, Retries};
 use crate::sys::scoreboard;
 use crate::sys::shared_file::{self, Fault};
@@ -117,6 +118,25 @@ pub enum BadLine {
     Duplicate { name: &'static str, first: usize },
     #[error("the value of {0} is in quotes; remove them")]
     Quoted(&'static str),
+}
+
+/// Why the settings file has no content at the moment.
+#[derive(Debug, thiserror::Error)]
+pub enum NoContent {
+    #[error("is empty; write a comment line if nothing is to be set")]
+    Empty(FileId),
+    #[error("was deleted; restore it, or restart this process")]
+    Deleted,
+}
+
+impl NoContent {
+    /// The file, if it exists.
+    fn id(&self) -> Option<FileId> {
+        match self {
+            NoContent::Empty(id) => Some(*id),
+            NoContent::Deleted => None,
+        }
+    }
 }
 
 /// `NAME=value`
@@ -292,16 +312,13 @@ impl Settings {
 fn read(path: &Path, was_seen: &AtomicBool, timeout: Duration) -> Result<Option<Vec<u8>>, Error> {
     let mut retries = Retries::new(PAUSE, timeout);
     loop {
-        let (id, problem) = match shared_file::read_followed(path) {
+        let problem = match shared_file::read_followed(path) {
             Ok(file) => {
                 was_seen.store(true, Ordering::Relaxed);
                 if !file.bytes.is_empty() {
                     return Ok(Some(file.bytes));
                 }
-                (
-                    Some(file.id()),
-                    "is empty; write a comment line if nothing is to be set",
-                )
+                NoContent::Empty(file.id())
             }
             Err(Fault::Io(error))
                 if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
@@ -309,7 +326,7 @@ fn read(path: &Path, was_seen: &AtomicBool, timeout: Duration) -> Result<Option<
                 if !was_seen.load(Ordering::Relaxed) {
                     return Ok(None);
                 }
-                (None, "was deleted; restore it, or restart this process")
+                NoContent::Deleted
             }
             Err(fault) => {
                 return Err(Error::Unreadable {
@@ -318,7 +335,7 @@ fn read(path: &Path, was_seen: &AtomicBool, timeout: Duration) -> Result<Option<
                 });
             }
         };
-        if retries.pause(id) != Pause::Ended {
+        if retries.pause(problem.id()) != Pause::Ended {
             return Err(Error::BeingSaved {
                 path: path.to_owned(),
                 problem,
