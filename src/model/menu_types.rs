@@ -5,13 +5,6 @@ use std::borrow::Cow;
 use super::{Color, DocumentError, Label, TypeId, put_strings_first};
 use crate::php::json::{Map, Value};
 
-/// The types of an aulario without stored types.
-const DEFAULTS: [(&str, &str, &str); 3] = [
-    ("basal", "Menú basal", "#0d6efd"),
-    ("vegetariano", "Menú vegetariano", "#198754"),
-    ("alergias", "Menú alergias", "#dc3545"),
-];
-
 /// The list of types in the file, including unusable entries.
 #[derive(Debug)]
 pub struct MenuTypes(Vec<Value>);
@@ -28,6 +21,15 @@ fn menu_type(id: &str, label: &str, color: &str) -> Value {
         ("label", Value::from(label)),
         ("color", Value::from(color)),
     ]))
+}
+
+/// The types of an aulario without stored types.
+fn default_types() -> MenuTypes {
+    MenuTypes(vec![
+        menu_type("basal", "Menú basal", "#0d6efd"),
+        menu_type("vegetariano", "Menú vegetariano", "#198754"),
+        menu_type("alergias", "Menú alergias", "#dc3545"),
+    ])
 }
 
 /// The id of an entry of the list, if it is usable: a number counts as its text.
@@ -50,10 +52,7 @@ impl MenuTypes {
             Some(_) => return Err(DocumentError::NotTypes),
         };
         if list.is_empty() {
-            let defaults = DEFAULTS
-                .iter()
-                .map(|(id, label, color)| menu_type(id, label, color));
-            return Ok(MenuTypes(defaults.collect()));
+            return Ok(default_types());
         }
         Ok(MenuTypes(list))
     }
