@@ -10,24 +10,30 @@ use crate::model::Id;
 
 const ABOUT: &str = "settings";
 
-/// The settings, or reports why they cannot be used.
-pub fn load(report: &Report) -> Option<(Config, Settings)> {
+/// The settings that can be used, as they were set, and parsed.
+pub struct Usable {
+    pub settings: Settings,
+    pub config: Config,
+}
+
+/// Loads the settings, or reports why they cannot be used.
+pub fn load(report: &Report) -> Option<Usable> {
     let settings = Settings::load(&Files::find())
-        .map_err(|error| refused(report, &error.to_string()))
+        .map_err(|error| report_invalid(report, &error.to_string()))
         .ok()?;
     let config = Config::from_settings(&settings)
         .map_err(|error| match &error {
             config::Error::Setting { setting, .. } => {
                 let setting = shown(&settings, setting);
-                refused(report, &format!("{setting}: {error}"));
+                report_invalid(report, &format!("{setting}: {error}"));
             }
-            _ => refused(report, &error.to_string()),
+            _ => report_invalid(report, &error.to_string()),
         })
         .ok()?;
-    Some((config, settings))
+    Some(Usable { settings, config })
 }
 
-fn refused(report: &Report, problem: &str) {
+fn report_invalid(report: &Report, problem: &str) {
     let effect = "until this is fixed, every request fails with INTERNAL_ERROR";
     report.add(Kind::SettingsInvalid, ABOUT, format!("{problem}; {effect}"));
 }
