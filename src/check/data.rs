@@ -19,6 +19,7 @@ use crate::config::DATA_DIR;
 use crate::model::{Day, DocumentError, Id, MenuTypes};
 use crate::php::json::Value;
 use crate::store::attributes::Attributes;
+use crate::store::data_file::Parts;
 use crate::store::{self, Aulario, access::of_replacement, layout};
 use crate::sys::accounts::owner_of;
 use crate::sys::shared_file::{Fault, MAX_SIZE};
@@ -229,7 +230,7 @@ impl Survey<'_> {
         }
         let read = store::data_file::read(path);
         let content = read.map_err(|error| self.fault(path, &error)).ok()?;
-        let (value, snapshot) = content.into_parts();
+        let Parts { value, snapshot } = content.into_parts();
         if let Some(snapshot) = &snapshot {
             if value.is_none() {
                 let text = "is empty, as after an interrupted save by PHP; it counts as absent";

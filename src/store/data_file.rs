@@ -43,13 +43,26 @@ impl Content {
         matches!(self, Content::Empty(snapshot) if snapshot.is_being_written())
     }
 
-    pub fn into_parts(self) -> (Option<Value>, Option<Snapshot>) {
+    pub fn into_parts(self) -> Parts {
         match self {
-            Content::Absent => (None, None),
-            Content::Empty(snapshot) => (None, Some(snapshot)),
-            Content::Json(value, snapshot) => (Some(value), Some(snapshot)),
+            Content::Absent => Parts::default(),
+            Content::Empty(snapshot) => Parts {
+                value: None,
+                snapshot: Some(snapshot),
+            },
+            Content::Json(value, snapshot) => Parts {
+                value: Some(value),
+                snapshot: Some(snapshot),
+            },
         }
     }
+}
+
+/// What a parser needs of a [`Content`], and what replaces the file.
+#[derive(Default)]
+pub struct Parts {
+    pub value: Option<Value>,
+    pub snapshot: Option<Snapshot>,
 }
 
 impl Snapshot {

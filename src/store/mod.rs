@@ -31,7 +31,7 @@ use crate::model::{Date, Day, DocumentError, Id, MenuTypes};
 use crate::php::json::Value;
 use crate::sys::shared_file::Snapshot;
 use change::Change;
-use data_file::Content;
+use data_file::{Content, Parts};
 pub use error::{Defect, Error};
 use layout::{TYPES, below};
 
@@ -149,7 +149,7 @@ impl Aulario {
         if content.is_being_written() {
             return Err(Error::in_use(&path, EMPTY));
         }
-        let (value, snapshot) = content.into_parts();
+        let Parts { value, snapshot } = content.into_parts();
         let document = parse(value).map_err(|why| Error::unusable(&path, why))?;
         Ok(Stored {
             document,
