@@ -56,14 +56,20 @@ impl Header {
 /// Appends `content` to `out`, as several records if it is too long for one. Empty content is one
 /// empty record, which ends a stream (§3.3).
 pub fn push(out: &mut Vec<u8>, kind: u8, id: u16, content: &[u8]) {
-    let (first, rest) = content.split_at(content.len().min(MAX_CONTENT));
-    let [id1, id0] = id.to_be_bytes();
-    let [.., length1, length0] = first.len().to_be_bytes();
-    out.extend_from_slice(&[VERSION, kind, id1, id0, length1, length0, 0, 0]);
-    out.extend_from_slice(first);
-    if !rest.is_empty() {
-        push(out, kind, id, rest);
+    if content.is_empty() {
+        push_record(out, kind, id, &[]);
     }
+    for part in content.chunks(MAX_CONTENT) {
+        push_record(out, kind, id, part);
+    }
+}
+
+/// Appends one record, with at most [`MAX_CONTENT`] bytes.
+fn push_record(out: &mut Vec<u8>, kind: u8, id: u16, content: &[u8]) {
+    let [id1, id0] = id.to_be_bytes();
+    let [.., length1, length0] = content.len().to_be_bytes();
+    out.extend_from_slice(&[VERSION, kind, id1, id0, length1, length0, 0, 0]);
+    out.extend_from_slice(content);
 }
 
 /// Name-value pairs, in order, up to the end or to a pair with an invalid length. CGI passes the parameters of a
