@@ -17,7 +17,7 @@ use super::report::Report;
 use crate::config::{Config, SESSION_DIR, Setting, Settings, Source};
 use crate::session::redis::probe;
 use crate::session::{Address, RedisServer, SavePath};
-use crate::store::data_file::parent;
+use crate::store::layout::folder_of;
 use crate::sys::accounts::{owner_of, user_name};
 
 /// File systems that are shared with other machines, provided by a program, or made for other systems
@@ -154,7 +154,7 @@ impl<'r> Survey<'r> {
     /// Checks that the server answers and accepts the commands of a request.
     fn redis(&self, server: &RedisServer) {
         if let Address::Unix(path) = &server.address
-            && !self.reaches(parent(path), "the socket of Redis", &SESSION_DIR)
+            && !self.reaches(folder_of(path), "the socket of Redis", &SESSION_DIR)
         {
             return;
         }

@@ -9,8 +9,7 @@ use fs2::FileExt;
 use rustix::fs::{Access, access};
 
 use crate::config::{Files, SETTINGS, Setting, Settings};
-use crate::store::data_file::parent;
-use crate::store::layout::temporary;
+use crate::store::layout::{folder_of, temporary};
 use crate::sys::accounts::group_id;
 use crate::sys::log::log;
 
@@ -143,7 +142,7 @@ impl SettingsFile {
     /// Replaces the file atomically, by a rename. Of the old file the group stays, and that it is closed; not its owner,
     /// access control list or other attributes. Fails if it is not the one that was read.
     pub fn replace(&self, content: &[u8], readers: &Readers) -> Result<(), Error> {
-        let folder = parent(&self.path);
+        let folder = folder_of(&self.path);
         create_folder(folder).map_err(Error::io(&self.path))?;
         let temporary = temporary(&self.path);
         let new = self.create(&temporary)?;

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::acl::Acl;
 use super::attributes::Attributes;
-use super::data_file::parent;
+use super::layout::folder_of;
 use super::{Defect, Error};
 use crate::sys::process::Credentials;
 
@@ -39,7 +39,7 @@ pub fn of_replacement(
 ) -> Result<Owners, Error> {
     const SETGID: u32 = 0o2000;
     let folder =
-        fs::metadata(parent(path)).map_err(Error::displaced_or("stat the folder of", path))?;
+        fs::metadata(folder_of(path)).map_err(Error::displaced_or("stat the folder of", path))?;
     let user = Credentials::of_process();
     let created_gid = if folder.mode() & SETGID != 0 {
         folder.gid()

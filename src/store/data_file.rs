@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime};
 use rustix::fs::OFlags;
 
 use super::Error;
+use super::layout::folder_of;
 use crate::model::known_key;
 use crate::php::json::Value;
 use crate::sys::file_id::FileId;
@@ -178,7 +179,7 @@ pub fn make_folders(folder: &Path, names: &[&str]) -> Result<(), Error> {
     let mut path = folder.to_owned();
     for name in names {
         let is_new = create_folder(&path)?;
-        match File::open(parent(&path)).and_then(|parent| parent.sync_all()) {
+        match File::open(folder_of(&path)).and_then(|parent| parent.sync_all()) {
             // If another user created the folder, this user may lack access to its parent.
             Err(error) if !is_new && error.kind() == ErrorKind::PermissionDenied => {}
             flushed => flushed.map_err(Error::displaced_or("flush the parent of folder", &path))?,
@@ -195,9 +196,4 @@ pub fn create_folder(folder: &Path) -> Result<bool, Error> {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
         Err(error) => Err(Error::displaced_or("create folder", folder)(error)),
     }
-}
-
-/// The folder of `path`.
-pub fn parent(path: &Path) -> &Path {
-    path.parent().unwrap_or(Path::new("."))
 }

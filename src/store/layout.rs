@@ -68,6 +68,11 @@ pub fn date(month: &str, day: &str) -> Option<Date> {
     Date::parse(&format!("{month}-{day}")).ok()
 }
 
+/// The folder that has the file or folder at `path`.
+pub fn folder_of(path: &Path) -> &Path {
+    path.parent().unwrap_or(path)
+}
+
 /// The temporary name of a file.
 pub fn temporary(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();

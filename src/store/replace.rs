@@ -29,7 +29,7 @@ use rustix::io::Errno;
 
 use super::access::{self, Owners};
 use super::attributes::Attributes;
-use super::data_file::{is_at, parent};
+use super::data_file::is_at;
 use super::write_lock::WriteLock;
 use super::{Error, layout};
 use crate::sys::file_id::FileId;
@@ -216,8 +216,8 @@ struct Temporary {
 impl Temporary {
     /// Creates the new file with the owner, group, mode and attributes of the file of `snapshot`.
     fn create(path: &Path, snapshot: Option<&Snapshot>) -> Result<Temporary, Error> {
-        let folder =
-            File::open(parent(path)).map_err(Error::displaced_or("open the folder of", path))?;
+        let folder = File::open(layout::folder_of(path))
+            .map_err(Error::displaced_or("open the folder of", path))?;
         let temporary_path = layout::temporary(path);
         // The mode of the old file is set after the owner.
         let mode = if snapshot.is_some() { 0o600 } else { 0o666 };
