@@ -48,7 +48,7 @@ pub struct Replies {
 
 impl Connection {
     /// Takes the idle connection, if it is usable and to `server`; else closes it.
-    pub fn idle(server: &RedisServer) -> Option<Connection> {
+    pub fn take_idle(server: &RedisServer) -> Option<Connection> {
         let idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner).take()?;
         let is_usable =
             idle.server == *server && idle.since.elapsed() < MAX_IDLE && idle.connection.is_quiet();
@@ -221,7 +221,11 @@ mod tests {
                 since: now.checked_sub(Duration::from_secs(seconds)).unwrap(),
             };
             *IDLE.lock().unwrap() = Some(kept);
-            assert_eq!(Connection::idle(&server).is_some(), is_usable, "{seconds}");
+            assert_eq!(
+                Connection::take_idle(&server).is_some(),
+                is_usable,
+                "{seconds}"
+            );
         }
     }
 }

@@ -83,7 +83,7 @@ pub fn read(
         )
     };
     let lifetime = (effect == Effect::KeepAlive).then_some(config.lifetime);
-    let bytes = match get(server, id.as_str(), lifetime) {
+    let bytes = match request(server, id.as_str(), lifetime) {
         Ok(Some(bytes)) => bytes,
         Ok(None) => return Err(Error::not_logged_in()),
         Err(RedisFault::Busy) => return Err(Error::busy()),
@@ -95,12 +95,11 @@ pub fn read(
 
 /// Sends the commands of a request, with a key that no session can have.
 pub fn probe(server: &RedisServer, lifetime: u32) -> Result<(), RedisFault> {
-    get(server, "comedor check", Some(lifetime)).map(drop)
+    request(server, "comedor check", Some(lifetime)).map(drop)
 }
 
-/// The value of the session `id`; `None` if it does not exist. Extends its lifetime to `lifetime` seconds, and never
-/// shortens it: PHP sends `EXPIRE` without `GT`, so a page with a smaller gc_maxlifetime shortens a session.
-fn get(
+/// Sends the commands of a request for the session `id`. Returns its value; `None` if it does not exist.
+fn request(
     server: &RedisServer,
     id: &str,
     lifetime: Option<u32>,
@@ -110,8 +109,7 @@ fn get(
     let exchange = |connection: Connection, mut commands: Commands| {
         commands.push(Kind::BulkString, &["GET", &key]);
         if let Some(lifetime) = lifetime {
-            let expire = ["EXPIRE", &key, &lifetime.to_string(), "GT"];
-            commands.push(Kind::Integer, &expire);
+            push_expire(&mut commands, &key, lifetime);
         }
         let replies = connection.exchange(&commands, deadline)?;
         if let Some(connection) = replies.connection {
@@ -119,7 +117,7 @@ fn get(
         }
         Ok(replies.value)
     };
-    if let Some(connection) = Connection::idle(server) {
+    if let Some(connection) = Connection::take_idle(server) {
         match exchange(connection, Commands::default()) {
             // The server was restarted. Sending both commands twice is harmless.
             Err(RedisFault::Io(_)) => {}
@@ -128,6 +126,13 @@ fn get(
     }
     let connection = Connection::open(&server.address, deadline)?;
     exchange(connection, login(server))
+}
+
+/// The command that extends the lifetime of `key` to `lifetime` seconds, and never shortens it: PHP sends `EXPIRE`
+/// without `GT`, so a page with a smaller gc_maxlifetime shortens a session.
+fn push_expire(commands: &mut Commands, key: &str, lifetime: u32) {
+    let words = ["EXPIRE", key, &lifetime.to_string(), "GT"];
+    commands.push(Kind::Integer, &words);
 }
 
 /// The commands that log in on a new connection
