@@ -351,11 +351,8 @@ impl Survey<'_> {
         let size = fs::symlink_metadata(path).map_or(0, |file| file.len());
         let is_large = (MAX_READ + 1..=MAX_SIZE).contains(&size);
         if is_large {
-            self.add(
-                Kind::FileNotChecked,
-                path,
-                "is larger than 1 MiB and was not checked",
-            );
+            let text = format!("is larger than {} MiB and was not checked", MAX_READ >> 20);
+            self.add(Kind::FileNotChecked, path, text);
         }
         !is_large
     }

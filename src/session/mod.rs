@@ -6,12 +6,17 @@ mod save_path;
 mod session_file;
 
 use std::fmt::Display;
+use std::time::Duration;
 
 use crate::error::Error;
 pub use crate::php::ini::{Format, parse_lifetime, parse_name};
 pub use crate::php::unserialize::{PhpArray, PhpValue, Session};
 pub use cookie::{SessionId, session_id};
 pub use save_path::{Address, RedisServer, SavePath, SessionFolder};
+
+/// The time that a request waits for its session: for a PHP page that holds the file, or for all replies of Redis
+/// together. PHP waits for a page without limit; here the client is told that it may retry.
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// PHP's session settings that are needed to read a session.
 #[derive(Debug)]

@@ -5,19 +5,15 @@
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use rustix::fs::{OFlags, Timespec, Timestamps, UTIME_NOW, futimens};
 use rustix::io::Errno;
 use rustix::process::{geteuid, getuid};
 
-use super::{Effect, Session, SessionConfig, SessionFolder, SessionId, unusable};
+use super::{Effect, Session, SessionConfig, SessionFolder, SessionId, TIMEOUT, unusable};
 use crate::error::Error;
 use crate::sys::lock::Lock;
 use crate::sys::shared_file::{self, Fault, Snapshot};
-
-/// The timeout for a PHP page that holds the session. PHP has none; here the client is told that it may retry.
-const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The session with this id. [`Effect::KeepAlive`] extends its lifetime, by setting the file's times.
 pub fn read(
@@ -31,7 +27,7 @@ pub fn read(
 
     // The file is opened for reading and writing, as in PHP, but not created.
     let opened = shared_file::open_and(OFlags::RDWR, &path, |file| {
-        if !Lock::Shared.acquire(&file, LOCK_TIMEOUT)? {
+        if !Lock::Shared.acquire(&file, TIMEOUT)? {
             return Ok(None);
         }
         let snapshot = shared_file::read(file)?;

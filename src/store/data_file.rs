@@ -129,7 +129,7 @@ fn open_and<T>(
 /// Reads the JSON of a file, again while PHP may be writing it.
 ///
 /// Fails if a folder of `path` is a symbolic link without a target, if the file is not regular (symbolic
-/// links are not followed), larger than 16 MiB, or still malformed after several attempts.
+/// links are not followed), larger than [`shared_file::MAX_SIZE`], or still malformed after several attempts.
 pub fn read(path: &Path) -> Result<Content, Error> {
     let mut while_malformed = Retries::new(PAUSE, WRITER_TIMEOUT);
     let mut while_empty = Retries::new(PAUSE, EMPTY_TIMEOUT);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error;
 use crate::model::DocumentError;
-use crate::sys::shared_file::Fault;
+use crate::sys::shared_file::{Fault, MAX_SIZE};
 
 /// The error of a read or write. The path is for the log.
 #[derive(Debug, thiserror::Error)]
@@ -51,7 +51,7 @@ pub enum Defect {
     InvalidJson(#[from] serde_json::Error),
     #[error(transparent)]
     Document(#[from] DocumentError),
-    #[error("would become larger than 16 MiB")]
+    #[error("would become larger than {} MiB", MAX_SIZE >> 20)]
     WouldBeTooLarge,
     #[error(
         "user {user} cannot replace it without locking out its owner: it must belong to the same user, or to a \

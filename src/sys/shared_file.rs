@@ -49,7 +49,7 @@ pub enum Fault {
     SymbolicLink,
     #[error("it is not a regular file")]
     NotRegular,
-    #[error("it is larger than 16 MiB")]
+    #[error("it is larger than {} MiB", MAX_SIZE >> 20)]
     TooLarge,
     #[error("another program holds a lease on it")]
     Leased,

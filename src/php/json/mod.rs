@@ -18,7 +18,6 @@ pub use map::{Key, Map};
 
 /// The maximum nesting of `json_decode` and `json_encode` with their default depth of 512.
 const MAX_DEPTH: usize = 511;
-const TOO_DEEP: &str = "nesting over 511 levels";
 
 /// A key as a constant of this program, if it is one.
 pub type KnownKey = fn(&str) -> Option<&'static str>;
@@ -149,19 +148,28 @@ struct Reader {
     values_left: usize,
 }
 
+impl Reader {
+    /// Begins a list or map.
+    fn descend<E: Error>(&mut self) -> Result<(), E> {
+        let too_deep = || E::custom(format_args!("nesting over {MAX_DEPTH} levels"));
+        self.levels_left = self.levels_left.checked_sub(1).ok_or_else(too_deep)?;
+        Ok(())
+    }
+
+    /// Ends a list or map.
+    fn ascend(&mut self) {
+        self.levels_left += 1;
+    }
+}
+
 impl<'de> DeserializeSeed<'de> for &mut Reader {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
-        decrease(&mut self.values_left, "too many values")?;
+        let too_many = || D::Error::custom("too many values");
+        self.values_left = self.values_left.checked_sub(1).ok_or_else(too_many)?;
         deserializer.deserialize_any(self)
     }
-}
-
-/// Fails with this error if nothing is left.
-fn decrease<E: Error>(left: &mut usize, error: &str) -> Result<(), E> {
-    *left = left.checked_sub(1).ok_or_else(|| E::custom(error))?;
-    Ok(())
 }
 
 impl<'de> Visitor<'de> for &mut Reader {
@@ -196,22 +204,22 @@ impl<'de> Visitor<'de> for &mut Reader {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
-        decrease(&mut self.levels_left, TOO_DEEP)?;
+        self.descend()?;
         let mut list = Vec::new();
         while let Some(item) = items.next_element_seed(&mut *self)? {
             list.push(item);
         }
-        self.levels_left += 1;
+        self.ascend();
         Ok(Value::List(list))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
-        decrease(&mut self.levels_left, TOO_DEEP)?;
+        self.descend()?;
         let mut map = Vec::new();
         while let Some(key) = entries.next_key_seed(KeySeed(self.known))? {
             map.push((key, entries.next_value_seed(&mut *self)?));
         }
-        self.levels_left += 1;
+        self.ascend();
         Ok(Value::Map(Map::from_entries(map)))
     }
 }

@@ -7,22 +7,20 @@ pub(crate) mod protocol;
 
 use std::fmt::Display;
 use std::io::{self, ErrorKind};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use super::{Effect, RedisServer, Session, SessionConfig, SessionId};
+use super::{Effect, RedisServer, Session, SessionConfig, SessionId, TIMEOUT};
 use crate::error::Error;
+use crate::sys::shared_file::MAX_SIZE;
 use connection::Connection;
 use protocol::{Commands, Kind};
-
-/// The timeout for all commands of a request together: as long as a request waits for a session file
-const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Why a session could not be read from the server.
 #[derive(Debug, thiserror::Error)]
 pub enum RedisFault {
     #[error("{0}")]
     Io(io::Error),
-    #[error("no answer within 5 seconds")]
+    #[error("no answer within {} seconds", TIMEOUT.as_secs())]
     Timeout,
     #[error("too many requests wait for an answer")]
     Busy,
@@ -31,7 +29,7 @@ pub enum RedisFault {
     Refused(String),
     #[error("the answer is not that of a Redis server")]
     NotRedis,
-    #[error("it is larger than 16 MiB")]
+    #[error("it is larger than {} MiB", MAX_SIZE >> 20)]
     TooLarge,
     #[error(
         "unknown host {0}: use an IP address or a name in /etc/hosts; names are not looked up in DNS"
