@@ -3,14 +3,14 @@
 use std::io::{self, ErrorKind, Read, Take};
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::fs::Timespec;
+use rustix::event::PollFlags;
 use rustix::stdio::stdin;
 
 use super::{Method, Variables, multipart};
 use crate::error::Error;
 use crate::php::form::Form;
 use crate::php::json::{Map, Value};
+use crate::sys::poll::is_ready_within;
 use crate::sys::streams;
 
 /// The maximum length of a body: about twice the largest menu, 64 plates with names of 2000 characters.
@@ -126,10 +126,7 @@ impl Read for StandardInput {
 /// The maximum time to read a body that is not needed, and the timeout for its next part: as long as FastCGI waits for a
 /// body that is read (`fastcgi::Limits`, `transfer` and `pause`).
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(30);
-const DRAIN_IDLE_TIMEOUT: Timespec = Timespec {
-    tv_sec: 5,
-    tv_nsec: 0,
-};
+const DRAIN_IDLE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// As large as the buffers of the standard library.
 const DRAIN_BUFFER: usize = 8192;
@@ -147,9 +144,8 @@ impl Body<StandardInput> {
         let started = Instant::now();
         let mut buffer = vec![0; DRAIN_BUFFER];
         while self.0.limit() > 0 && started.elapsed() < DRAIN_TIMEOUT {
-            let mut stdin = [PollFd::from_borrowed_fd(stdin(), PollFlags::IN)];
-            let is_ready = matches!(poll(&mut stdin, Some(&DRAIN_IDLE_TIMEOUT)), Ok(1..));
-            if !is_ready || !matches!(self.0.read(&mut buffer), Ok(1..)) {
+            let is_ready = is_ready_within(DRAIN_IDLE_TIMEOUT, &stdin(), PollFlags::IN);
+            if is_ready != Ok(true) || !matches!(self.0.read(&mut buffer), Ok(1..)) {
                 return;
             }
         }

@@ -3,12 +3,14 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write};
 use std::os::fd::AsFd;
+use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::termios::{QueueSelector, tcflush};
 
 use crate::sys::log::printable;
+use crate::sys::poll::is_ready_within;
 use crate::sys::signals::ignore_keys;
 
 /// More than all settings need.
@@ -21,10 +23,7 @@ const MAX_LINE: usize = 1100;
 const MAX_ANSWER: u64 = 1000;
 
 /// A terminal sends a long paste in several parts. After this time without one, it has ended.
-const PAUSE: Timespec = Timespec {
-    tv_sec: 0,
-    tv_nsec: 250_000_000,
-};
+const PAUSE: Duration = Duration::from_millis(250);
 
 /// Why what was pasted, or the answer, is refused.
 #[derive(Debug, thiserror::Error)]
@@ -148,8 +147,7 @@ fn is_allowed(c: char) -> bool {
 fn discard(input: &mut (impl BufRead + AsFd)) -> Result<Vec<u8>, Error> {
     let mut rest = Vec::new();
     loop {
-        let mut ready = [PollFd::new(&*input, PollFlags::IN)];
-        let is_ready = poll(&mut ready, Some(&PAUSE)).map_err(terminal_error)? > 0;
+        let is_ready = is_ready_within(PAUSE, input, PollFlags::IN).map_err(terminal_error)?;
         if !is_ready || input.read_until(b'\n', &mut rest).unwrap_or(0) == 0 {
             break;
         }
@@ -180,7 +178,7 @@ pub fn confirm() -> Result<(), Error> {
 
 /// Discards what a terminal still sends: the rest of a paste that came after a pause, which the shell would run.
 fn flush(terminal: &File) -> Result<(), Errno> {
-    while poll(&mut [PollFd::new(terminal, PollFlags::IN)], Some(&PAUSE))? > 0 {
+    while is_ready_within(PAUSE, terminal, PollFlags::IN)? {
         tcflush(terminal, QueueSelector::IFlush)?;
     }
     // A line without its end

@@ -7,14 +7,14 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags};
+use rustix::event::PollFlags;
 use rustix::io::ioctl_fionbio;
 use rustix::process::{Pid, WaitOptions, wait};
 
-use super::stream::wait as wait_for;
 use super::worker::Service;
 use super::{Handler, Limits, Socket};
 use crate::sys::log;
+use crate::sys::poll::is_ready_within;
 use crate::sys::process::run_in_child;
 use crate::sys::scoreboard::{MAX_WORKERS, Scoreboard};
 use crate::sys::signals::Blocked;
@@ -177,9 +177,9 @@ impl<H: Handler> Parent<H> {
     /// After a stop: starts a worker for what is left in the queue of an own socket, since the last ones may have ended
     /// because they had answered all the requests of a worker. Returns whether it has.
     fn start_for_queue(&mut self) -> bool {
-        let mut queue = [PollFd::new(&self.socket.listener, PollFlags::IN)];
-        let is_left =
-            self.socket.is_own() && matches!(wait_for(&mut queue, Duration::ZERO), Ok(1..));
+        let queue = &self.socket.listener;
+        let is_left = self.socket.is_own()
+            && is_ready_within(Duration::ZERO, queue, PollFlags::IN).unwrap_or(false);
         if !is_left || Instant::now() < self.may_start_at {
             return false;
         }

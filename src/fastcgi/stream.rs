@@ -5,10 +5,11 @@ use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::PollFlags;
 use rustix::io::{Errno, retry_on_intr};
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
+use crate::sys::poll;
 use crate::sys::scoreboard::{self, PROMPT};
 
 /// A socket that does not block by itself.
@@ -57,12 +58,11 @@ impl Stream {
 
     fn wait_until(&self, ready: PollFlags, most: Duration) -> io::Result<()> {
         let rest = self.deadline.saturating_duration_since(Instant::now());
-        match wait(
-            &mut [PollFd::new(&self.socket, ready)],
-            rest.min(self.pause).min(most),
-        )? {
-            0 => Err(ErrorKind::TimedOut.into()),
-            _ => Ok(()),
+        let timeout = rest.min(self.pause).min(most);
+        if poll::is_ready_within(timeout, &self.socket, ready)? {
+            Ok(())
+        } else {
+            Err(ErrorKind::TimedOut.into())
         }
     }
 
@@ -102,16 +102,5 @@ impl Write for Stream {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
-    }
-}
-
-/// Waits for one of `sources`; the number of those that are ready, or 0 after `timeout`.
-pub fn wait(sources: &mut [PollFd], timeout: Duration) -> io::Result<usize> {
-    let timeout = Timespec::try_from(timeout).unwrap_or_default();
-    loop {
-        match poll(sources, Some(&timeout)) {
-            Err(Errno::INTR) => {}
-            done => return Ok(done?),
-        }
     }
 }

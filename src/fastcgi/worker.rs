@@ -15,9 +15,10 @@ use rustix::io::{Errno, ioctl_fionread, retry_on_intr};
 use rustix::net::{SocketFlags, accept_with};
 
 use super::requests::{FcgiRequest, Requests, Stdin};
-use super::stream::{Stream, wait};
+use super::stream::Stream;
 use super::{Handler, Limits, Output, Pairs, Refusal, Socket};
 use crate::sys::log;
+use crate::sys::poll;
 use crate::sys::scoreboard::{State, Worker};
 
 /// The pause after an accept that failed because file descriptors or memory ran out.
@@ -241,7 +242,8 @@ impl Service<'_> {
             ];
             // The other one stays readable.
             let sources = &mut sources[..if self.is_stopping { 1 } else { 2 }];
-            if wait(sources, timeout.saturating_sub(since.elapsed()))? == 0 {
+            let rest = timeout.saturating_sub(since.elapsed());
+            if poll::wait(sources, Some(rest))? == 0 {
                 // On a busy machine a request may have come before this process runs again.
                 return next_of(socket);
             }

@@ -11,11 +11,11 @@
 //! If the fork fails, the only effect is the wait. The child exits shortly after its parent and is
 //! adopted by the system's first process. In a container this can be Apache, which then reaps it.
 
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::io::Errno;
+use rustix::event::{PollFd, PollFlags};
 use rustix::process::{PidfdFlags, getpid, pidfd_open};
 
-use crate::sys::process::run_in_child;
+use super::poll;
+use super::process::run_in_child;
 
 /// Keeps standard output open until this process has exited. The caller should exit next.
 pub fn until_exit() {
@@ -25,8 +25,7 @@ pub fn until_exit() {
     };
     // This process has one thread.
     _ = run_in_child(|| {
-        let mut gone = [PollFd::new(&parent, PollFlags::IN)];
-        while let Err(Errno::INTR) = poll(&mut gone, None) {}
+        _ = poll::wait(&mut [PollFd::new(&parent, PollFlags::IN)], None);
         0
     });
 }

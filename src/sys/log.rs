@@ -3,10 +3,10 @@
 use std::io::{self, Write};
 use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::fs::Timespec;
+use rustix::event::PollFlags;
 use rustix::stdio::stderr;
 
+use super::poll::is_ready_within;
 use super::timers::Interruptions;
 
 /// The maximum number of characters in a line. Only input from outside can make a line longer. nginx cuts a line of its
@@ -34,9 +34,8 @@ pub fn offer(cause: &str) {
 /// that others wait for.
 pub fn offer_lines(lines: &[u8]) {
     let stderr = stderr();
-    let mut is_ready = [PollFd::from_borrowed_fd(stderr, PollFlags::OUT)];
     if !lines.is_empty()
-        && matches!(poll(&mut is_ready, Some(&Timespec::default())), Ok(1..))
+        && is_ready_within(Duration::ZERO, &stderr, PollFlags::OUT) == Ok(true)
         // Another process may fill the pipe first, and a pipe that can be written may have room for less.
         && let Ok(_interruptions) = Interruptions::after(Duration::ZERO)
     {

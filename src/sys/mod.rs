@@ -9,13 +9,14 @@
 //! | `kept_output` | Linux: a pidfd; the fork is that of `process` |
 //! | `lease` | `unsafe`, Linux: fcntl(2) with `F_SETLEASE`, which rustix lacks |
 //! | `lock` | flock(2), interrupted by `timers`, and pauses, both counted in the `scoreboard` |
-//! | `log` | standard error without blocking: poll(2), and `timers` |
+//! | `log` | standard error without blocking: `poll` and `timers` |
+//! | `poll` | poll(2), which the standard library lacks |
 //! | `process` | `unsafe`: fork(2) and the auxiliary vector; users and groups of the process |
 //! | `scoreboard` | `unsafe`: memory that processes share |
 //! | `shared_file` | Linux: open(2) with `O_NOFOLLOW` and `O_NONBLOCK`, leases of other programs, ESTALE of network file systems |
 //! | `signals` | `unsafe`: sigaction(2), pthread_sigmask(3), sigtimedwait(2) |
 //! | `start` | `unsafe`: C's `main` in place of Rust's |
-//! | `streams` | standard streams that may be non-blocking: poll(2) |
+//! | `streams` | standard streams that may be non-blocking: `poll` |
 //! | `timers` | `unsafe`: setitimer(2) |
 
 pub(crate) mod accounts;
@@ -26,6 +27,7 @@ pub mod kept_output;
 pub mod lease;
 pub mod lock;
 pub mod log;
+pub mod poll;
 pub mod process;
 pub mod scoreboard;
 pub mod shared_file;

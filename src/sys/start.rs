@@ -6,13 +6,13 @@ use std::fs::File;
 use std::mem::forget;
 use std::panic::catch_unwind;
 use std::process::abort;
+use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::fs::Timespec;
-use rustix::io::Errno;
+use rustix::event::{PollFd, PollFlags};
 use rustix::stdio::{stderr, stdin, stdout};
 
 use super::environment::Strings;
+use super::poll;
 use super::signals::ignore;
 
 /// Defines the C function `main`, which exits with the status that `$run` returns.
@@ -50,7 +50,7 @@ pub unsafe fn start(argv: *const *const c_char, run: fn(Strings) -> u8) -> i32 {
 fn open_standard_streams() {
     let mut streams = [stdin(), stdout(), stderr()]
         .map(|stream| PollFd::from_borrowed_fd(stream, PollFlags::empty()));
-    while let Err(Errno::INTR) = poll(&mut streams, Some(&Timespec::default())) {}
+    _ = poll::wait(&mut streams, Some(Duration::ZERO));
     for stream in &streams {
         if stream.revents().contains(PollFlags::NVAL) {
             // The file gets the lowest free number.

@@ -1,10 +1,12 @@
 //! Standard input and output of a CGI process. The web server may have made them non-blocking: then a call that
 //! would block fails with EAGAIN, and is repeated when the stream is ready.
 
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags};
 use rustix::fd::BorrowedFd;
 use rustix::io::{Errno, retry_on_intr};
 use rustix::stdio::{stdin, stdout};
+
+use super::poll;
 
 /// Reads from standard input, without the buffer of the standard library.
 pub fn read(buffer: &mut [u8]) -> Result<usize, Errno> {
@@ -34,8 +36,7 @@ fn when_ready(
     loop {
         match retry_on_intr(&mut call) {
             Err(Errno::AGAIN) => {
-                let mut streams = [PollFd::from_borrowed_fd(stream, event)];
-                retry_on_intr(|| poll(&mut streams, None))?;
+                poll::wait(&mut [PollFd::from_borrowed_fd(stream, event)], None)?;
             }
             done => return done,
         }
