@@ -230,39 +230,28 @@ impl Service<'_> {
     /// Waits for the first byte of another request. `idle` is the timeout, unless the worker is to stop.
     fn await_request(&mut self, socket: &UnixStream, idle: Duration) -> io::Result<Next> {
         let since = Instant::now();
-        loop {
-            let timeout = if self.is_stopping {
-                self.limits.linger.min(idle)
-            } else {
-                idle
-            };
-            let mut sources = [
+        if !self.is_stopping {
+            let mut files = [
                 PollFd::new(socket, PollFlags::IN),
                 PollFd::new(self.stopped, PollFlags::IN),
             ];
-            // The other one stays readable.
-            let sources = &mut sources[..if self.is_stopping { 1 } else { 2 }];
-            let rest = timeout.saturating_sub(since.elapsed());
-            if poll::wait(sources, Some(rest))? == 0 {
-                // On a busy machine a request may have come before this process runs again.
-                return next_of(socket);
-            }
-            self.is_stopping |= sources
-                .get(1)
-                .is_some_and(|stop| !stop.revents().is_empty());
-            if !sources[0].revents().is_empty() {
+            poll::wait(&mut files, Some(idle))?;
+            let [has_input, is_stopping] = files.map(|file| !file.revents().is_empty());
+            self.is_stopping = is_stopping;
+            if has_input {
                 return Ok(Next::Request);
             }
         }
+        if self.is_stopping {
+            let rest = self.limits.linger.min(idle).saturating_sub(since.elapsed());
+            poll::is_ready_within(rest, socket, PollFlags::IN)?;
+        }
+        // On a busy machine a request may have come after the timeout, before this process runs again.
+        Ok(match ioctl_fionread(socket)? {
+            0 => Next::End,
+            _ => Next::Request,
+        })
     }
-}
-
-/// The end, unless a request has come.
-fn next_of(socket: &UnixStream) -> io::Result<Next> {
-    Ok(match ioctl_fionread(socket)? {
-        0 => Next::End,
-        _ => Next::Request,
-    })
 }
 
 /// Receives the next request and the first part of its body. `None` at the end of the connection.
