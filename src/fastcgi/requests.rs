@@ -28,13 +28,21 @@ enum Status {
 }
 
 /// A request, from its BEGIN_REQUEST to the end of its PARAMS.
-#[derive(Debug, Default, PartialEq)]
+#[derive(Debug, PartialEq)]
 pub struct FcgiRequest {
     pub id: u16,
     /// FCGI_KEEP_CONN: the web server may send another request on the connection
     pub keep: bool,
     /// Up to one byte over the limit, to detect that it was exceeded
     pub params: Vec<u8>,
+}
+
+/// What a BEGIN_REQUEST does to the active request.
+enum Begin {
+    /// Nothing: it was of another id, and was rejected.
+    Rejected,
+    /// It ends. The new request has its place, unless its role is unknown.
+    Replaced(Option<FcgiRequest>),
 }
 
 /// The state of STDIN, the body of the request that was received last.
@@ -89,7 +97,12 @@ impl<S: Read + Write> Requests<S> {
         while let Some(header) = self.input.header()? {
             match (header.kind, header.id, &mut begun) {
                 (_, 0, _) => self.reply(header)?,
-                (kind::BEGIN_REQUEST, id, begun) => self.begin(id, begun)?,
+                (kind::BEGIN_REQUEST, id, active) => {
+                    let active = active.as_ref().map(|request| request.id);
+                    if let Begin::Replaced(request) = self.begin(id, active)? {
+                        begun = request;
+                    }
+                }
                 (kind::ABORT_REQUEST, id, Some(request)) if id == request.id => {
                     let keep = request.keep;
                     begun = None;
@@ -137,13 +150,8 @@ impl<S: Read + Write> Requests<S> {
             match (header.kind, header.id) {
                 (_, 0) => self.reply(header)?,
                 (kind::BEGIN_REQUEST, id) => {
-                    let mut begun = Some(FcgiRequest {
-                        id: self.id,
-                        ..FcgiRequest::default()
-                    });
-                    self.begin(id, &mut begun)?;
-                    if id == self.id {
-                        self.next = begun;
+                    if let Begin::Replaced(request) = self.begin(id, Some(self.id))? {
+                        self.next = request;
                         self.stdin = Stdin::Replaced;
                     }
                 }
@@ -209,27 +217,30 @@ impl<S: Read + Write> Requests<S> {
         self.input.stream.write_all(&out)
     }
 
-    /// BEGIN_REQUEST (§5.1): role (2), flags, reserved (5). `begun` is the request that has begun before.
-    fn begin(&mut self, id: u16, begun: &mut Option<FcgiRequest>) -> io::Result<()> {
+    /// BEGIN_REQUEST (§5.1): role (2), flags, reserved (5). `active` is the id of a request that has not ended.
+    fn begin(&mut self, id: u16, active: Option<u16>) -> io::Result<Begin> {
         let content = self.input.content()?;
         let Some(&[role1, role0, flags, ..]) = content.first_chunk::<8>() else {
             return Err(over());
         };
-        if begun.as_ref().is_some_and(|other| other.id != id) {
-            return self.end_request(id, Status::CannotMultiplex);
+        if active.is_some_and(|active| active != id) {
+            self.end_request(id, Status::CannotMultiplex)?;
+            return Ok(Begin::Rejected);
         }
         let keep = flags & KEEP_CONNECTION != 0;
         if u16::from_be_bytes([role1, role0]) == RESPONDER {
-            *begun = Some(FcgiRequest {
+            return Ok(Begin::Replaced(Some(FcgiRequest {
                 id,
                 keep,
                 params: Vec::new(),
-            });
-            return Ok(());
+            })));
         }
-        *begun = None;
         self.end_request(id, Status::UnknownRole)?;
-        if keep { Ok(()) } else { Err(over()) }
+        if keep {
+            Ok(Begin::Replaced(None))
+        } else {
+            Err(over())
+        }
     }
 
     /// Replies to a management record (§4).
