@@ -22,9 +22,6 @@ use crate::sys::signals::Blocked;
 /// The pause before another worker is started, after one that could not be started or ended before it was ready.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// The timeout of a wait that only a signal is meant to end.
-const FOREVER: Duration = Duration::from_secs(3600);
-
 /// Answers requests on `socket` by worker processes until SIGTERM or SIGUSR1, then lets them finish. Returns when all
 /// have ended. The caller must be the only thread of the process.
 pub fn serve(
@@ -131,13 +128,11 @@ impl<H: Handler> Parent<H> {
         })
     }
 
-    /// The time until a missing worker may be started.
-    fn time_to_start(&self) -> Duration {
-        if self.is_stopping() || self.workers.iter().all(Option::is_some) {
-            FOREVER
-        } else {
-            self.may_start_at.saturating_duration_since(Instant::now())
-        }
+    /// The time until a missing worker may be started; `None` if none is to be.
+    fn time_to_start(&self) -> Option<Duration> {
+        let is_missing = self.workers.iter().any(Option::is_none);
+        let time = self.may_start_at.saturating_duration_since(Instant::now());
+        (is_missing && !self.is_stopping()).then_some(time)
     }
 
     /// Reaps the workers that have ended, and logs those that have failed.

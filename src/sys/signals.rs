@@ -3,7 +3,7 @@
 
 use std::io;
 use std::mem::MaybeUninit;
-use std::ptr::null_mut;
+use std::ptr::{self, null, null_mut};
 use std::time::Duration;
 
 pub(super) fn ignore(signals: &[libc::c_int]) {
@@ -61,14 +61,15 @@ impl Blocked {
         pthread_sigmask(libc::SIG_BLOCK, &[STOP[0], STOP[1], libc::SIGCHLD]).map(Blocked)
     }
 
-    /// Waits for one of them, or until `timeout`. Returns whether it was one that stops the responder.
-    pub fn wait(&self, timeout: Duration) -> bool {
-        let timeout = libc::timespec {
+    /// Waits for one of them, up to `timeout` if there is one. Returns whether it was one that stops the responder.
+    pub fn wait(&self, timeout: Option<Duration>) -> bool {
+        let timeout = timeout.map(|timeout| libc::timespec {
             tv_sec: timeout.as_secs() as _,
             tv_nsec: timeout.subsec_nanos().into(),
-        };
-        // SAFETY: the set is initialised, and the call keeps no pointer.
-        let signal = unsafe { libc::sigtimedwait(&self.0, null_mut(), &timeout) };
+        });
+        let timeout = timeout.as_ref().map_or(null(), ptr::from_ref);
+        // SAFETY: the set is initialised, and the call keeps no pointer. Without a timeout it waits for a signal.
+        let signal = unsafe { libc::sigtimedwait(&self.0, null_mut(), timeout) };
         STOP.contains(&signal)
     }
 }
