@@ -9,7 +9,8 @@ use super::{Config, Error, Files, Settings};
 use crate::sys::shared_file::Fault;
 use crate::sys::{log, scoreboard};
 
-/// The time for which settings that were read are in force.
+/// The time for which settings that were read are in force: an administrator does not notice the delay, and one read
+/// in this time costs little beside the requests.
 const AGE: Duration = Duration::from_secs(1);
 
 /// The settings in force, or the error of those that cannot be used.

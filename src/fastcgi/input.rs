@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use super::record::{self, HEADER, Header};
 
-/// The size of the buffer. A request without a large body is shorter, so that one read is enough.
-const BUFFER: usize = 16 * 1024;
+/// The size of a buffer for what is received. A request without a large body is shorter, so that one read is enough.
+pub const BUFFER: usize = 16 * 1024;
 
 /// What is received on a stream. The content of a record is taken, in parts if it is long, or skipped.
 #[derive(Debug)]

@@ -11,7 +11,7 @@ use std::io::{self, ErrorKind, Read, Write};
 
 use super::Pairs;
 use super::input::{Input, over};
-use super::record::{self, Header, kind};
+use super::record::{self, HEADER, Header, kind};
 
 /// FCGI_RESPONDER, the only role of web servers
 const RESPONDER: u16 = 1;
@@ -188,7 +188,8 @@ impl<S: Read + Write> Requests<S> {
         stderr: &[u8],
     ) -> io::Result<()> {
         let id = request.id;
-        let mut out = Vec::with_capacity(stdout.len() + stderr.len() + 64);
+        // Five headers with one line for the log, and the content of END_REQUEST, which is as long as a header.
+        let mut out = Vec::with_capacity(stdout.len() + stderr.len() + 6 * HEADER);
         for line in stderr
             .split(|&byte| byte == b'\n')
             .filter(|line| !line.is_empty())

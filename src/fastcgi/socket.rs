@@ -26,8 +26,8 @@ use crate::sys::lock::Lock;
 /// The mode of the socket's file: its owner and its group can connect.
 const MODE: u32 = 0o660;
 
-/// The maximum number of connections that wait to be accepted. The kernel limits it to
-/// net.core.somaxconn.
+/// The maximum number of connections that wait to be accepted: the default of net.core.somaxconn, to which the kernel
+/// limits it (listen(2)).
 const BACKLOG: i32 = 4096;
 
 /// The timeout of the lock on the folder, which another starting process holds for a few milliseconds, and any
@@ -94,7 +94,7 @@ impl Socket {
         })
     }
 
-    /// Whether no new process can connect after the stop.
+    /// Whether [`bind`](Self::bind) created the socket: then no process can connect after the stop.
     pub(super) fn is_own(&self) -> bool {
         self.file.is_some()
     }

@@ -9,6 +9,7 @@ use rustix::event::PollFlags;
 use rustix::io::{Errno, retry_on_intr};
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
+use super::input::BUFFER;
 use crate::sys::poll;
 use crate::sys::scoreboard::{self, PROMPT};
 
@@ -51,7 +52,7 @@ impl Stream {
     /// Sends nothing more, and discards the input up to its end.
     pub fn drain(&mut self) -> io::Result<()> {
         self.socket.shutdown(Shutdown::Write)?;
-        let mut buffer = vec![0; 16 * 1024];
+        let mut buffer = vec![0; BUFFER];
         while self.read(&mut buffer)? > 0 {}
         Ok(())
     }

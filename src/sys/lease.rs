@@ -19,6 +19,8 @@ use super::or_errno;
 
 /// The timeout for another process to close the file. A page has it open only while it writes.
 const WRITER_TIMEOUT: Duration = Duration::from_millis(200);
+
+/// The pause between two attempts. It is short because other writers of the aulario wait meanwhile.
 const PAUSE: Duration = Duration::from_millis(2);
 
 /// A lease, or a placeholder if the file system or the owner of the file does not allow one.

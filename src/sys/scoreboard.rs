@@ -13,7 +13,7 @@ use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
 
 use super::file_id::FileId;
 
-/// The maximum number of workers
+/// The maximum number of workers: eight times the default. The scoreboard needs 12 KiB for them.
 pub const MAX_WORKERS: usize = 512;
 
 /// The other end of a socket that can answer does so within this time. After it, the request counts as one that waits.

@@ -20,10 +20,12 @@ pub const MAX_SIZE: u64 = 16 * 1024 * 1024;
 /// it. Each opening finds the newest file; the maximum ends a request beside a client that never pauses.
 const OPENINGS: usize = 10;
 
-/// A lease of another program (fcntl(2), F_SETLEASE), such as Samba or the NFS server of the kernel, on a
-/// file that is opened. The program is asked to release it; PHP waits for that. One that does not is forced to by the
-/// kernel after 45 s (`/proc/sys/fs/lease-break-time`), longer than a request should take.
+/// The timeout for another program, such as Samba or the NFS server of the kernel, to release a lease (fcntl(2),
+/// F_SETLEASE) on a file that is opened. PHP waits for that. One that does not release it is forced to by the kernel
+/// after 45 s (`/proc/sys/fs/lease-break-time`), longer than a request should take.
 const LEASE_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// The pause between two attempts, of which the timeout has 400
 const LEASE_PAUSE: Duration = Duration::from_millis(5);
 
 /// An open file, with its content and attributes at the time of reading.
