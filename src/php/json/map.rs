@@ -1,7 +1,8 @@
 //! An object that keeps the order of its keys.
 
 use std::borrow::Cow;
-use std::mem;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use super::Value;
 
@@ -12,7 +13,7 @@ pub type Key = Cow<'static, str>;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Map(Vec<(Key, Value)>);
 
-/// With more entries than this, duplicate keys are found by sorting instead of comparing all pairs. The objects of the
+/// With more entries than this, duplicate keys are found by an index instead of comparing all pairs. The objects of the
 /// data files have fewer, and are compared without an allocation.
 const FEW: usize = 16;
 
@@ -25,17 +26,18 @@ impl Map {
         if entries.len() <= FEW && entries.iter().enumerate().all(is_unique) {
             return Map(entries);
         }
-        let mut entries: Vec<_> = entries.into_iter().enumerate().collect();
-        entries.sort_by(|(_, (a, _)), (_, (b, _))| a.cmp(b));
-        entries.dedup_by(|(_, later), (_, first)| {
-            let is_duplicate = later.0 == first.0;
-            if is_duplicate {
-                mem::swap(&mut later.1, &mut first.1);
+        let mut unique: Vec<(Key, Value)> = Vec::with_capacity(entries.len());
+        let mut positions: BTreeMap<Key, usize> = BTreeMap::new();
+        for (key, value) in entries {
+            match positions.entry(key.clone()) {
+                Entry::Occupied(position) => unique[*position.get()].1 = value,
+                Entry::Vacant(position) => {
+                    position.insert(unique.len());
+                    unique.push((key, value));
+                }
             }
-            is_duplicate
-        });
-        entries.sort_by_key(|(index, _)| *index);
-        Map(entries.into_iter().map(|(_, entry)| entry).collect())
+        }
+        Map(unique)
     }
 
     pub fn len(&self) -> usize {
