@@ -112,14 +112,14 @@ pub fn float_to_string(float: f64) -> String {
 /// The format of `php_gcvt` (main/snprintf.c) for the decimal `number`: exponent form below 1e-4 and
 /// for more than `precision` digits before the point.
 fn php_gcvt(number: &str, precision: i32, exponent_sign: char) -> String {
-    let (sign, number) = number
+    let (sign, unsigned) = number
         .strip_prefix('-')
         .map_or(("", number), |unsigned| ("-", unsigned));
-    let (number, exponent) = number.split_once('e').unwrap_or((number, "0"));
-    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-    let digits = format!("{whole}{fraction}");
-    let leading_zeros = digits.len() - digits.trim_start_matches('0').len();
-    let digits = digits.trim_matches('0');
+    let (mantissa, exponent) = unsigned.split_once('e').unwrap_or((unsigned, "0"));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let all_digits = format!("{whole}{fraction}");
+    let leading_zeros = all_digits.len() - all_digits.trim_start_matches('0').len();
+    let digits = all_digits.trim_matches('0');
     if digits.is_empty() {
         return format!("{sign}0");
     }
@@ -130,10 +130,14 @@ fn php_gcvt(number: &str, precision: i32, exponent_sign: char) -> String {
         let fraction = if others.is_empty() { "0" } else { others };
         return format!("{sign}{first}.{fraction}{exponent_sign}{exponent:+}");
     }
-    let point = exponent.max(0) as usize + 1;
-    let digits = "0".repeat((-exponent).max(0) as usize) + digits;
-    let digits = format!("{digits:0<point$}");
-    let (whole, fraction) = digits.split_at(point);
-    let point = if fraction.is_empty() { "" } else { "." };
-    format!("{sign}{whole}{point}{fraction}")
+    if exponent < 0 {
+        let zeros = "0".repeat((-exponent - 1) as usize);
+        return format!("{sign}0.{zeros}{digits}");
+    }
+    let point = exponent as usize + 1;
+    let padded = format!("{digits:0<point$}");
+    match padded.split_at(point) {
+        (whole, "") => format!("{sign}{whole}"),
+        (whole, fraction) => format!("{sign}{whole}.{fraction}"),
+    }
 }
