@@ -76,12 +76,13 @@ fn keeps_access(old: &Metadata, acl: &Acl, new: Owners) -> bool {
             .groups
             .get(&old.gid())
             .is_some_and(|&granted| grants(granted, group_had));
+    if old.uid() == new.uid {
+        return group_keeps_access;
+    }
     let owner_keeps_access = match acl.users.get(&old.uid()) {
-        _ if old.uid() == new.uid => true,
-        // The mode stays, so this user, as the new owner, could not write it either.
-        _ if owner_had & WRITE == 0 => false,
         Some(&granted) => grants(granted, owner_had),
         None => group_had & WRITE != 0,
     };
-    group_keeps_access && owner_keeps_access
+    // The mode stays: if the old owner could not write the file, this user, as the new one, could not either.
+    group_keeps_access && owner_keeps_access && owner_had & WRITE != 0
 }
