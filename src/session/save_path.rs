@@ -68,20 +68,20 @@ impl SessionFolder {
          ids have at most 256 characters, and each level takes one";
 
     fn parse(value: &[u8]) -> Result<SessionFolder, &'static str> {
-        let mut parts: Vec<&[u8]> = value.splitn(3, |&byte| byte == b';').collect();
-        let folder = parts.pop().filter(|folder| folder.starts_with(b"/"));
-        let folder = folder.ok_or(SavePath::EXPECTED)?;
-        let number = |at: usize, radix| match parts.get(at) {
-            None => Some(0),
-            Some(digits) => match usize::from_str_radix(str::from_utf8(digits).ok()?, radix) {
-                Err(error) if *error.kind() == IntErrorKind::PosOverflow => Some(usize::MAX),
-                number => number.ok(),
-            },
+        let parts: Vec<&[u8]> = value.splitn(3, |&byte| byte == b';').collect();
+        let default_depth: &[u8] = b"0";
+        let default_mode: &[u8] = b"0600";
+        let (depth, mode, folder) = match *parts {
+            [folder] => (default_depth, default_mode, folder),
+            [depth, folder] => (depth, default_mode, folder),
+            [depth, mode, folder] => (depth, mode, folder),
+            _ => return Err(SavePath::EXPECTED),
         };
-        let depth = number(0, 10).ok_or(SavePath::EXPECTED)?;
-        number(1, 8)
-            .filter(|&mode| mode <= 0o7777)
-            .ok_or(SavePath::EXPECTED)?;
+        let depth = number(depth, 10).ok_or(SavePath::EXPECTED)?;
+        let mode = number(mode, 8).ok_or(SavePath::EXPECTED)?;
+        if mode > 0o7777 || !folder.starts_with(b"/") {
+            return Err(SavePath::EXPECTED);
+        }
         if depth >= MAX_ID {
             return Err(SessionFolder::EXPECTED_DEPTH);
         }
@@ -89,6 +89,14 @@ impl SessionFolder {
             depth,
             folder: PathBuf::from(OsStr::from_bytes(folder)),
         })
+    }
+}
+
+/// The number in `digits`, or the largest one if it is larger.
+fn number(digits: &[u8], radix: u32) -> Option<usize> {
+    match usize::from_str_radix(str::from_utf8(digits).ok()?, radix) {
+        Err(error) if *error.kind() == IntErrorKind::PosOverflow => Some(usize::MAX),
+        number => number.ok(),
     }
 }
 
@@ -101,8 +109,10 @@ impl RedisServer {
             return None;
         }
         let (address, query) = text.split_once('?').unwrap_or((text, ""));
+        if address.contains('#') {
+            return None;
+        }
         let address = match address.split_once("://")? {
-            _ if address.contains('#') => return None,
             ("unix", path) if path.starts_with('/') => Address::Unix(path.into()),
             ("tcp", address) => tcp(address)?,
             _ => return None,
