@@ -89,6 +89,7 @@ impl<H: Handler> Parent<H> {
             if Instant::now() < self.may_start_at {
                 return;
             }
+            // One alone, which may fail too.
             if std::mem::take(&mut self.has_failed) {
                 self.may_start_at = Instant::now() + PAUSE;
             }
