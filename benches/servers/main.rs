@@ -5,7 +5,6 @@
     reason = "a measurement is one sequence of steps"
 )]
 
-mod chart;
 mod client;
 mod contenders;
 mod load;
@@ -97,9 +96,9 @@ fn main() {
     } else {
         &folder
     };
-    fs::write(folder.join("results.md"), text).unwrap();
-    fs::write(folder.join("results.svg"), chart::svg(&sections)).unwrap();
-    eprintln!("written: {}", folder.join("results.{md,svg}").display());
+    let results = folder.join("results.md");
+    fs::write(&results, text).unwrap();
+    eprintln!("written: {}", results.display());
 }
 
 /// Measures every contender in each round, starting with a different one each time.

@@ -268,7 +268,7 @@ fn first_line(program: &str, arguments: &[&str]) -> String {
 }
 
 /// Rounds to about three digits.
-pub fn digits(value: f64) -> String {
+fn digits(value: f64) -> String {
     let decimals = if value < 9.995 {
         2
     } else {
