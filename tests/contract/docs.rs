@@ -284,19 +284,24 @@ fn every_action_is_documented() {
 
 #[test]
 fn every_error_code_and_reason_is_documented() {
-    let (openapi, api) = (text_of("openapi.yaml"), text_of("docs/api.md"));
-    let lines = openapi
+    let [openapi, api, source] = ["openapi.yaml", "docs/api.md", "src/error.rs"].map(text_of);
+    // The word in quotes that follows each of these places in the source.
+    let quoted_after = |place: &str| -> BTreeSet<&str> {
+        let rest = source.split(place).skip(1);
+        rest.filter_map(|text| text.strip_prefix('"')?.split('"').next())
+            .collect()
+    };
+    let codes = openapi
         .lines()
-        .map(|line| line.strip_prefix("            - "));
-    let codes = lines.skip_while(|line| *line != Some("INVALID_SESSION"));
-    let codes: Vec<&str> = codes.map_while(|line| line).collect();
-    assert_eq!(codes.len(), 11);
-    let (_, reasons) = openapi
-        .split_once("        reason:\n")
-        .expect("the field reason");
-    let (_, reasons) = reasons.split_once("enum: [").unwrap();
-    let reasons: Vec<&str> = reasons.split(']').next().unwrap().split(", ").collect();
-    assert_eq!(reasons.len(), 7);
+        .map(|line| line.strip_prefix("            - "))
+        .skip_while(|line| *line != Some("INVALID_SESSION"));
+    let codes: BTreeSet<&str> = codes.map_while(|line| line).collect();
+    assert_eq!(codes, quoted_after("Error::new("));
+    let (_, reasons) = openapi.split_once("enum: &reasons [").unwrap();
+    let reasons: BTreeSet<&str> = reasons.split(']').next().unwrap().split(", ").collect();
+    let is_word = |word: &&str| word.chars().all(char::is_lowercase);
+    let words = quoted_after(" => ").into_iter().filter(is_word);
+    assert_eq!(reasons, words.collect());
     for word in codes.into_iter().chain(reasons) {
         assert!(
             api.contains(&format!("\n| `{word}` | ")),

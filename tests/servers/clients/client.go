@@ -1,4 +1,5 @@
-// The client of openapi-generator for Go. Arguments: the address, the cookie of a login, and one whose session is locked.
+// The client of openapi-generator for Go. Arguments: the address, the cookie of a login, one whose session is locked, and
+// the address of a later version.
 package main
 
 import (
@@ -19,9 +20,9 @@ const (
 
 var ctx = context.Background()
 
-func apiWith(cookie string) *comedor.ComedorAPIService {
+func apiWith(address, cookie string) *comedor.ComedorAPIService {
 	configuration := comedor.NewConfiguration()
-	configuration.Servers = comedor.ServerConfigurations{{URL: os.Args[1]}}
+	configuration.Servers = comedor.ServerConfigurations{{URL: address}}
 	configuration.AddDefaultHeader("Cookie", cookie)
 	return comedor.NewAPIClient(configuration).ComedorAPI
 }
@@ -38,6 +39,10 @@ func equal(found, expected any) {
 	}
 }
 
+func equalType(found comedor.MenuType, fields ...string) {
+	equal([]string{found.Id, found.Label, found.Color}, fields)
+}
+
 func checkError(status int, code, reason string, response *http.Response, err error) {
 	var failed *comedor.GenericOpenAPIError
 	if !errors.As(err, &failed) {
@@ -50,7 +55,7 @@ func checkError(status int, code, reason string, response *http.Response, err er
 }
 
 func main() {
-	api := apiWith(os.Args[2])
+	api := apiWith(os.Args[1], os.Args[2])
 	types, _, err := api.GetMenuTypes(ctx).Action("get_menu_types").Aulario(aulario).Execute()
 	check(err)
 	equal(types.MenuTypes[1].Id, "vegetariano")
@@ -75,12 +80,12 @@ func main() {
 	add.SetColor("#ffc107")
 	added, _, err := api.AddMenuType(ctx).Action("add_menu_type").Aulario(aulario).AddMenuTypeBody(*add).Execute()
 	check(err)
-	equal(added.MenuType, comedor.MenuType{Id: "sin-sal", Label: "Sin sal", Color: "#ffc107"})
+	equalType(added.MenuType, "sin-sal", "Sin sal", "#ffc107")
 	rename := comedor.NewRenameMenuTypeBody("sin-sal")
 	rename.SetLabel("Bajo en sal")
 	renamed, _, err := api.RenameMenuType(ctx).Action("rename_menu_type").Aulario(aulario).RenameMenuTypeBody(*rename).Execute()
 	check(err)
-	equal(renamed.MenuType, comedor.MenuType{Id: "sin-sal", Label: "Bajo en sal", Color: "#ffc107"})
+	equalType(renamed.MenuType, "sin-sal", "Bajo en sal", "#ffc107")
 	erase := api.DeleteMenuType(ctx).Action("delete_menu_type").Aulario(aulario)
 	erase = erase.DeleteMenuTypeBody(*comedor.NewDeleteMenuTypeBody("sin-sal"))
 	_, _, err = erase.Execute()
@@ -92,6 +97,13 @@ func main() {
 	checkError(403, "FORBIDDEN", "aulario", response, err)
 	_, response, err = erase.Execute()
 	checkError(404, "NOT_FOUND", "", response, err)
-	_, response, err = apiWith(os.Args[3]).GetMenuTypes(ctx).Action("get_menu_types").Aulario(aulario).Execute()
+	_, response, err = apiWith(os.Args[1], os.Args[3]).GetMenuTypes(ctx).Action("get_menu_types").Aulario(aulario).Execute()
 	checkError(503, "BUSY", "", response, err)
+
+	api = apiWith(os.Args[4], os.Args[2])
+	types, _, err = api.GetMenuTypes(ctx).Action("get_menu_types").Aulario(aulario).Execute()
+	check(err)
+	equal(types.MenuTypes[0].Id, "basal")
+	_, response, err = api.GetMenu(ctx).Action("get_menu").Aulario(aulario).Execute()
+	checkError(403, "CLOSED", "closed", response, err)
 }

@@ -1,5 +1,6 @@
 <?php
-// The client of openapi-generator for PHP. Arguments: the address, the cookie of a login, and one whose session is locked.
+// The client of openapi-generator for PHP. Arguments: the address, the cookie of a login, one whose session is locked, and
+// the address of a later version.
 
 use OpenAPI\Client\Api\ComedorApi;
 use OpenAPI\Client\ApiException;
@@ -10,10 +11,10 @@ require 'comedor/vendor/autoload.php';
 
 const DATE = '2026-11-23';
 
-function api_with(string $cookie): ComedorApi
+function api_with(string $address, string $cookie): ComedorApi
 {
     $browser = new GuzzleHttp\Client(['headers' => ['Cookie' => $cookie]]);
-    return new ComedorApi($browser, (new Configuration())->setHost($GLOBALS['argv'][1]));
+    return new ComedorApi($browser, (new Configuration())->setHost($address));
 }
 
 function equal(mixed $found, mixed $expected): void
@@ -37,7 +38,7 @@ function check_error(int $status, string $code, ?string $reason, callable $call)
     throw new Exception($code);
 }
 
-$api = api_with($argv[2]);
+$api = api_with($argv[1], $argv[2]);
 $types = $api->getMenuTypes('get_menu_types', 'aula1')->getMenuTypes();
 equal(array_map(fn ($type) => $type->getId(), $types), ['basal', 'vegetariano', 'alergias']);
 
@@ -62,4 +63,8 @@ equal($api->deleteMenuType('delete_menu_type', 'aula1', $body)->getSuccess(), tr
 check_error(400, 'INVALID_FORMAT', null, fn () => $api->getMenu('get_menu', 'aula1', '2026-02-30'));
 check_error(403, 'FORBIDDEN', 'aulario', fn () => $api->getMenu('get_menu', 'aula2'));
 check_error(404, 'NOT_FOUND', null, fn () => $api->deleteMenuType('delete_menu_type', 'aula1', $body));
-check_error(503, 'BUSY', null, fn () => api_with($argv[3])->getMenuTypes('get_menu_types', 'aula1'));
+check_error(503, 'BUSY', null, fn () => api_with($argv[1], $argv[3])->getMenuTypes('get_menu_types', 'aula1'));
+
+$api = api_with($argv[4], $argv[2]);
+equal($api->getMenuTypes('get_menu_types', 'aula1')->getMenuTypes()[0]->getId(), 'basal');
+check_error(403, 'CLOSED', 'closed', fn () => $api->getMenu('get_menu', 'aula1'));

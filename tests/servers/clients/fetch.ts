@@ -1,10 +1,11 @@
-// The client of openapi-generator for TypeScript (fetch). Arguments: the address, the cookie of a login, and one whose
-// session is locked.
+// The client of openapi-generator for TypeScript (fetch). Arguments: the address, the cookie of a login, one whose session
+// is locked, and the address of a later version.
 import assert from "node:assert/strict";
 import * as comedor from "./comedor/index.js";
 
-const [basePath, cookie, locked] = process.argv.slice(2) as [string, string, string];
-const apiWith = (cookie: string) => new comedor.ComedorApi(new comedor.Configuration({ basePath, headers: { Cookie: cookie } }));
+const [address, cookie, locked, later] = process.argv.slice(2) as [string, string, string, string];
+const apiWith = (cookie: string, basePath = address) =>
+  new comedor.ComedorApi(new comedor.Configuration({ basePath, headers: { Cookie: cookie } }));
 const [aulario, date, menu] = ["aula1", "2026-11-23", "vegetariano"];
 
 async function checkError(status: number, code: string, reason: string | undefined, answer: Promise<unknown>) {
@@ -42,3 +43,8 @@ await checkError(400, "INVALID_FORMAT", undefined, api.getMenu({ action: "get_me
 await checkError(403, "FORBIDDEN", "aulario", api.getMenu({ action: "get_menu", aulario: "aula2" }));
 await checkError(404, "NOT_FOUND", undefined, api.deleteMenuType(deleting));
 await checkError(503, "BUSY", undefined, apiWith(locked).getMenuTypes({ action: "get_menu_types", aulario }));
+
+const laterApi = apiWith(cookie, later);
+const laterTypes = await laterApi.getMenuTypes({ action: "get_menu_types", aulario });
+assert.equal(laterTypes.menuTypes[0]?.id, "basal");
+await checkError(403, "CLOSED", "closed", laterApi.getMenu({ action: "get_menu", aulario }));

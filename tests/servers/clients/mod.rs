@@ -1,10 +1,14 @@
 //! Clients as generators make them from openapi.yaml, against the program behind a web server. Each
-//! client does the six actions and meets four errors; then the program of docs/api.md logs in with it.
+//! client does the six actions, meets four errors, and reads answers of a later version; then the program
+//! of docs/api.md logs in with it.
 
 use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
 
 use crate::LIGHTTPD;
 use crate::openapi::{OPENAPI, TOOLS};
@@ -57,6 +61,41 @@ fn run(command: &mut Command) -> String {
     String::from_utf8(output(command.env("PATH", path), "what tests/run installs")).expect("UTF-8")
 }
 
+/// The address of what may be a later version: its answers have fields, a code and a reason that are not in
+/// openapi.yaml.
+fn later_version() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let types = json!([{"id": "basal", "label": "Menú basal", "color": "#0d6efd", "icon": "x"}]);
+    let types = json!({"success": true, "menu_types": types, "count": 1});
+    let error = json!({"success": false, "error": "Not now.", "code": "CLOSED", "reason": "closed",
+                       "until": "2027-01-07"});
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = BufReader::new(stream.unwrap());
+            let mut lines = stream.by_ref().lines().map_while(Result::ok);
+            let request = lines.next().unwrap_or_default();
+            lines.find(String::is_empty);
+            let (status, answer) = if request.contains("=get_menu_types") {
+                ("200 OK", &types)
+            } else {
+                ("403 Forbidden", &error)
+            };
+            let answer = answer.to_string();
+            let length = answer.len();
+            let head = format!(
+                "HTTP/1.1 {status}\r\nContent-Type: application/json\r\n\
+                 Content-Length: {length}\r\nConnection: close\r\n\r\n"
+            );
+            stream
+                .get_mut()
+                .write_all((head + &answer).as_bytes())
+                .unwrap();
+        }
+    });
+    url
+}
+
 /// A site with a menu of today and a login, and another one whose session a page holds for longer than
 /// five seconds.
 struct LoggedIn {
@@ -96,9 +135,9 @@ impl LoggedIn {
         }
     }
 
-    /// Runs a program with its arguments: the address and the two cookies.
+    /// Runs a program with its arguments: the address, the two cookies, and the address of a later version.
     fn use_client(&self, program: &mut Command) {
-        run(program.args([&self.url, &self.cookie, "PHPSESSID=held"]));
+        run(program.args([&self.url, &self.cookie, "PHPSESSID=held", &later_version()]));
     }
 
     /// Writes a program that docs/api.md prints to the folder of its client.
@@ -196,7 +235,9 @@ fn client_with_types_of_openapi_typescript_works() {
 #[test]
 fn go_client_and_its_documented_program_work() {
     let folder = folder("go");
-    let options = ["--additional-properties=packageName=comedor,withGoMod=false"];
+    let options = [
+        "--additional-properties=packageName=comedor,withGoMod=false,disallowAdditionalPropertiesIfNotPresent=false",
+    ];
     generate("go", &options, &folder);
     let login = LoggedIn::new();
     copy_program("client.go", &folder);

@@ -1,20 +1,21 @@
-"""The client of openapi-python-client. Arguments: the address, the cookie of a login, and one whose session is locked."""
+"""The client of openapi-python-client. Arguments: the address, the cookie of a login, one whose session is locked,
+and the address of a later version."""
 
 import sys
 
 from comedor_client import Client
 from comedor_client.api.comedor import add_menu_type, delete_menu_type, get_menu, get_menu_types, rename_menu_type, save_menu
 from comedor_client.models import (
-    AddMenuTypeBody, DeleteMenuTypeBody, ErrorAnswer, ErrorAnswerCode, ErrorAnswerReason, GetMenuAnswer, GetMenuTypesAnswer,
-    MenuTypeAnswer, PlateChange, RenameMenuTypeBody, SaveMenuAnswer, SaveMenuBody, SaveMenuBodyPlates,
+    AddMenuTypeBody, DeleteMenuTypeBody, ErrorAnswer, GetMenuAnswer, GetMenuTypesAnswer, MenuTypeAnswer, PlateChange,
+    RenameMenuTypeBody, SaveMenuAnswer, SaveMenuBody, SaveMenuBodyPlates,
 )
 from comedor_client.types import UNSET
 
-address, cookie, locked = sys.argv[1:]
+address, cookie, locked, later = sys.argv[1:]
 DATE = "2026-11-23"
 
 
-def client_with(cookie):
+def client_with(cookie, address=address):
     return Client(base_url=address, headers={"Cookie": cookie}, timeout=30)
 
 
@@ -50,10 +51,14 @@ assert (renamed.menu_type.label, renamed.menu_type.color) == ("Bajo en sal", "#f
 delete = DeleteMenuTypeBody(id="sin-sal")
 assert delete_menu_type.sync(**to_aula1, body=delete).success
 
-check_error(ErrorAnswerCode.INVALID_FORMAT, UNSET, get_menu.sync(**to_aula1, date="2026-02-30"))
+check_error("INVALID_FORMAT", UNSET, get_menu.sync(**to_aula1, date="2026-02-30"))
 forbidden = get_menu.sync(client=to_aula1["client"], aulario="aula2")
-check_error(ErrorAnswerCode.FORBIDDEN, ErrorAnswerReason.AULARIO, forbidden)
-check_error(ErrorAnswerCode.NOT_FOUND, UNSET, delete_menu_type.sync(**to_aula1, body=delete))
+check_error("FORBIDDEN", "aulario", forbidden)
+check_error("NOT_FOUND", UNSET, delete_menu_type.sync(**to_aula1, body=delete))
 busy = get_menu_types.sync_detailed(client=client_with(locked), aulario="aula1")
-check_error(ErrorAnswerCode.BUSY, UNSET, busy.parsed)
+check_error("BUSY", UNSET, busy.parsed)
 assert busy.headers["Retry-After"] == "1"
+
+later_client = client_with(cookie, later)
+assert [type.id for type in get_menu_types.sync(client=later_client, aulario="aula1").menu_types] == ["basal"]
+check_error("CLOSED", "closed", get_menu.sync(client=later_client, aulario="aula1"))

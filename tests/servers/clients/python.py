@@ -1,4 +1,5 @@
-"""The client of openapi-generator for Python. Arguments: the address, the cookie of a login, and one whose session is locked."""
+"""The client of openapi-generator for Python. Arguments: the address, the cookie of a login, one whose session is locked,
+and the address of a later version."""
 
 import sys
 
@@ -6,11 +7,11 @@ import comedor
 from comedor import AddMenuTypeBody, DeleteMenuTypeBody, PlateChange, RenameMenuTypeBody, SaveMenuBody
 from comedor.exceptions import ApiException, BadRequestException, ForbiddenException, NotFoundException, ServiceException
 
-address, cookie, locked = sys.argv[1:]
+address, cookie, locked, later = sys.argv[1:]
 DATE = "2026-11-23"
 
 
-def api_with(cookie):
+def api_with(cookie, address=address):
     return comedor.ComedorApi(comedor.ApiClient(comedor.Configuration(host=address), cookie=cookie))
 
 
@@ -50,3 +51,7 @@ check_error(BadRequestException, "INVALID_FORMAT", None, lambda: api.get_menu("g
 check_error(ForbiddenException, "FORBIDDEN", "aulario", lambda: api.get_menu("get_menu", "aula2"))
 check_error(NotFoundException, "NOT_FOUND", None, lambda: api.delete_menu_type("delete_menu_type", "aula1", delete))
 check_error(ServiceException, "BUSY", None, lambda: api_with(locked).get_menu_types("get_menu_types", "aula1"))
+
+api = api_with(cookie, later)
+assert [type.id for type in api.get_menu_types("get_menu_types", "aula1").menu_types] == ["basal"]
+check_error(ForbiddenException, "CLOSED", "closed", lambda: api.get_menu("get_menu", "aula1"))
