@@ -1,4 +1,4 @@
-//! The kinds of findings: for each its code, which stays the same in every version, and its level.
+//! The kinds of findings: for each its code and its level, which stay the same in every version.
 
 /// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
