@@ -45,8 +45,10 @@ impl<'f> Lease<'f> {
             match set() {
                 Ok(_) => return Some(Lease { held: Some(file) }),
                 Err(error) if !is_being_written(file, &error) => return Some(Lease { held: None }),
-                Err(_) if retries.pause(Some(id)) == Pause::Ended => {}
-                Err(_) => return None,
+                Err(_) => {}
+            }
+            if retries.pause(Some(id)) != Pause::Ended {
+                return None;
             }
         }
     }

@@ -97,22 +97,25 @@ pub fn read_followed(path: &Path) -> Result<Snapshot, Fault> {
 
 /// Opens a file without the standard library: musl's `open` sets `CLOEXEC` by another system call again.
 fn open_with(flags: OFlags, path: &Path) -> Result<File, Fault> {
-    let all = flags | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    let open = || retry_on_intr(|| rustix::fs::open(path, all, Mode::from(0o660)));
-    let mut opened = open();
+    let flags = flags | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let mut while_leased = Retries::new(LEASE_PAUSE, LEASE_TIMEOUT);
-    while let Err(Errno::AGAIN) = opened
-        && while_leased.pause(Some(FileId::of(&path.metadata()?))) == Pause::Ended
-    {
-        opened = open();
+    loop {
+        match retry_on_intr(|| rustix::fs::open(path, flags, Mode::from(0o660))) {
+            Ok(file) => return Ok(file.into()),
+            Err(Errno::AGAIN) => {
+                let id = FileId::of(&path.metadata()?);
+                if while_leased.pause(Some(id)) != Pause::Ended {
+                    return Err(Fault::Leased);
+                }
+            }
+            Err(Errno::LOOP) if flags.contains(OFlags::NOFOLLOW) => {
+                return Err(Fault::SymbolicLink);
+            }
+            // A socket, or a fifo without a reader.
+            Err(Errno::NXIO) => return Err(Fault::NotRegular),
+            Err(error) => return Err(Fault::Io(error.into())),
+        }
     }
-    opened.map(File::from).map_err(|error| match error {
-        Errno::LOOP if flags.contains(OFlags::NOFOLLOW) => Fault::SymbolicLink,
-        // A socket, or a fifo without a reader.
-        Errno::NXIO => Fault::NotRegular,
-        Errno::AGAIN => Fault::Leased,
-        error => Fault::Io(error.into()),
-    })
 }
 
 /// Reads `file`, which must be regular, and not larger than [`MAX_SIZE`].
