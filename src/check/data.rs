@@ -22,7 +22,7 @@ use crate::store::attributes::Attributes;
 use crate::store::data_file::Parts;
 use crate::store::{self, Aulario, access::of_replacement, layout};
 use crate::sys::accounts::owner_of;
-use crate::sys::shared_file::{Fault, MAX_SIZE};
+use crate::sys::shared_file::{Fault, MAX_SIZE, Snapshot};
 
 /// The maximum size of a file that is read: a parsed file needs up to 64 times as much. A day has some 300 bytes.
 const MAX_READ: u64 = 1024 * 1024;
@@ -236,13 +236,7 @@ impl Survey<'_> {
                 let text = "is empty, as after an interrupted save by PHP; it counts as absent";
                 self.add(Kind::FileEmpty, path, text);
             }
-            // PHP would lose access to a file that cannot keep its owner.
-            let attributes = Attributes::of(&snapshot.file).ok();
-            let kept = attributes.and_then(|it| of_replacement(&snapshot.metadata, &it, path).ok());
-            self.needs(
-                path,
-                access(path, Access::WRITE_OK).and(kept.map(drop).ok_or(Errno::PERM)),
-            );
+            self.needs(path, may_replace(path, snapshot));
         }
         parse(value)
             .map_err(|why| self.fault(path, &store::Error::unusable(path, why)))
@@ -391,6 +385,16 @@ impl Survey<'_> {
 
 fn name(path: &Path) -> Cow<'_, str> {
     path.file_name().unwrap_or_default().to_string_lossy()
+}
+
+/// Whether the user can write the file at `path`, and replace it so that its owner, usually PHP, keeps access.
+fn may_replace(path: &Path, old: &Snapshot) -> Result<(), Errno> {
+    access(path, Access::WRITE_OK)?;
+    let attributes = Attributes::of(&old.file).map_err(|_| Errno::PERM)?;
+    match of_replacement(&old.metadata, &attributes, path) {
+        Ok(_) => Ok(()),
+        Err(_) => Err(Errno::PERM),
+    }
 }
 
 /// Whether the user can create files in `folder`.
