@@ -151,9 +151,10 @@ impl<'b> Decoder<'b> {
 
     /// The start of an array or object
     fn open(&mut self, class: Option<&'b [u8]>, pairs: usize) -> Result<(), Error> {
-        let counts = pairs > 0 || class.is_some();
-        let is_deep = counts && self.open.len() >= MAX_DEPTH;
-        self.cursor.require(!is_deep, "at most 4096 levels")?;
+        // For PHP an empty array is not a level.
+        let is_level = pairs > 0 || class.is_some();
+        let is_too_deep = is_level && self.open.len() >= MAX_DEPTH;
+        self.cursor.require(!is_too_deep, "at most 4096 levels")?;
         self.open.push(Open {
             pairs,
             keys: self.keys.len(),
