@@ -13,7 +13,7 @@ use rustix::process::{geteuid, getuid};
 use super::{Effect, Session, SessionConfig, SessionFolder, SessionId, TIMEOUT, unusable};
 use crate::error::Error;
 use crate::sys::lock::Lock;
-use crate::sys::shared_file::{self, Fault, Snapshot};
+use crate::sys::shared_file::{self, Fault};
 
 /// The session with this id. [`Effect::KeepAlive`] extends its lifetime, by setting the file's times.
 pub fn read(
@@ -35,27 +35,24 @@ pub fn read(
         _ = fs2::FileExt::unlock(&snapshot.file);
         Ok(Some(snapshot))
     });
-    let Snapshot {
-        file,
-        metadata,
-        bytes,
-    } = opened
+    let snapshot = opened
         .map_err(|fault| error_of_fault(fault, &place(), &folder.folder))?
         .ok_or_else(Error::busy)?;
 
     // A logout between open and lock deletes the file.
-    if metadata.nlink() == 0 {
+    if snapshot.metadata.nlink() == 0 {
         return Err(Error::not_logged_in());
     }
-    if !is_accepted(metadata.uid()) {
-        let why = format!("it belongs to another user ({})", metadata.uid());
+    let owner = snapshot.metadata.uid();
+    if !is_accepted(owner) {
+        let why = format!("it belongs to another user ({owner})");
         return Err(unusable(&place(), &why));
     }
-    let session =
-        Session::decode(bytes, config.format).map_err(|error| unusable(&place(), &error))?;
+    let session = Session::decode(snapshot.bytes, config.format)
+        .map_err(|error| unusable(&place(), &error))?;
     if effect == Effect::KeepAlive {
         // An error is ignored, as in PHP.
-        _ = futimens(&file, &NOW);
+        _ = futimens(&snapshot.file, &NOW);
     }
     Ok(session)
 }
