@@ -49,7 +49,8 @@ impl Retries {
             return Pause::Refused;
         };
         let now = Instant::now();
-        if now >= *self.deadline.get_or_insert(now + self.timeout) {
+        let deadline = *self.deadline.get_or_insert(now + self.timeout);
+        if now >= deadline {
             return Pause::TimedOut;
         }
         sleep(self.pause);
