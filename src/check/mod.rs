@@ -95,7 +95,7 @@ fn look(session: Option<&str>, report: &Report) {
     report.add(Kind::User, "user", &user);
     // In a container of the released image, which has no accounts, requests run as root too.
     if geteuid().is_root() && Path::new("/etc/passwd").exists() {
-        name_user(&config, report);
+        advise_root(&config, report);
     }
     let mut survey = Survey::new(
         &config,
@@ -117,7 +117,7 @@ fn look(session: Option<&str>, report: &Report) {
 }
 
 /// Says to root who should check: the owner of the data, who often owns the sessions too.
-fn name_user(config: &Config, report: &Report) {
+fn advise_root(config: &Config, report: &Report) {
     let as_root = "checked as root, which can access everything";
     let data = owner(&layout::centres(&config.data_dir), report);
     if data == Some(0) {

@@ -118,7 +118,7 @@ impl Report {
 
     /// The findings and a summary, or the JSON document.
     pub fn finish(&self, as_json: bool) -> Outcome {
-        self.name_dropped();
+        self.report_dropped();
         let state = self.state();
         let problems = Problems {
             errors: state.level(Level::Error).kept.len(),
@@ -136,7 +136,8 @@ impl Report {
         }
     }
 
-    fn name_dropped(&self) {
+    /// Adds a finding for each level of which some were dropped.
+    fn report_dropped(&self) {
         let mut state = self.state();
         for level in Level::ALL {
             let count = state.level(level).dropped;
