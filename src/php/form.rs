@@ -80,8 +80,6 @@ impl Form {
 
 /// The offset of the first pair after `MAX_PAIRS`.
 fn end_of_pairs(bytes: &[u8]) -> Option<usize> {
-    // Each pair before it has at least one character and a separator.
-    bytes.get(MAX_PAIRS * 2)?;
     let is_start = |at: &usize| bytes[*at] != b'&' && (*at == 0 || bytes[*at - 1] == b'&');
     (0..bytes.len()).filter(is_start).nth(MAX_PAIRS)
 }
@@ -153,5 +151,25 @@ fn plain(name: &str) -> Cow<'_, str> {
         "".into()
     } else {
         plain.into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn brackets_are_limited_in_a_name_and_with_fields_in_a_form() {
+        let is_accepted = |form: &str, max_values| {
+            let form = Form::from_body(form.as_bytes()).expect("a form");
+            form.nested(max_values).is_some()
+        };
+        let name_with = |brackets| format!("a{}=1", "[k]".repeat(brackets));
+        assert!(is_accepted(&name_with(64), 1000));
+        assert!(!is_accepted(&name_with(65), 1000));
+        for (form, values) in [("a=1&b=2", 2), ("a[x][y]=1", 3), ("a[x]=1&b=2&c[]=3", 5)] {
+            assert!(is_accepted(form, values), "{form}");
+            assert!(!is_accepted(form, values - 1), "{form}");
+        }
     }
 }
