@@ -96,7 +96,7 @@ pub struct Limits {
     /// fields, from which most parameters come
     pub params: usize,
     /// Timeout of the parameters, since the connection was accepted or their first byte, and of what is left of the
-    /// input after an answer
+    /// input after an answer. Web servers send the parameters at once
     pub arrival: Duration,
     /// Timeout of the next part of a body, and of a peer that does not read its answer
     pub pause: Duration,
@@ -111,9 +111,11 @@ pub struct Limits {
     /// A connection whose answer comes after the stop, or when too few workers are free or its worker is to end, is closed
     /// when it has been idle for this time. Shorter, since another connection may wait for the worker
     pub closing: Duration,
-    /// A worker ends after a request with a larger input, in bytes: its memory would stay as large
+    /// A worker ends after a request with a larger input, in bytes: its memory would stay as large. A usual save has
+    /// less than 1 KiB
     pub large: u64,
-    /// A worker ends after this number of requests, which large sessions and files may have made large
+    /// A worker ends after this number of requests, which large sessions and files may have made large; so many that
+    /// the start of another one costs nothing
     pub requests: u32,
 }
 
