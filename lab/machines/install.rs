@@ -272,12 +272,14 @@ fn the_debian_package_has_the_page_the_documentation_and_no_settings_file() {
     assert!(!root.path().join("etc/comedor").exists());
 }
 
-/// The output of `packaging/debian/prerm` with this argument, on a machine with these files, which have this text.
-fn before_removal(argument: &str, files: &[(&str, &str)]) -> String {
-    let files: String = files
-        .iter()
-        .map(|(file, text)| format!("mkdir -p $(dirname {file}); echo '{text}' > {file}; "))
-        .collect();
+/// The output of `packaging/debian/prerm` with this argument, on a machine whose only file in `/etc` has this text. It is
+/// enabled by a link if it is in a folder for that.
+fn before_removal(argument: &str, file: &str, text: &str) -> String {
+    let mut files = format!("mkdir -p $(dirname {file}); echo '{text}' > {file};");
+    let enabled = file.replace("-available/", "-enabled/");
+    if enabled != file {
+        files += &format!("mkdir -p $(dirname {enabled}); ln -s {file} {enabled};");
+    }
     let script =
         format!("mount -t tmpfs none /etc; {files} exec sh packaging/debian/prerm {argument}");
     let mut prerm = Command::new("unshare");
@@ -291,13 +293,13 @@ fn before_removal(argument: &str, files: &[(&str, &str)]) -> String {
 fn a_package_that_is_removed_while_enabled_names_the_command_for_each_web_server() {
     for (file, text, command) in [
         (
-            "/etc/apache2/conf-enabled/comedor.conf",
+            "/etc/apache2/conf-available/comedor.conf",
             "ScriptAlias \"/usr/lib/cgi-bin/comedor\"",
             "sudo a2disconf comedor && sudo systemctl restart apache2",
         ),
         // Of set-up in version 0.4.0
         (
-            "/etc/apache2/conf-enabled/zz-comedor-setup.conf",
+            "/etc/apache2/conf-available/zz-comedor-setup.conf",
             "SetHandler \"proxy:unix:/run/comedor/comedor.sock|fcgi://comedor\"",
             "sudo a2disconf zz-comedor-setup && ",
         ),
@@ -306,28 +308,67 @@ fn a_package_that_is_removed_while_enabled_names_the_command_for_each_web_server
             "in /etc/apache2/sites-",
         ),
         (
-            "/etc/lighttpd/conf-enabled/90-comedor.conf",
+            "/etc/apache2/sites-available/a.conf",
+            "    Include conf-available/comedor.conf",
+            "remove the lines of comedor in /etc/apache2/sites-enabled/a.conf, then: sudo systemctl restart apache2",
+        ),
+        (
+            "/etc/lighttpd/conf-available/90-comedor.conf",
             "/usr/lib/cgi-bin/comedor",
             "lighty-disable-",
         ),
+        // Of set-up in version 0.4.0
         (
-            "/etc/nginx/sites-enabled/default", "include snippets/comedor.conf;", "reload nginx",
+            "/etc/lighttpd/conf-enabled/90-comedor.conf",
+            "\"socket\" => \"/run/comedor/comedor.sock\",",
+            "sudo rm /etc/lighttpd/conf-enabled/90-comedor.conf && sudo systemctl restart lighttpd",
+        ),
+        (
+            "/etc/nginx/sites-available/default", "include snippets/comedor.conf;", "reload nginx",
+        ),
+        // Of set-up in version 0.4.0
+        (
+            "/etc/nginx/sites-enabled/default",
+            "    include /etc/nginx/snippets/comedor-setup.conf;",
+            "reload nginx",
+        ),
+        (
+            "/etc/nginx/conf.d/school.conf",
+            "include snippets/comedor.conf;",
+            "in /etc/nginx/conf.d/school.conf, then: sudo systemctl reload nginx",
+        ),
+        (
+            "/etc/nginx/nginx.conf",
+            "fastcgi_pass unix:/run/comedor/comedor.sock;",
+            "in /etc/nginx/nginx.conf,",
         ),
         (
             "/etc/caddy/Caddyfile", "import comedor.caddyfile", "restart caddy",
         ),
     ] {
-        let said = before_removal("remove", &[(file, text)]);
+        let said = before_removal("remove", file, text);
         assert!(
             said.contains(command) && said.lines().count() == 1,
             "{said}"
         );
-        assert_eq!(before_removal("upgrade", &[(file, text)]), "");
+        assert_eq!(before_removal("upgrade", file, text), "");
     }
-    assert_eq!(
-        before_removal("remove", &[("/etc/apache2/conf-enabled/other.conf", "x")]),
-        ""
-    );
+    for (file, text) in [
+        ("/etc/apache2/conf-enabled/other.conf", "x"),
+        (
+            "/etc/apache2/sites-enabled/a.conf", "# Include conf-available/comedor.conf",
+        ),
+        // What is left after the line `include` was removed
+        (
+            "/etc/nginx/conf.d/comedor.conf",
+            "upstream comedor { server unix:/run/comedor/comedor.sock; }",
+        ),
+        (
+            "/etc/nginx/conf.d/school.conf.old", "include snippets/comedor.conf;",
+        ),
+    ] {
+        assert_eq!(before_removal("remove", file, text), "");
+    }
 }
 
 /// No error and no warning but those of `packaging/debian/lintian-overrides`.
