@@ -58,6 +58,11 @@ enum Misuse<'w> {
     NoCommand,
     #[error("unknown command `{0}`")]
     UnknownCommand(&'w str),
+    /// The files that it wrote name it as the command that removes them.
+    #[error(
+        "`setup` was removed after version 0.4.0; \"When you upgrade\" in /usr/share/doc/comedor/CHANGELOG.md has the commands that remove what it wrote"
+    )]
+    RemovedSetup,
     #[error("unknown option `{0}`")]
     UnknownOption(&'w str),
     #[error("unknown option `{option}` of `{command}`")]
@@ -107,6 +112,7 @@ fn command<'w>(arguments: &[&'w [u8]]) -> Result<Next, Misuse<'w>> {
             argument: "SOCKET",
         }),
         [option, ..] if option.starts_with('-') => Err(Misuse::UnknownOption(option)),
+        ["setup", ..] => Err(Misuse::RemovedSetup),
         [command, ..] => Err(Misuse::UnknownCommand(command)),
         [] => Err(Misuse::NoCommand),
     }

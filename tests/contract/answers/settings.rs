@@ -360,6 +360,10 @@ fn wrong_command_line_prints_the_problem_and_the_usage() {
         (&["--x"], "comedor: unknown option `--x`"),
         (&["chek"], "comedor: unknown command `chek`"),
         (
+            &["setup", "--undo"],
+            "comedor: `setup` was removed after version 0.4.0; \"When you upgrade\" in /usr/share/doc/comedor/CHANGELOG.md has the commands that remove what it wrote",
+        ),
+        (
             &["fastcgi"],
             "comedor: `fastcgi` needs one argument: SOCKET",
         ),
