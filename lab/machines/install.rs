@@ -272,8 +272,8 @@ fn the_debian_package_has_the_page_the_documentation_and_no_settings_file() {
     assert!(!root.path().join("etc/comedor").exists());
 }
 
-/// The output of `packaging/debian/prerm` with this argument, on a machine whose only file in `/etc` has this text. It is
-/// enabled by a link if it is in a folder for that.
+/// The output of `packaging/debian/prerm` with this argument, on a machine whose only file in `/etc` has this text. It
+/// is enabled by a link if it is in a folder for that.
 fn before_removal(argument: &str, file: &str, text: &str) -> String {
     let mut files = format!("mkdir -p $(dirname {file}); echo '{text}' > {file};");
     let enabled = file.replace("-available/", "-enabled/");
