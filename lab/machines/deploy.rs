@@ -38,8 +38,20 @@ macro_rules! scripts {
 
 scripts! {
     comedor_serves_one_of_two_schools_with_the_same_path: "schools.sh";
-    an_upgrade_from_0_4_0_keeps_settings_and_answers: "upgrade.sh";
     the_service_is_checked_before_it_starts_and_serves_in_its_sandbox: "service.sh";
+}
+
+/// Upgrades from what the set-up of version 0.4.0 wrote, and the heading of the guide to follow then.
+mod upgrades_from_0_4_0 {
+    use super::run;
+
+    scripts! {
+        settings_and_answers_stay_with_apache: "upgrade.sh" "Apache";
+        settings_and_answers_stay_with_apache_and_fastcgi: "upgrade.sh" "Apache with FastCGI";
+        settings_and_answers_stay_with_nginx: "upgrade.sh" "nginx";
+        settings_and_answers_stay_with_caddy: "upgrade.sh" "Caddy";
+        settings_and_answers_stay_with_lighttpd: "upgrade.sh" "lighttpd";
+    }
 }
 
 /// Every command of the guides, by its heading.

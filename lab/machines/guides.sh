@@ -148,14 +148,23 @@ Upgrade)
     configured
     next_version
     for file in comedor/comedor.conf apache2/conf-available/comedor.conf; do echo '# mine' >> /etc/$file; done
-    echo '# new' >> /tmp/next/etc/apache2/conf-available/comedor.conf
-    dpkg-deb --root-owner-group -b /tmp/next /tmp > /dev/null
-    download /tmp/comedor_*.deb
+    # Downloads a version whose file for Apache is another one.
+    download_next() {
+        sed -i 's/^Version: .*/&.1/' /tmp/next/DEBIAN/control
+        echo '# new' >> /tmp/next/etc/apache2/conf-available/comedor.conf
+        rm -f /tmp/comedor_*.deb
+        dpkg-deb --root-owner-group -b /tmp/next /tmp > /dev/null
+        download /tmp/comedor_*.deb
+    }
+    download_next
     use_fastcgi
     echo | with_downloads again '1. Install.1' > /tmp/question 2>&1
     running=$(readlink "/proc/$(systemctl show --value --property=MainPID comedor.service)/exe")
     [[ $running == */usr/lib/cgi-bin/comedor ]] || { echo "$running" && exit 1; }
     grep -F 'What would you like to do about it ?' /tmp/question
+    download_next
+    with_downloads inline 'sudo apt-get install -y -o Dpkg::Options::=--force-confold ./comedor_*_amd64.deb' < /dev/null > /tmp/none
+    grep -F 'Using current old file as you requested' /tmp/none
     grep '# mine' /etc/comedor/comedor.conf /etc/apache2/conf-available/comedor.conf
     ;;
 'Back up')

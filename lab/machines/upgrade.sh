@@ -1,6 +1,6 @@
-# Upgrades from servers that the set-up of version 0.4.0 has set up, with settings that an administrator has added. Nothing
-# is asked, settings and answers stay, the new program and unit run, the changelog's commands remove what set-up wrote, and
-# the guide leads on from there.
+# An upgrade from a server that the set-up of version 0.4.0 has set up, with settings that an administrator has added.
+# Nothing is asked, settings and answers stay, the new program and unit run, the changelog's commands remove what set-up
+# wrote, and the guide leads on from there, under the heading in $HEADINGS.
 . lab/machines/server.sh
 
 conf=/etc/comedor/comedor.conf
@@ -74,11 +74,11 @@ remove_setup() {
     inline 'sudo rm /etc/comedor/site'
 }
 
-# upgraded WAY HEADING [NAME=VALUE]...: such a server, upgraded, and then enabled under this heading of the guide.
+# upgraded WAY [NAME=VALUE]...: such a server, upgraded, and then enabled under $heading of the guide.
 upgraded() {
     local left
     way=$1
-    lay_out "${@:3}"
+    lay_out "${@:2}"
     version_0_4_0 "$way"
     comedor_answers
     is_refused
@@ -98,14 +98,18 @@ upgraded() {
     # The settings serve the way of this version.
     blocks docs/install.md
     run '2. Open the set-up page.1'
-    enable "$2"
+    enable "$heading"
     comedor_answers
-    disable "$2"
+    disable "$heading"
     dpkg --purge comedor
     [ ! -e /etc/comedor ]
 }
-upgraded cgi Apache
-upgraded fastcgi 'Apache with FastCGI'
-upgraded nginx nginx web=nginx php=fpm
-upgraded caddy Caddy web=caddy php=fpm
-upgraded lighttpd lighttpd web=lighttpd
+heading=${HEADINGS%$'\n'}
+case $heading in
+Apache) upgraded cgi ;;
+'Apache with FastCGI') upgraded fastcgi ;;
+nginx) upgraded nginx web=nginx php=fpm ;;
+Caddy) upgraded caddy web=caddy php=fpm ;;
+lighttpd) upgraded lighttpd web=lighttpd ;;
+*) echo "unknown heading $heading" && exit 1 ;;
+esac
