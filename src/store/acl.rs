@@ -63,3 +63,43 @@ impl Acl {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OWNER: [u8; 8] = [1, 0, 6, 0, 255, 255, 255, 255];
+    const USER_7: [u8; 8] = [2, 0, 6, 0, 7, 0, 0, 0];
+    const OWN_GROUP: [u8; 8] = [4, 0, 6, 0, 255, 255, 255, 255];
+    const GROUP_300: [u8; 8] = [8, 0, 5, 0, 44, 1, 0, 0];
+    const MASK: [u8; 8] = [16, 0, 4, 0, 255, 255, 255, 255];
+    const OTHER: [u8; 8] = [32, 0, 7, 0, 255, 255, 255, 255];
+
+    fn parse(version: u8, entries: &[[u8; 8]]) -> Option<Acl> {
+        Acl::parse(&[&[version, 0, 0, 0], entries.as_flattened()].concat())
+    }
+
+    #[test]
+    fn list_grants_users_and_groups_what_its_mask_leaves() {
+        let entries = [OWNER, USER_7, OWN_GROUP, GROUP_300, OTHER];
+        let acl = parse(2, &entries).expect("a list");
+        assert_eq!(acl.users, BTreeMap::from([(7, 6)]));
+        assert_eq!(acl.groups, BTreeMap::from([(300, 5)]));
+        assert_eq!(acl.own_group, 6);
+
+        let acl = parse(2, &[&entries[..], &[MASK]].concat()).expect("a list");
+        assert_eq!(acl.users, BTreeMap::from([(7, 4)]));
+        assert_eq!(acl.groups, BTreeMap::from([(300, 4)]));
+        assert_eq!(acl.own_group, 4);
+    }
+
+    #[test]
+    fn list_that_is_not_understood_is_none() {
+        let unknown = [64, 0, 6, 0, 255, 255, 255, 255];
+        assert!(parse(1, &[OWNER, OWN_GROUP, OTHER]).is_none());
+        assert!(parse(2, &[OWNER, OTHER]).is_none());
+        assert!(parse(2, &[OWNER, OWN_GROUP, OTHER, unknown]).is_none());
+        assert!(Acl::parse(&[2, 0, 0, 0, 4, 0, 6]).is_none());
+        assert!(Acl::parse(b"").is_none());
+    }
+}
