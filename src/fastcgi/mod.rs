@@ -16,8 +16,7 @@
 //! tells how many are free.
 //!
 //! SIGTERM or SIGUSR1 stops it: the parent removes the file of a socket that it has bound, and closes the pipe of the stop.
-//! A worker answers the request that it has. It closes a kept connection when it has been idle for [`Limits::linger`], one
-//! that is used after the stop for [`Limits::closing`].
+//! A worker answers the request that it has, and closes a kept connection when it has been idle for [`Limits::linger`].
 //! Then it answers what is in the queue of a bound socket; that of an inherited one is left to the next process. A stop
 //! has no timeout of its own.
 //!
@@ -25,8 +24,9 @@
 //!
 //! - Parameters must arrive at once, as web servers send them.
 //! - A body is read only when the handler has admitted its request.
-//! - A connection is kept after its answer only while half of the workers are free. It is never closed right after its
-//!   answer: Apache may have begun to reuse it, and would answer that request with 503.
+//! - A connection is kept after its answer only while half of the workers are free. It is closed right after its answer
+//!   only if the web server has not read that: otherwise Apache may have begun to reuse it, and would answer that request
+//!   with 503.
 //! - At most half of the workers wait for other programs, a quarter for the same file, or for bodies that no handler has
 //!   asked for. With those that have an idle connection they are at most three quarters.
 //!
@@ -108,8 +108,8 @@ pub struct Limits {
     /// A kept connection is closed for a stop when it has been idle for this time: one that was used just now may be
     /// used again, and a request that the web server sends while it is closed fails
     pub linger: Duration,
-    /// A connection whose answer comes after the stop, or when too few workers are free or its worker is to end, is closed
-    /// when it has been idle for this time. Shorter, since another connection may wait for the worker
+    /// A connection whose answer was read, when too few workers are free or its worker is to end, is closed when it has
+    /// been idle for this time. Shorter, since another connection may wait for the worker
     pub closing: Duration,
     /// A worker ends after a request with a larger input, in bytes: its memory would stay as large. A usual save has
     /// less than 1 KiB

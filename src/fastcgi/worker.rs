@@ -20,6 +20,7 @@ use super::{Handler, Limits, Output, Pairs, Refusal, Socket};
 use crate::sys::log;
 use crate::sys::poll;
 use crate::sys::scoreboard::{State, Worker};
+use crate::sys::unread::is_unread;
 
 /// The pause after an accept that failed because file descriptors or memory ran out.
 const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
@@ -215,43 +216,51 @@ impl Service<'_> {
         if requests.has_more() {
             return Ok(Next::Request);
         }
-        let is_kept = self.remaining > 0 && !self.is_stopping && self.worker.is_half_free();
-        let idle = if is_kept {
-            self.limits.idle
-        } else {
-            self.limits.closing
-        };
+        let socket = &requests.input.stream.socket;
+        let is_kept = self.remaining > 0 && self.worker.is_half_free();
         self.worker.set(State::Kept);
-        let next = self.await_request(&requests.input.stream.socket, idle);
+        let next = self.await_request(socket, is_kept);
         self.worker.set(State::Busy);
         next
     }
 
-    /// Waits for the first byte of another request. `idle` is the timeout, unless the worker is to stop.
-    fn await_request(&mut self, socket: &UnixStream, idle: Duration) -> io::Result<Next> {
+    /// Waits for the first byte of another request, or until the connection is to be closed.
+    fn await_request(&mut self, socket: &UnixStream, is_kept: bool) -> io::Result<Next> {
         let since = Instant::now();
-        if !self.is_stopping {
+        if is_kept && !self.is_stopping {
             let mut files = [
                 PollFd::new(socket, PollFlags::IN),
                 PollFd::new(self.stopped, PollFlags::IN),
             ];
-            poll::wait(&mut files, Some(idle))?;
+            poll::wait(&mut files, Some(self.limits.idle))?;
             let [has_input, is_stopping] = files.map(|file| !file.revents().is_empty());
             self.is_stopping = is_stopping;
             if has_input {
                 return Ok(Next::Request);
             }
         }
-        if self.is_stopping {
-            let rest = self.limits.linger.min(idle).saturating_sub(since.elapsed());
-            poll::is_ready_within(rest, socket, PollFlags::IN)?;
+        // A web server that has not read the answer finds the end before it sends another request.
+        if next_of(socket)? == Next::End && is_unread(socket) {
+            return Ok(Next::End);
         }
+        let timeout = if is_kept {
+            self.limits.linger
+        } else {
+            self.limits.closing
+        };
+        let rest = timeout.saturating_sub(since.elapsed());
+        poll::is_ready_within(rest, socket, PollFlags::IN)?;
         // On a busy machine a request may have come after the timeout, before this process runs again.
-        Ok(match ioctl_fionread(socket)? {
-            0 => Next::End,
-            _ => Next::Request,
-        })
+        next_of(socket)
     }
+}
+
+/// The end, unless a request has come.
+fn next_of(socket: &UnixStream) -> io::Result<Next> {
+    Ok(match ioctl_fionread(socket)? {
+        0 => Next::End,
+        _ => Next::Request,
+    })
 }
 
 /// Receives the next request and the first part of its body. `None` at the end of the connection.

@@ -3,7 +3,6 @@
 use std::io::Write;
 use std::time::Instant;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::ioctl_fionread;
 
 use super::*;
@@ -135,27 +134,54 @@ fn another_connection_is_kept_after_one_has_ended() {
     assert_eq!(second.ask(true, &[], b"y"), answered("y"));
 }
 
+/// Connections are not kept: with one worker, half of them are never free; with the other, each is to end after its
+/// first request.
+fn not_kept(closing: Duration) -> [Limits; 2] {
+    let usual = Limits {
+        closing,
+        ..Limits::default()
+    };
+    let workers = Limits {
+        workers: 1,
+        ..usual.clone()
+    };
+    let requests = Limits {
+        requests: 1,
+        ..usual
+    };
+    [workers, requests]
+}
+
+/// Apache may have begun to reuse it.
 #[test]
-fn a_connection_in_use_is_not_closed() {
-    // With one worker, half of them are never free; with the other, each is to end after its second request.
-    for limits in [
-        Limits {
-            workers: 1,
-            ..Limits::default()
-        },
-        Limits {
-            requests: 2,
-            ..Limits::default()
-        },
-    ] {
-        let closing = Duration::from_secs(2);
-        let service = Service::start(Limits { closing, ..limits });
+fn a_connection_whose_answer_was_read_is_not_closed_at_once() {
+    for limits in not_kept(Duration::from_secs(2)) {
+        let service = Service::start(limits);
         let mut client = service.client();
-        for _ in 0..100 {
-            assert_eq!(client.ask(true, &[], b"x"), answered("x"));
+        for _ in 0..20 {
+            // The worker looks at the connection after the end of the body, when the client has read the answer.
+            let body = record(STDIN, b"part");
+            client.send([begin(true), params(EARLY), body].concat());
+            assert_eq!(client.reply(), answered("early"));
+            client.send(record(STDIN, b""));
         }
         client.is_at_end();
         assert_eq!(service.client().ask(false, &[], b"x"), answered("x"));
+    }
+}
+
+/// It finds the end before it reuses it.
+#[test]
+fn a_connection_that_is_not_kept_is_closed_before_its_answer_is_read() {
+    for limits in not_kept(Duration::from_secs(3600)) {
+        let service = Service::start(limits);
+        for _ in 0..20 {
+            let mut client = service.client();
+            client.send(request(true, &[], b"x"));
+            wait_until("it is closed", || is_hung_up(&client));
+            assert_eq!(client.reply(), answered("x"));
+            client.is_at_end();
+        }
     }
 }
 
@@ -206,12 +232,7 @@ fn idle_connections_partial_requests_and_unread_answers_time_out() {
     // A client that does not read its answer.
     let mut unread = service.client();
     unread.send(request(true, &[("DO", "large")], b""));
-    let mut hang_up = [PollFd::new(&unread.0, PollFlags::empty())];
-    let patience = Timespec {
-        tv_sec: 30,
-        tv_nsec: 0,
-    };
-    assert_eq!(poll(&mut hang_up, Some(&patience)), Ok(1), "it is closed");
+    wait_until("it is closed", || is_hung_up(&unread));
 }
 
 /// As a responder has them. The next test has shorter ones.

@@ -15,6 +15,7 @@ use std::time::Duration;
 use comedor::fastcgi::{Handler, Limits, Output, Pairs, Refusal, Socket, serve};
 use comedor::sys::lock::Lock;
 use comedor::sys::scoreboard::Scoreboard;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, getpid, kill_process};
 use tempfile::TempDir;
 
@@ -237,6 +238,12 @@ fn lock_of(keep: bool, file: &Path) -> Vec<u8> {
 /// A request without its end, which holds its worker.
 fn half(keep: bool) -> Vec<u8> {
     [begin(keep), params(&[]), record(STDIN, b"bo")].concat()
+}
+
+/// Whether the server has closed the connection.
+fn is_hung_up(client: &Client) -> bool {
+    let mut hang_up = [PollFd::new(&client.0, PollFlags::empty())];
+    poll(&mut hang_up, Some(&Timespec::default())) == Ok(1)
 }
 
 const EARLY: &[(&str, &str)] = &[("DO", "early")];

@@ -48,6 +48,23 @@ fn stopping_serves_what_has_arrived_and_closes_idle_connections() {
     assert_eq!(service.finish(), "");
 }
 
+#[test]
+fn stopping_closes_a_connection_in_use_before_its_answer_is_read() {
+    let mut service = Service::start(Limits {
+        workers: 4,
+        linger: Duration::from_secs(3600),
+        ..Limits::default()
+    });
+    let mut client = service.client();
+    client.send([half(true), PING.to_vec()].concat()).record();
+    service.stop();
+    client.send(record(STDIN, b""));
+    wait_until("it is closed", || is_hung_up(&client));
+    assert_eq!(client.reply(), answered("bo"));
+    client.is_at_end();
+    assert_eq!(service.finish(), "");
+}
+
 /// A worker that has answered all of its requests ends, and none is started after the stop.
 #[test]
 fn stopping_serves_the_queue_after_the_last_request_of_the_last_worker() {
