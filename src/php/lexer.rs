@@ -146,11 +146,10 @@ impl<'b> Cursor<'b> {
         Ok(class)
     }
 
-    /// `count:{`. As in PHP, the count of pairs must be at most half of the remaining bytes.
+    /// `count:{`
     fn opening(&mut self) -> Result<usize, Error> {
         let pairs = self.number()?;
         self.expect(b":{", ":{")?;
-        self.require(pairs <= self.rest().len() / 2, "that many elements")?;
         Ok(pairs)
     }
 
@@ -276,4 +275,26 @@ fn is_class(name: &[u8]) -> bool {
 fn is_float(number: &[u8]) -> bool {
     let is_number = |text: &str| !text.contains(['n', 'N']) && text.parse::<f64>().is_ok();
     matches!(number, b"NAN" | b"INF" | b"-INF") || str::from_utf8(number).is_ok_and(is_number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn key_is_an_integer_if_php_writes_the_integer_as_this_text() {
+        for (text, int) in [
+            ("0", 0),
+            ("-3", -3),
+            ("9223372036854775807", i64::MAX),
+            ("-9223372036854775808", i64::MIN),
+        ] {
+            assert_eq!(Key::of(text.as_bytes()), Key::Int(int));
+        }
+        for text in [
+            "", "-", "-0", "05", "+1", " 1", "1.0", "9223372036854775808",
+        ] {
+            assert_eq!(Key::of(text.as_bytes()), Key::Text(text.as_bytes()));
+        }
+    }
 }
