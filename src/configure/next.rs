@@ -11,14 +11,14 @@ pub struct Server {
 const SERVERS: [Server; 5] = [
     Server {
         name: "apache",
-        commands: "sudo a2enmod cgi && sudo a2enconf comedor && sudo systemctl restart apache2\n",
+        commands: "sudo a2enmod cgi && sudo a2enconf comedor && sudo apache2ctl configtest && sudo systemctl restart apache2\n",
     },
     Server {
         name: "apache-fastcgi",
         commands: "\
 sudo install -m 644 /usr/share/doc/comedor/examples/apache-fastcgi.conf.example /etc/apache2/conf-available/comedor-fastcgi.conf
 sudo systemctl enable --now comedor.socket
-sudo a2enmod proxy_fcgi && sudo a2enconf comedor-fastcgi && sudo systemctl restart apache2
+sudo a2enmod proxy_fcgi && sudo a2enconf comedor-fastcgi && sudo apache2ctl configtest && sudo systemctl restart apache2
 ",
     },
     Server {
