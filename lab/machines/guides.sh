@@ -170,11 +170,13 @@ Upgrade)
 'Back up')
     lay_out
     back_up
+    backup=$(echo /var/backups/comedor-*.tar.gz) USER=root inline 'sudo install -m 600 -o "$USER" "$backup" ~/'
+    cmp /var/backups/comedor-*.tar.gz ~/comedor-*.tar.gz
     ;;
 Restore)
     lay_out
     back_up
-    [ -e /var/backups/comedor-2026-11-22.tar.gz ] || mv /var/backups/comedor-*.tar.gz /var/backups/comedor-2026-11-22.tar.gz
+    mv /var/backups/comedor-*.tar.gz /var/backups/comedor-2026-11-22-170500.tar.gz
     for block in 'Restore.1' 'Restore.2'; do
         echo '{' > $day
         run "$block"
