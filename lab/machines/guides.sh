@@ -68,15 +68,12 @@ whole_way() {
     disable "$heading"
     script_reads_the_menu
     run 'Undo.1' <<< y
-    find /DATA/ /srv/disk -name .comedor.lock | grep lock
+    # As after `systemctl edit comedor.socket`
+    mkdir -p /etc/systemd/system/comedor.socket.d
     run 'Undo.2'
+    find /DATA/ /srv/disk -name .comedor.lock | grep lock
+    run 'Undo.3'
     [ -z "$(find /DATA/ /srv/disk -name .comedor.lock)" ]
-    # Files that the guide names.
-    for file in apache2/conf-available/comedor-fastcgi.conf caddy/comedor.caddyfile lighttpd/conf-available/90-comedor.conf \
-        systemd/system/comedor.service.d; do
-        grep -qF "\`/etc/$file\`" docs/install.md
-        rm -rf "/etc/$file"
-    done
     nothing_remains
 }
 
