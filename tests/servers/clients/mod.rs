@@ -8,10 +8,12 @@ use std::net::TcpListener;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use crate::LIGHTTPD;
-use crate::openapi::{OPENAPI, TOOLS};
+use crate::openapi::{BUSY, OPENAPI, TOOLS};
 use crate::support::site::{Settings, Site, lighttpd};
 use crate::support::*;
 
@@ -61,39 +63,75 @@ fn run(command: &mut Command) -> String {
     String::from_utf8(output(command.env("PATH", path), "what tests/run installs")).expect("UTF-8")
 }
 
+/// The address of a server that answers a request, by its first line, with the start of a head and a body.
+fn server(mut answer: impl FnMut(&str) -> (&'static str, String) + Send + 'static) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = BufReader::new(stream.unwrap());
+            let lines = stream.by_ref().lines().map_while(Result::ok);
+            let request: Vec<_> = lines.take_while(|line| !line.is_empty()).collect();
+            let length = request.iter().find_map(|line| {
+                let line = line.to_lowercase();
+                line.strip_prefix("content-length: ")?.parse().ok()
+            });
+            let mut body = vec![0; length.unwrap_or(0)];
+            stream.read_exact(&mut body).unwrap();
+            let (head, body) = answer(request.first().map_or("", String::as_str));
+            let length = body.len();
+            let answer = format!(
+                "HTTP/1.1 {head}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+            );
+            stream.get_mut().write_all(answer.as_bytes()).unwrap();
+        }
+    });
+    url
+}
+
 /// The address of what may be a later version: its answers have fields, a code and a reason that are not in
 /// openapi.yaml.
 fn later_version() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
     let types = json!([{"id": "basal", "label": "Menú basal", "color": "#0d6efd", "icon": "x"}]);
     let types = json!({"success": true, "menu_types": types, "count": 1});
     let error = json!({"success": false, "error": "Not now.", "code": "CLOSED", "reason": "closed",
                        "until": "2027-01-07"});
-    thread::spawn(move || {
-        for stream in listener.incoming() {
-            let mut stream = BufReader::new(stream.unwrap());
-            let mut lines = stream.by_ref().lines().map_while(Result::ok);
-            let request = lines.next().unwrap_or_default();
-            lines.find(String::is_empty);
-            let (status, answer) = if request.contains("=get_menu_types") {
-                ("200 OK", &types)
-            } else {
-                ("403 Forbidden", &error)
-            };
-            let answer = answer.to_string();
-            let length = answer.len();
-            let head = format!(
-                "HTTP/1.1 {status}\r\nContent-Type: application/json\r\n\
-                 Content-Length: {length}\r\nConnection: close\r\n\r\n"
-            );
-            stream
-                .get_mut()
-                .write_all((head + &answer).as_bytes())
-                .unwrap();
+    server(move |request| {
+        if request.contains("=get_menu_types") {
+            (
+                "200 OK\r\nContent-Type: application/json",
+                types.to_string(),
+            )
+        } else {
+            (
+                "403 Forbidden\r\nContent-Type: application/json",
+                error.to_string(),
+            )
+        }
+    })
+}
+
+/// The address of a site that accepts a login, is busy for one request, and cannot answer the others, as Apache if a
+/// responder ends during a request; and the number of requests after the login.
+fn failing_site() -> (String, Arc<AtomicUsize>) {
+    let count = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&count);
+    let url = server(move |request| {
+        if request.contains("/login.php") {
+            return ("200 OK", String::new());
+        }
+        match counter.fetch_add(1, Ordering::SeqCst) {
+            0 => (
+                "503 Service Unavailable\r\nContent-Type: application/json\r\nRetry-After: 1",
+                BUSY.to_owned(),
+            ),
+            _ => (
+                "503 Service Unavailable\r\nContent-Type: text/html",
+                "<h1>Service Unavailable</h1>".to_owned(),
+            ),
         }
     });
-    url
+    (url, count)
 }
 
 /// A site with a menu of today and a login, and another one whose session a page holds for longer than
@@ -140,21 +178,25 @@ impl LoggedIn {
         run(program.args([&self.url, &self.cookie, "PHPSESSID=held", &later_version()]));
     }
 
-    /// Writes a program that docs/api.md prints to the folder of its client.
     fn copy_example(&self, name: &str, folder: &Path) {
-        let text = text_of(Path::new("examples").join(name));
-        let printed = format!("\n{}```\n", text);
-        assert!(
-            text_of("docs/api.md").contains(&printed),
-            "examples/{name} in docs/api.md"
-        );
-        let text = text.replace("https://school.example", &self.url);
-        fs::write(folder.join(name), text).unwrap();
+        copy_example(name, &self.url, folder);
     }
 }
 
+/// Writes a program that docs/api.md prints, for the site at `url`, to the folder of its client.
+fn copy_example(name: &str, url: &str, folder: &Path) {
+    let text = text_of(Path::new("examples").join(name));
+    let printed = format!("\n{text}```\n");
+    assert!(
+        text_of("docs/api.md").contains(&printed),
+        "examples/{name} in docs/api.md"
+    );
+    let text = text.replace("https://school.example", url);
+    fs::write(folder.join(name), text).unwrap();
+}
+
 #[test]
-fn python_client_and_its_documented_program_work() {
+fn python_client_works_and_its_documented_program_repeats_only_busy_requests() {
     let folder = folder("python");
     generate(
         "python",
@@ -172,6 +214,15 @@ fn python_client_and_its_documented_program_work() {
     login.use_client(python().arg(format!("{PROGRAMS}/python.py")));
     login.copy_example("today.py", &folder);
     assert_eq!(run(python().arg("today.py")), TODAY);
+
+    // A save that the web server answers with 503 may have been stored.
+    let (url, count) = failing_site();
+    copy_example("today.py", &url, &folder);
+    let failed = python().arg("today.py").output().unwrap();
+    let errors = String::from_utf8_lossy(&failed.stderr);
+    assert!(errors.contains("(503)"), "{errors}");
+    let requests = count.load(Ordering::SeqCst);
+    assert_eq!(requests, 2, "repeats a busy request, and no other");
 }
 
 #[test]

@@ -469,7 +469,7 @@ fn client_and_use(url: &str, file: &str) -> (String, String) {
 }
 
 /// The first answer that the clients get.
-const BUSY: &str = r#"{"success":false,"error":"Try again.","code":"BUSY"}"#;
+pub const BUSY: &str = r#"{"success":false,"error":"Try again.","code":"BUSY"}"#;
 
 /// A site and its address.
 fn site() -> (Site, String) {
