@@ -28,6 +28,6 @@ await comedor({ action: "save_menu", aulario }, { date, menu_type: menu_types[0]
 try {
   await comedor({ action: "delete_menu_type", aulario }, { id: "sin-sal" });
 } catch (error) {
-  if (error.code !== "NOT_FOUND") throw error; // already deleted
+  if (error.code !== "NOT_FOUND") throw error; // already deleted: the aulario was read above
 }
 */

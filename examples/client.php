@@ -42,6 +42,6 @@ comedor(['action' => 'save_menu', 'aulario' => $aulario], ['date' => $date, 'men
 try {
     comedor(['action' => 'delete_menu_type', 'aulario' => $aulario], ['id' => 'sin-sal']);
 } catch (ComedorError $error) {
-    if ($error->name !== 'NOT_FOUND') throw $error; // already deleted
+    if ($error->name !== 'NOT_FOUND') throw $error; // already deleted: the aulario was read above
 }
 */
