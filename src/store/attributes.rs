@@ -20,11 +20,8 @@ pub struct Attributes(BTreeMap<OsString, Vec<u8>>);
 
 impl Attributes {
     pub fn of(file: &File) -> io::Result<Attributes> {
-        let is_kept = |name: &OsString| {
-            name == ACL || name == "security.selinux" || name.as_bytes().starts_with(b"user.")
-        };
         let mut kept = BTreeMap::new();
-        for name in names(file)?.filter(is_kept) {
+        for name in names(file)?.filter(|name| is_kept(name)) {
             match file.get_xattr(&name) {
                 Ok(value) => kept.extend(value.map(|value| (name, value))),
                 Err(error) if name == ACL => return Err(error),
@@ -65,6 +62,11 @@ impl Attributes {
     }
 }
 
+/// Whether a replacement keeps the attribute `name`.
+fn is_kept(name: &OsStr) -> bool {
+    name == ACL || name == "security.selinux" || name.as_bytes().starts_with(b"user.")
+}
+
 /// The names of the attributes; none if the file system has no attributes.
 fn names(file: &File) -> io::Result<impl Iterator<Item = OsString>> {
     let names = match file.list_xattr() {
@@ -72,4 +74,24 @@ fn names(file: &File) -> io::Result<impl Iterator<Item = OsString>> {
         names => Some(names?),
     };
     Ok(names.into_iter().flatten())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replacement_keeps_list_label_and_user_attributes_alone() {
+        for (name, expected) in [
+            (ACL, true),
+            ("security.selinux", true),
+            ("user.note", true),
+            ("security.ima", false),
+            ("security.capability", false),
+            ("trusted.note", false),
+            ("system.posix_acl_default", false),
+        ] {
+            assert_eq!(is_kept(OsStr::new(name)), expected, "{name}");
+        }
+    }
 }

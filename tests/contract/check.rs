@@ -6,17 +6,22 @@ use std::time::{Duration, Instant};
 
 use crate::support::*;
 
-/// The exit status and the last line of `comedor check` with these options and this input.
-fn check(school: &School, options: &[&str], input: &str) -> (Option<i32>, String) {
+/// The exit status and the lines of `comedor check` with these options and this input.
+fn findings(school: &School, options: &[&str], input: &str) -> (Option<i32>, String) {
     let mut command = school.get("").set("TZ", "UTC").responder();
     let mut child = command.arg("check").args(options).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(input.as_bytes()).unwrap();
     drop(stdin);
     let output = child.wait_with_output().unwrap();
-    let findings = String::from_utf8(output.stdout).unwrap();
-    let last = findings.lines().last().unwrap();
-    (output.status.code(), last.to_owned())
+    let lines = String::from_utf8(output.stdout).unwrap();
+    (output.status.code(), lines)
+}
+
+/// The exit status and the last line.
+fn check(school: &School, options: &[&str], input: &str) -> (Option<i32>, String) {
+    let (status, lines) = findings(school, options, input);
+    (status, lines.lines().last().unwrap().to_owned())
 }
 
 /// As by a PHP page that does not end.
@@ -33,6 +38,32 @@ fn check_of_a_session_that_is_held_ends_after_five_seconds() {
         "{:?}",
         since.elapsed()
     );
+}
+
+#[test]
+fn check_of_a_session_names_the_aularios_of_the_user() {
+    let school = School::new();
+    for (aulas, line) in [
+        (None, "every aulario of the centre"),
+        (
+            Some("a:2:{i:0;s:5:\"aula1\";i:1;i:7;}"),
+            "the aularios aula1, 7",
+        ),
+    ] {
+        let mut content = session(&["service:docente"]);
+        if let Some(aulas) = aulas {
+            let unit = "a:1:{s:6:\"centro\";s:7:\"centro1\";";
+            assert!(content.contains(unit));
+            let listed = unit.replacen("a:1", "a:2", 1) + "s:5:\"aulas\";" + aulas;
+            content = content.replace(unit, &listed);
+        }
+        school.log_in("listed", content);
+        let (_, lines) = findings(&school, &["--session"], "listed");
+        assert!(
+            lines.contains(&format!("the user may use {line}\n")),
+            "{lines}"
+        );
+    }
 }
 
 #[test]

@@ -482,6 +482,25 @@ fn save_fails_and_the_old_file_stays_if_its_attributes_cannot_be_read_or_its_mod
     }
 }
 
+#[test]
+fn save_succeeds_without_an_attribute_that_cannot_be_read() {
+    let school = School::new();
+    let note = "user.note";
+    let write = day_replaced();
+    write.reset(&school);
+    let path = school.path(write.file);
+    xattr::set(&path, note, b"x").expect("user attributes (tmpfs has them since Linux 6.6)");
+    let mut program = write.request(&school).trace_calls();
+    while let Some(stop) = program.next() {
+        if stop.result.is_none() && stop.call.name() == "fgetxattr" {
+            program.skip(-i64::from(libc::EACCES));
+        }
+    }
+    Answer::of_output(program.output()).ok();
+    assert!(has(&whole(&path), "new"));
+    assert_eq!(xattr::get(&path, note).unwrap(), None);
+}
+
 /// A service may not set the special bits, and on vfat all files have the same mode, which cannot be set.
 #[test]
 fn save_keeps_the_mode_as_far_as_it_can_be_set() {
