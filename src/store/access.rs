@@ -1,4 +1,5 @@
-//! Whether a file can be replaced without taking access away from other users.
+//! Whether a file can be replaced without taking access away from other users, as far as its owners, mode and access
+//! control list tell: who is a member of its group is not known here.
 
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
@@ -93,9 +94,9 @@ fn new_owners(
     keeps_access(old, acl, new).then_some(new)
 }
 
-/// Whether the old owner and group keep their access to the file if it has the owners `new`. A named entry of
-/// the list must grant them what they had; an owner without an entry, usually PHP, must be able to write as a
-/// member of the group.
+/// Whether the old owner and group keep their access to the file if it has the owners `new`: a named entry of the list
+/// must grant them what they had. For an owner without an entry, usually PHP, the group must: it is assumed, not checked,
+/// that the owner is a member of it.
 fn keeps_access(old: Permissions, acl: &Acl, new: Owners) -> bool {
     const READ_AND_WRITE: u32 = 6;
     const WRITE: u32 = 2;
@@ -110,10 +111,8 @@ fn keeps_access(old: Permissions, acl: &Acl, new: Owners) -> bool {
     if old.owners.uid == new.uid {
         return group_keeps_access;
     }
-    let owner_keeps_access = match acl.users.get(&old.owners.uid) {
-        Some(&granted) => grants(granted, owner_had),
-        None => group_had & WRITE != 0,
-    };
+    let granted = acl.users.get(&old.owners.uid).copied();
+    let owner_keeps_access = grants(granted.unwrap_or(group_had), owner_had);
     // The mode stays: if the old owner could not write the file, this user, as the new one, could not either.
     group_keeps_access && owner_keeps_access && owner_had & WRITE != 0
 }
@@ -169,11 +168,12 @@ mod tests {
     }
 
     #[test]
-    fn owner_keeps_access_as_a_member_of_the_group_or_by_the_list() {
+    fn owner_keeps_access_by_the_group_or_by_the_list() {
         let named: List = &[(PHP, 6)];
         for (file, users, is_replaced) in [
             ((PHP, USER, 0o664), NONE, true),
-            ((PHP, USER, 0o624), NONE, true),
+            ((PHP, USER, 0o624), NONE, false),
+            ((PHP, USER, 0o224), NONE, true),
             ((PHP, USER, 0o644), NONE, false),
             ((PHP, USER, 0o464), NONE, false),
             ((PHP, USER, 0o644), named, true),
