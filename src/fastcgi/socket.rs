@@ -70,7 +70,7 @@ impl Socket {
             .parent()
             .filter(|parent| !parent.as_os_str().is_empty());
         let folder = File::open(parent.unwrap_or(Path::new(".")))?;
-        if !Lock::Exclusive.acquire(&folder, LOCK_TIMEOUT)? {
+        if !Lock::Exclusive.acquire(&folder, &mut { LOCK_TIMEOUT })? {
             let problem = "another process has locked its folder (flock)";
             return Err(Error::new(ErrorKind::TimedOut, problem));
         }

@@ -25,9 +25,10 @@ pub fn read(
     let path = path_of(folder, id).ok_or_else(Error::not_logged_in)?;
     let place = || shortened(&path, id);
 
+    let mut time = TIMEOUT;
     // The file is opened for reading and writing, as in PHP, but not created.
     let opened = shared_file::open_and(OFlags::RDWR, &path, |file| {
-        if !Lock::Shared.acquire(&file, TIMEOUT)? {
+        if !Lock::Shared.acquire(&file, &mut time)? {
             return Ok(None);
         }
         let snapshot = shared_file::read(file)?;

@@ -1,10 +1,12 @@
 //! Changing a document: read, changed and stored with the lock of the aulario, again if another program modified
 //! the file in the meantime.
 
+use std::time::Duration;
+
 use super::data_file::make_folders;
 use super::layout::LOCK;
 use super::replace::replace;
-use super::write_lock::WriteLock;
+use super::write_lock::{self, WriteLock};
 use super::{Aulario, Defect, Error, Stored};
 use crate::model::DocumentError;
 use crate::php::json::Value;
@@ -67,13 +69,16 @@ where
         // First without the lock: a change that fails, or a file that must be read again, does not delay other
         // writers.
         self.read().map_err(Failure::into_error)?;
-        for _ in 0..RETRIES {
-            match self.attempt() {
-                Err(Failure::Store(error)) if error.is_transient() => {}
+        let mut time = write_lock::TIMEOUT;
+        let mut retries = 0;
+        loop {
+            match self.attempt(&mut time) {
+                Err(Failure::Store(error)) if error.is_transient() && retries < RETRIES => {
+                    retries += 1;
+                }
                 outcome => return outcome.map_err(Failure::into_error),
             }
         }
-        self.attempt().map_err(Failure::into_error)
     }
 
     /// Reads the document and changes it in memory.
@@ -83,10 +88,10 @@ where
         Ok(Changed { stored, answer })
     }
 
-    /// Reads the document with the lock of the aulario, changes and stores it.
-    fn attempt(&self) -> Result<T, Failure<E>> {
+    /// Reads the document with the lock of the aulario, changes and stores it. Waits up to `time` for the lock.
+    fn attempt(&self, time: &mut Duration) -> Result<T, Failure<E>> {
         let folder = &self.aulario.folder;
-        let lock = WriteLock::acquire(folder, LOCK)?;
+        let lock = WriteLock::acquire(folder, LOCK, time)?;
         let Changed { stored, answer } = self.read()?;
         let content = stored.document.into().to_php();
         if content.len() as u64 > MAX_SIZE {

@@ -12,9 +12,10 @@ use crate::sys::file_id::FileId;
 use crate::sys::lock::Lock;
 use crate::sys::shared_file::{self, Fault};
 
-/// The timeout of a writer that waits for other writers of the same aulario. Four attempts of a change and the session
-/// take at most 45 s, less than the 60 s after which Apache and nginx give up an answer: the client is told that it may retry.
-const TIMEOUT: Duration = Duration::from_secs(10);
+/// The time for which a change waits for other writers of the same aulario, in all its attempts together. With the wait
+/// for a session it is less than the 60 s after which Apache and nginx give up an answer: the client is told that it may
+/// retry.
+pub const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The maximum number of attempts, if the lock file is missing, or was deleted or replaced during the wait. The first
 /// save needs two. No program deletes the file; a synchronisation or a backup that is restored may replace it.
@@ -30,13 +31,13 @@ pub struct WriteLock {
 }
 
 impl WriteLock {
-    /// Locks the file `name` in `folder`, both created if missing.
-    pub fn acquire(folder: &Path, name: &str) -> Result<WriteLock, Error> {
+    /// Locks the file `name` in `folder`, both created if missing. Waits up to `time`, and subtracts the wait from it.
+    pub fn acquire(folder: &Path, name: &str, time: &mut Duration) -> Result<WriteLock, Error> {
         let path = folder.join(name);
         let mut flags = OFlags::RDWR;
         for _ in 0..ATTEMPTS {
             let locked = shared_file::open_and(flags, &path, |file| {
-                let is_locked = Lock::Exclusive.acquire(&file, TIMEOUT)?;
+                let is_locked = Lock::Exclusive.acquire(&file, time)?;
                 let id = FileId::of(&file.metadata()?);
                 Ok(is_locked.then(|| WriteLock {
                     _file: file,

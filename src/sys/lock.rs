@@ -83,9 +83,9 @@ impl Lock {
         }
     }
 
-    /// Waits up to `timeout` for this lock on `file`, which holds until the file is closed. Returns whether it
-    /// was taken; `false` at once if it may not wait.
-    pub fn acquire(self, file: &File, timeout: Duration) -> io::Result<bool> {
+    /// Waits up to `time` for this lock on `file`, which holds until the file is closed, and subtracts the wait from
+    /// `time`. Returns whether it was taken; `false` at once if it may not wait.
+    pub fn acquire(self, file: &File, time: &mut Duration) -> io::Result<bool> {
         match self.attempt(file) {
             Err(error)
                 if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
@@ -95,14 +95,16 @@ impl Lock {
         let Some(_waiting) = scoreboard::wait(Some(id)) else {
             return Ok(false);
         };
-        let deadline = Instant::now() + timeout;
-        let _interruptions = Interruptions::after(timeout)?;
+        let deadline = Instant::now() + *time;
+        let _interruptions = Interruptions::after(*time)?;
         loop {
-            match self.wait(file) {
+            let outcome = self.wait(file);
+            *time = deadline.saturating_duration_since(Instant::now());
+            match outcome {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 outcome => return outcome.map(|()| true),
             }
-            if Instant::now() >= deadline {
+            if time.is_zero() {
                 return Ok(false);
             }
         }

@@ -4,8 +4,9 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, chown, symlink};
 use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
+use crate::support::site::wait_until;
 use crate::support::*;
 
 #[test]
@@ -516,4 +517,22 @@ fn a_lock_makes_only_its_aulario_busy() {
         .ok();
     school.get("get_menu").run().ok();
     Answer::of(blocked).fails("BUSY");
+}
+
+#[test]
+fn a_write_waits_ten_seconds_for_all_its_locks_together() {
+    let school = School::with_menu("x");
+    let old = fs::File::open(school.path(LOCK)).unwrap();
+    old.lock().unwrap();
+    let new = fs::File::create(school.path("new")).unwrap();
+    new.lock().unwrap();
+    let started = Instant::now();
+    let blocked = school.post("save_menu").json(&save("y")).start();
+    wait_until("half of the time has passed", || {
+        started.elapsed() > Duration::from_secs(5)
+    });
+    fs::rename(school.path("new"), school.path(LOCK)).unwrap();
+    old.unlock().unwrap();
+    Answer::of(blocked).fails("BUSY");
+    assert!(started.elapsed() < Duration::from_secs(13));
 }

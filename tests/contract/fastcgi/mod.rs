@@ -44,7 +44,7 @@ impl Handler for Dummy {
             Some("lock") => {
                 let file = File::open(param("FILE").unwrap()).unwrap();
                 match Lock::Exclusive
-                    .acquire(&file, Duration::from_secs(60))
+                    .acquire(&file, &mut Duration::from_secs(60))
                     .unwrap()
                 {
                     true => b"locked".to_vec(),
