@@ -12,8 +12,9 @@
 //!    flushed, and the lease is checked again.
 //! 5. The old file, under the temporary name, is removed.
 //!
-//! A crash at any point leaves the old or the new file in place, complete. If the file system has no
-//! leases, a save by PHP between steps 2 and 3 is lost; the time between them is some microseconds.
+//! A crash at any point leaves the old or the new file in place, complete. Without a lease, a save by PHP
+//! between steps 2 and 3 is lost; the time between them is some microseconds. There is none on some file systems, and on
+//! a file of another user ([`Lease`]).
 //!
 //! NFS and exFAT cannot exchange names, nor rename without replacing. There step 3 is a plain rename or a
 //! link, and the same save is lost if it falls into the time from step 2 to the end of step 3, on NFS a few
@@ -54,13 +55,13 @@ pub fn replace(
         .sync_all()
         .map_err(Error::fault("flush", &temporary.path))?;
     match snapshot {
-        Some(snapshot) => exchange(path, &temporary, snapshot, lock),
+        Some(snapshot) => replace_old(path, &temporary, snapshot, lock),
         None => put_new(path, &temporary, lock),
     }
 }
 
 /// Replaces the old file by the steps in the header of this module.
-fn exchange(
+fn replace_old(
     path: &Path,
     temporary: &Temporary,
     snapshot: Snapshot,
@@ -74,7 +75,7 @@ fn exchange(
         return Err(Error::modified(path));
     }
     // Step 3: the exchange
-    match temporary.exchange(path, path) {
+    match temporary.put_in_place(path) {
         Ok(()) => {}
         // A file system without exchanges, such as NFS. There a rename waits for the lease on the old file,
         // even for that of the same process. And the client keeps an old file that it has open under
@@ -139,7 +140,7 @@ fn is_undisturbed(path: &Path, temporary: &Temporary, snapshot: &Snapshot, lease
 fn exchange_back(path: &Path, temporary: &Temporary) -> Result<(), Error> {
     if temporary.is_at(path) {
         temporary
-            .exchange(path, &temporary.path)
+            .put_back(path)
             .map_err(|error| Error::unflushed("exchange back", path)(error.into()))?;
     }
     Err(Error::modified(path))
@@ -290,8 +291,18 @@ impl Temporary {
         })
     }
 
-    /// Exchanges its name with that of the file at `path`, so that it is at `target`, one of the two names. The
-    /// exchange may report an error although it was made, as a rename ([`settle`]).
+    /// Exchanges its name with that of the old file, so that this file is at `path`.
+    fn put_in_place(&self, path: &Path) -> Result<(), Errno> {
+        self.exchange(path, path)
+    }
+
+    /// Exchanges the names back, so that the old file is at `path`.
+    fn put_back(&self, path: &Path) -> Result<(), Errno> {
+        self.exchange(path, &self.path)
+    }
+
+    /// Exchanges the names, so that this file is at `target`. The exchange may report an error although it was made,
+    /// as a rename ([`settle`]).
     fn exchange(&self, path: &Path, target: &Path) -> Result<(), Errno> {
         match renameat_with(CWD, &self.path, CWD, path, RenameFlags::EXCHANGE) {
             Err(error) if is_unsupported(error) || !self.is_at(target) => Err(error),
