@@ -1,4 +1,5 @@
-//! Reading one data file, and creating its folders.
+//! Reading one data file, comparing it later with what was read (the [`Snapshot`] that `sys::shared_file` makes), and
+//! creating its folders.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind};
@@ -80,19 +81,19 @@ impl Snapshot {
 
     /// Whether content, owner, group, mode and access control list are unchanged, the list by the time of
     /// change. An exchange of names alters that time too.
-    pub fn is_untouched(&self) -> io::Result<bool> {
+    pub fn is_as_read_with_ctime(&self) -> io::Result<bool> {
         let change = |m: &Metadata| (m.ctime(), m.ctime_nsec());
         let now = self.file.metadata()?;
-        Ok(change(&now) == change(&self.metadata) && self.is_as_read(&now)?)
+        Ok(change(&now) == change(&self.metadata) && self.is_equal(&now)?)
     }
 
     /// Whether content, owner, group and mode are unchanged.
-    pub fn is_unmodified(&self) -> io::Result<bool> {
-        self.is_as_read(&self.file.metadata()?)
+    pub fn is_as_read(&self) -> io::Result<bool> {
+        self.is_equal(&self.file.metadata()?)
     }
 
     /// Times of modification are not compared, because their resolution can be coarse.
-    fn is_as_read(&self, now: &Metadata) -> io::Result<bool> {
+    fn is_equal(&self, now: &Metadata) -> io::Result<bool> {
         let attributes = |m: &Metadata| (m.uid(), m.gid(), m.mode());
         let length = self.bytes.len();
         if attributes(now) != attributes(&self.metadata) || now.len() != length as u64 {

@@ -117,7 +117,7 @@ fn may_exchange(
     // Only an open file is up to date with the server of NFS (close-to-open consistency, nfs(5)).
     Ok(is_at(path, snapshot.id())?
         && snapshot
-            .is_untouched()
+            .is_as_read_with_ctime()
             .map_err(Error::fault("read again", path))?
         && lock.is_held()?
         && temporary.is_at(&temporary.path)
@@ -133,7 +133,7 @@ fn is_undisturbed(path: &Path, temporary: &Temporary, snapshot: &Snapshot, lease
     !lease.is_breaking()
         && temporary.is_at(path)
         && is_at(&temporary.path, snapshot.id()).unwrap_or(false)
-        && snapshot.is_unmodified().unwrap_or(false)
+        && snapshot.is_as_read().unwrap_or(false)
 }
 
 /// Step 4, if a page writes the old file. If another program has replaced or deleted the new file, its change stays.
