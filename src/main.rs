@@ -1,4 +1,6 @@
 //! The process: environment, standard input, standard output, standard error.
+//!
+//! `comedor::main!` defines C's `main` in place of Rust's, hence `no_main`: `sys/start.rs` says why.
 
 #![no_main]
 
