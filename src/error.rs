@@ -98,7 +98,7 @@ impl Error {
         self
     }
 
-    /// A missing permission, no access to the aulario, or a write from another site
+    /// A request that is refused for this reason
     pub(crate) fn forbidden(reason: Reason) -> Error {
         let error = Error::new("FORBIDDEN", "403 Forbidden", reason.sentence());
         Error {

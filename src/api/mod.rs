@@ -31,7 +31,7 @@ pub enum Run {
     Write(fn(&Call, &Fields) -> Result<Map, Error>),
 }
 
-/// What every action needs.
+/// What an action can use besides its parameters or fields.
 #[derive(Debug)]
 pub struct Call<'c> {
     /// An aulario that exists and that the caller may use

@@ -8,6 +8,7 @@
 //! | `<aulario>/Comedor-MenuTypes.json` | its menu types |
 //! | `<aulario>/Comedor/<YYYY-MM>/<DD>/_datos.json` | the menus of a day |
 //! | `<aulario>/.comedor.lock` | locked by a writer; never deleted or replaced |
+//! | `.<name>.tmp` beside types or menus | the new content before it replaces the file, or what a killed writer left |
 //!
 //! The PHP application writes the same files, truncating them in place, without a lock. So a read
 //! may see a partial write and is repeated ([`data_file`]). A write replaces the file atomically,
