@@ -27,8 +27,8 @@
 //! - A connection is kept after its answer only while half of the workers are free. It is closed right after its answer
 //!   only if the web server has not read that: otherwise Apache may have begun to reuse it, and would answer that request
 //!   with 503.
-//! - At most half of the workers wait for other programs, a quarter for the same file, or for bodies that no handler has
-//!   asked for. With those that have an idle connection they are at most three quarters.
+//! - At most half of the workers wait, for other programs or for bodies that no handler has asked for, and at most a
+//!   quarter for the same file. With those that have an idle connection they are at most three quarters.
 //!
 //! Web servers differ from the specification, and from each other:
 //!
