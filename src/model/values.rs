@@ -5,24 +5,32 @@ use chrono::{Datelike, NaiveDate};
 
 use crate::php::text::{basename, trim};
 
-/// The maximum length of the id of a centre or an aulario, whose file with `.json` has a name of at most 255
-/// (NAME_MAX). EntreAulas' pages make ids of 68 and 78 characters from long names.
-const MAX_ID: usize = 250;
+/// Defines a maximum, and the sentence that says it in the place of `_`.
+macro_rules! limits {
+    ($($(#[$doc:meta])* $max:ident = $value:literal, $expected:ident = $before:literal _ $after:literal;)*) => {
+        $($(#[$doc])* const $max: usize = $value;
+        const $expected: &str = concat!($before, $value, $after);)*
+    };
+}
 
-/// The limits of texts, which the API documents: far more than a page shows on a line, and few enough that a menu with
-/// the most plates fits twice into a body.
-const MAX_TYPE_ID: usize = 64;
-const MAX_LABEL: usize = 200;
-const MAX_PLATE_KEY: usize = 64;
-const MAX_PLATE_NAME: usize = 2000;
+// The limits of texts, which the API documents: far more than a page shows on a line, and few enough that a menu with the
+// most plates fits twice into a body.
+limits! {
+    /// The maximum length of the id of a centre or an aulario, whose file with `.json` has a name of at most 255
+    /// (NAME_MAX). EntreAulas' pages make ids of 68 and 78 characters from long names.
+    MAX_ID = 250, EXPECTED_ID = "1 to " _ " characters A-Z a-z 0-9 . _ - and must not start with a dot";
+    MAX_TYPE_ID = 64, EXPECTED_TYPE_ID = "at most " _ " characters long";
+    MAX_LABEL = 200, EXPECTED_LABEL = "at most " _ " characters long";
+    MAX_PLATE_KEY = 64, EXPECTED_PLATE_KEY = "1 to " _ " characters A-Z a-z 0-9 _ -";
+    MAX_PLATE_NAME = 2000, EXPECTED_PLATE_NAME = "at most " _ " characters long";
+}
 
 /// The id of a centre or an aulario, safe as a path segment.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Id(String);
 
 impl Id {
-    pub const EXPECTED: &str =
-        "1 to 250 characters A-Z a-z 0-9 . _ - and must not start with a dot";
+    pub const EXPECTED: &str = EXPECTED_ID;
 
     pub fn parse(text: &str) -> Result<Id, &'static str> {
         let is_id = (1..=MAX_ID).contains(&text.len())
@@ -51,7 +59,7 @@ impl TypeId {
         match id.len() {
             0 => Ok(None),
             1..=MAX_TYPE_ID => Ok(Some(TypeId(id))),
-            _ => Err("at most 64 characters long"),
+            _ => Err(EXPECTED_TYPE_ID),
         }
     }
 
@@ -124,9 +132,7 @@ pub struct Label<'t>(pub(super) &'t str);
 impl<'t> Label<'t> {
     pub fn parse(text: &'t str) -> Result<Label<'t>, &'static str> {
         let is_short = text.chars().count() <= MAX_LABEL;
-        is_short
-            .then_some(Label(text))
-            .ok_or("at most 200 characters long")
+        is_short.then_some(Label(text)).ok_or(EXPECTED_LABEL)
     }
 }
 
@@ -140,9 +146,7 @@ impl<'t> PlateKey<'t> {
             && text
                 .bytes()
                 .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
-        is_key
-            .then_some(PlateKey(text))
-            .ok_or("1 to 64 characters A-Z a-z 0-9 _ -")
+        is_key.then_some(PlateKey(text)).ok_or(EXPECTED_PLATE_KEY)
     }
 }
 
@@ -156,6 +160,6 @@ impl<'t> PlateName<'t> {
         let is_short = name.chars().count() <= MAX_PLATE_NAME;
         is_short
             .then_some(PlateName(name))
-            .ok_or("at most 2000 characters long")
+            .ok_or(EXPECTED_PLATE_NAME)
     }
 }
