@@ -8,7 +8,7 @@ use rustix::stdio::stdin;
 
 use super::{Method, Variables, multipart};
 use crate::error::Error;
-use crate::php::form::Form;
+use crate::php::form::{Form, MAX_PAIRS};
 use crate::php::json::{Map, Value};
 use crate::sys::poll::is_ready_within;
 use crate::sys::streams;
@@ -83,6 +83,8 @@ pub fn parse(variables: &Variables, body: &[u8]) -> Result<Map, Error> {
             .trim_ascii()
             .eq_ignore_ascii_case(name.as_bytes())
     };
+    // The sentences repeat them.
+    const { assert!(MAX_VALUES == 10_000 && MAX_PAIRS == 1000) };
     // By default curl sends JSON with the media type of a form, and fetch with that of text.
     if body.starts_with(b"{") || is("application/json") {
         return match Value::parse_with(|_| None, MAX_VALUES, body) {

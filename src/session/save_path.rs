@@ -82,6 +82,7 @@ impl SessionFolder {
         if mode > 0o7777 || !folder.starts_with(b"/") {
             return Err(SavePath::EXPECTED);
         }
+        const { assert!(MAX_ID == 256) };
         if depth >= MAX_ID {
             return Err(SessionFolder::EXPECTED_DEPTH);
         }

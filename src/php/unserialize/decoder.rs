@@ -154,6 +154,7 @@ impl<'b> Decoder<'b> {
         // For PHP an empty array is not a level.
         let is_level = pairs > 0 || class.is_some();
         let is_too_deep = is_level && self.open.len() >= MAX_DEPTH;
+        const { assert!(MAX_DEPTH == 4096) };
         self.cursor.require(!is_too_deep, "at most 4096 levels")?;
         self.open.push(Open {
             pairs,
