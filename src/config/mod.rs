@@ -10,7 +10,7 @@ mod zone;
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::cgi::Origin;
 use crate::model::Id;
@@ -26,7 +26,7 @@ pub use zone::Zone;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setting {
     pub name: &'static str,
-    /// The value if nothing is set; empty for none.
+    /// The value if nothing is set; empty for none. `<service>` in it stands for the name of the service.
     pub default: &'static str,
     /// One line that explains it.
     pub summary: &'static str,
@@ -191,7 +191,10 @@ impl Config {
 
 fn data_dir(settings: &Settings, service: &Id) -> Result<PathBuf, Error> {
     match settings.get(&DATA_DIR) {
-        None => Ok(Path::new("/DATA").join(service.as_str())),
+        None => Ok(DATA_DIR
+            .default
+            .replace("<service>", service.as_str())
+            .into()),
         Some(folder) if folder.starts_with(b"/") => Ok(PathBuf::from(OsStr::from_bytes(folder))),
         Some(_) => Err(Error::Setting {
             setting: &DATA_DIR,
@@ -227,6 +230,8 @@ fn parse_origins(text: &str) -> Result<Vec<Origin>, &'static str> {
 }
 
 fn parse_workers(text: &str) -> Result<usize, &'static str> {
+    // The sentence and the summary of the setting repeat it.
+    const { assert!(MAX_WORKERS == 512) };
     match text.parse() {
         Ok(workers @ 1..=MAX_WORKERS) => Ok(workers),
         _ => Err("a number from 1 to 512"),
