@@ -152,12 +152,15 @@ impl Client {
 
     /// Connects again if the server has closed the connection, as web servers do.
     pub fn connect_again(&mut self, path: &Path) {
-        if !matches!(
-            recv(&self.0, &mut [0; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT),
-            Err(Errno::AGAIN)
-        ) {
+        if self.has_received() {
             *self = Client::connect(path);
         }
+    }
+
+    /// Whether a part of an answer has come, or the end of the connection.
+    pub fn has_received(&self) -> bool {
+        let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+        !matches!(recv(&self.0, &mut [0; 1], flags), Err(Errno::AGAIN))
     }
 
     /// All that the server sends before the connection ends, even by a reset.

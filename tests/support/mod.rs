@@ -16,6 +16,7 @@ use std::fmt::Display;
 use std::fs::{self, Permissions};
 use std::io::{self, Write as _};
 use std::net::TcpListener;
+use std::os::fd::OwnedFd;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::{SocketAddr, UnixListener};
@@ -29,7 +30,7 @@ use std::thread;
 use std::time::Duration;
 
 pub use cgi::*;
-use rustix::process::Pid;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 pub use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -376,15 +377,40 @@ pub fn session_of(centro: &str, permissions: &[&str]) -> String {
     )
 }
 
-/// The numbers of the processes that wait for a lock on the file at `path` (proc_locks(5)).
+/// The numbers of the processes that wait for a lock on the file at `path`.
 pub fn waiting(path: &Path) -> Vec<u32> {
-    let inode = format!(":{}", fs::metadata(path).unwrap().ino());
+    locking(fs::metadata(path).unwrap().ino(), true)
+}
+
+/// The processes that hold a lock on the file at `path`. By a file descriptor: the number can be that of another process
+/// later.
+pub fn holding(path: &Path) -> Vec<(u32, OwnedFd)> {
+    let opened = |process: u32| {
+        let holder = pidfd_open(Pid::from_raw(process as i32)?, PidfdFlags::empty()).ok()?;
+        // A file of another file system can have the same inode number.
+        let files = fs::read_dir(format!("/proc/{process}/fd")).ok()?;
+        let mut files = files.filter_map(|file| fs::read_link(file.ok()?.path()).ok());
+        files.any(|file| file == path).then_some((process, holder))
+    };
+    let file = fs::metadata(path).into_iter();
+    file.flat_map(|file| locking(file.ino(), false))
+        .filter_map(opened)
+        .collect()
+}
+
+/// The numbers of the processes that wait for a lock (flock(2)) on the file with this number, or of those that hold one
+/// (proc_locks(5)).
+fn locking(inode: u64, is_waiting: bool) -> Vec<u32> {
+    let inode = format!(":{inode}");
     let locks = fs::read_to_string("/proc/locks").unwrap();
-    let fields = locks
-        .lines()
-        .map(|line| line.split_whitespace().collect::<Vec<_>>());
-    let waiting = fields.filter(|fields| fields[1] == "->" && fields[6].ends_with(&inode));
-    waiting.map(|fields| fields[5].parse().unwrap()).collect()
+    let process = |line: &str| {
+        let mut fields: Vec<&str> = line.split_whitespace().skip(1).collect();
+        let waits = fields.first() == Some(&"->");
+        fields.drain(..usize::from(waits));
+        let is_asked = waits == is_waiting && fields[0] == "FLOCK" && fields[4].ends_with(&inode);
+        is_asked.then(|| fields[3].parse().unwrap())
+    };
+    locks.lines().filter_map(process).collect()
 }
 
 /// The processes that the process `parent` has started, such as the program under strace.

@@ -7,15 +7,16 @@
 use std::fs;
 use std::io::Write as _;
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process, pidfd_send_signal};
 
 use crate::support::fastcgi::{Client, Held, PING, Process};
+use crate::support::site::wait_until;
 use crate::support::tracer::Tracer;
 use crate::support::writes::{Write, writes};
 use crate::support::*;
@@ -283,103 +284,201 @@ fn the_answer_is_correct_after_an_error_of_any_system_call() {
     println!("errors: {errors}, requests: {}, losses: 0", 2 * errors);
 }
 
-/// The program under load: a process for each request, or one responder.
+const WRITERS: usize = 32;
+const WRITES: usize = 40;
+
+/// A quarter of them may wait for one aulario: all writers.
+const WORKERS: usize = 4 * WRITERS;
+
+/// The program under load: a process for each request, or the workers of one responder.
 struct Server {
     socket: Held,
-    responder: Mutex<Option<Process>>,
+    responder: Option<Process>,
+}
+
+/// A plate that a writer has sent.
+#[derive(Debug)]
+struct Sent {
+    aulario: String,
+    date: String,
+    menu_type: &'static str,
+    plate: String,
+    is_acknowledged: bool,
+}
+
+impl Sent {
+    /// The write of this number of a writer, who has a menu of its own.
+    fn new(writer: usize, write: usize, aulario: String) -> Sent {
+        Sent {
+            aulario,
+            date: format!("2026-10-{:02}", 1 + writer % 11),
+            menu_type: ["basal", "vegetariano", "alergias"][writer / 11],
+            plate: format!("p{write}"),
+            is_acknowledged: false,
+        }
+    }
+
+    fn request(&self, school: &School) -> Cgi {
+        let Sent { date, plate, .. } = self;
+        let plates = json!({plate: {"name": plate}});
+        let body = json!({"date": date, "menu_type": self.menu_type, "plates": plates});
+        school.post("save_menu").aulario(&self.aulario).json(&body)
+    }
+
+    /// Whether the file, which must be whole, has it.
+    fn is_stored(&self, school: &School) -> bool {
+        let path = format!(
+            "{}/Comedor/2026-10/{}/_datos.json",
+            self.aulario,
+            &self.date[8..]
+        );
+        let day: Value = serde_json::from_str(&school.read(&path)).expect("a whole file");
+        day["menus"][self.menu_type]["plates"][&self.plate]["name"] == *self.plate
+    }
 }
 
 impl Server {
-    /// Ends the responder and starts another one.
-    fn restart(&self, request: &Cgi) {
-        let mut responder = self.responder.lock().unwrap();
-        drop(responder.take());
-        // A quarter of the workers may wait for one aulario: all writers.
-        let workers = (4 * WRITERS).to_string();
-        let request = request.clone().set("COMEDOR_WORKERS", &workers);
-        *responder = Some(self.socket.spawn(request.responder()));
+    fn start(school: &School) -> Server {
+        let socket = Held::new();
+        let request = school.post("save_menu");
+        let request = request.set("COMEDOR_WORKERS", WORKERS.to_string());
+        Server {
+            responder: by_fastcgi().then(|| socket.spawn(request.responder())),
+            socket,
+        }
     }
 
-    /// Sends a write and kills the program after the time `kill`, if there is one. Returns whether the
-    /// write was acknowledged.
-    fn send(&self, request: &Cgi, kill: Option<Duration>) -> bool {
-        let answer = if !by_fastcgi() {
-            let mut child = request.start();
-            if let Some(time) = kill {
-                thread::sleep(time);
-                _ = child.kill();
+    /// Sends a write, again if it got no turn among the other writers (`BUSY`). Makes the kill that is due until the
+    /// answer. Returns whether the write was acknowledged; only a kill, this one or that of another writer, can be the
+    /// reason if not.
+    fn send(&self, request: &Cgi, due: &mut Option<Kill>) -> bool {
+        loop {
+            let (answer, may_be_killed) = self.answer(request, due);
+            let text = String::from_utf8_lossy(&answer);
+            if text.contains(SUCCESS) {
+                return true;
             }
-            child.wait_with_output().unwrap().stdout
-        } else {
+            if answer.is_empty() && may_be_killed {
+                return false;
+            }
+            assert!(text.contains("\"BUSY\""), "{}", answer.escape_ascii());
+        }
+    }
+
+    /// The answer, and whether the process may have been killed.
+    fn answer(&self, request: &Cgi, due: &mut Option<Kill>) -> (Vec<u8>, bool) {
+        if by_fastcgi() {
             let mut client = Client::connect(&self.socket.path);
-            // A responder that is killed does not read it.
+            // A worker that is killed does not read it.
             _ = client.0.write_all(&request.records());
-            if let Some(time) = kill {
-                thread::sleep(time);
-                self.restart(request);
-            }
-            client.received()
-        };
-        let is_acknowledged = String::from_utf8_lossy(&answer).contains(SUCCESS);
-        let is_lost = answer.is_empty() && (kill.is_some() || by_fastcgi());
-        assert!(is_acknowledged || is_lost, "{}", answer.escape_ascii());
-        is_acknowledged
+            due.take_if(|kill| kill.is_made_until(|| client.has_received()));
+            return (client.received(), true);
+        }
+        let mut child = request.start();
+        due.take_if(|kill| kill.is_made_until(|| child.try_wait().unwrap().is_some()));
+        let output = child.wait_with_output().unwrap();
+        (output.stdout, output.status.signal() == Some(9))
+    }
+
+    /// With FastCGI the parent has stayed, has replaced each worker that was killed, and stops. Returns the number of
+    /// these.
+    fn stop(self) -> Option<usize> {
+        let responder = self.responder?;
+        wait_until("the workers", || responder.has_started(WORKERS));
+        Some(responder.stop().matches("SIGKILL").count())
     }
 }
 
-const WRITERS: usize = 32;
+/// A kill of a process that saves in an aulario, as by the kernel if memory runs out (`oom_kill_process`).
+struct Kill {
+    lock: PathBuf,
+    /// So long after it was seen with the lock
+    after: Duration,
+}
 
-/// Each writer writes 40 times. During every eighth write the program is killed at some point.
+impl Kill {
+    /// Kills the process that has the lock. If that has released it in the meantime, kills the next one, sooner. Returns
+    /// whether this was done before the answer to the own write.
+    fn is_made_until(&mut self, mut is_answered: impl FnMut() -> bool) -> bool {
+        while !is_answered() {
+            thread::yield_now();
+            let Some((number, saving)) = holding(&self.lock).pop() else {
+                continue;
+            };
+            if self.after > Duration::ZERO {
+                thread::sleep(self.after);
+                if holding(&self.lock)
+                    .iter()
+                    .all(|(holder, _)| *holder != number)
+                {
+                    self.after = self.after.saturating_sub(Duration::from_micros(100));
+                    continue;
+                }
+            }
+            return pidfd_send_signal(saving, Signal::KILL).is_ok();
+        }
+        false
+    }
+}
+
+/// Each writer writes 40 times. During every eighth write a process that saves in its aulario is killed: its own or that
+/// of another writer.
 fn crowd(aulario_of: impl Fn(usize) -> String + Sync) {
-    const WRITES: usize = 40;
     let school = School::new();
-    let server = Server {
-        socket: Held::new(),
-        responder: Mutex::default(),
-    };
     for writer in 0..WRITERS {
         school.write(&format!("{}.json", aulario_of(writer)), "{}");
     }
-    if by_fastcgi() {
-        server.restart(&school.post("save_menu"));
-    }
-    let acknowledged = Mutex::new(Vec::new());
+    let server = Server::start(&school);
+    let sent = Mutex::new(Vec::new());
     thread::scope(|scope| {
         for writer in 0..WRITERS {
-            let (school, server, acknowledged) = (&school, &server, &acknowledged);
+            let (school, server, sent) = (&school, &server, &sent);
             let aulario = aulario_of(writer);
             scope.spawn(move || {
+                let mut due = None;
                 for write in 0..WRITES {
-                    // A menu of 40 plates for each writer
-                    let date = format!("2026-10-{:02}", 1 + writer % 11);
-                    let menu_type = ["basal", "vegetariano", "alergias"][writer / 11];
-                    let plate = format!("p{write}");
-                    let plates = json!({&plate: {"name": plate}});
-                    let body = json!({"date": date, "menu_type": menu_type, "plates": plates});
-                    let request = school.post("save_menu").aulario(&aulario).json(&body);
-                    let time = Duration::from_micros(300 * (write as u64 % 9));
-                    let is_killed = (writer + write).is_multiple_of(8);
-                    if server.send(&request, is_killed.then_some(time)) {
-                        let path = format!("{aulario}/Comedor/2026-10/{}/_datos.json", &date[8..]);
-                        acknowledged.lock().unwrap().push((path, menu_type, plate));
+                    if (writer + write).is_multiple_of(8) {
+                        due = Some(Kill {
+                            lock: school.path(&format!("{aulario}/.comedor.lock")),
+                            after: Duration::from_micros(100 * (write as u64 % 9)),
+                        });
                     }
+                    let mut plate = Sent::new(writer, write, aulario.clone());
+                    plate.is_acknowledged = server.send(&plate.request(school), &mut due);
+                    sent.lock().unwrap().push(plate);
                 }
             });
         }
     });
-    let acknowledged = acknowledged.into_inner().unwrap();
-    assert!(!acknowledged.is_empty());
-    for (path, menu_type, plate) in &acknowledged {
-        let day: Value = serde_json::from_str(&school.read(path)).expect("a whole file");
-        assert_eq!(
-            day["menus"][menu_type]["plates"][plate]["name"], **plate,
-            "{path}"
-        );
+    let sent = sent.into_inner().unwrap();
+    // Each file is read, so each must be whole.
+    let (stored, missing): (Vec<_>, Vec<_>) =
+        sent.iter().partition(|plate| plate.is_stored(&school));
+    let lost: Vec<_> = missing
+        .iter()
+        .filter(|plate| plate.is_acknowledged)
+        .collect();
+    assert!(lost.is_empty(), "{lost:?}");
+    for writer in 0..WRITERS {
+        let next = Sent::new(writer, WRITES, aulario_of(writer));
+        assert!(server.send(&next.request(&school), &mut None));
     }
-    let (writes, stored) = (WRITERS * WRITES, acknowledged.len());
+    assert!(!school.files().iter().any(|path| path.ends_with(".tmp")));
+    let killed = server.stop();
+    let acknowledged = sent.iter().filter(|plate| plate.is_acknowledged).count();
+    let interrupted = sent.len() - acknowledged;
     println!(
-        "writes: {writes}, kills: {}, acknowledged: {stored}, losses: 0",
-        writes / 8
+        "writes: {}, kills: {interrupted} ({} after the file was replaced), acknowledged: {acknowledged}, losses: 0",
+        sent.len(),
+        stored.len() - acknowledged,
+    );
+    assert!(
+        killed.is_none_or(|killed| killed >= interrupted),
+        "a write failed without a kill"
+    );
+    assert!(
+        interrupted >= sent.len() / 16,
+        "half of the kills must interrupt a save"
     );
 }
 
