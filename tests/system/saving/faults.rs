@@ -348,11 +348,11 @@ impl Server {
         }
     }
 
-    /// Sends a write, again if it got no turn among the other writers (`BUSY`). Makes the kill that is due until the
+    /// Sends a write, up to five times if it gets no turn among the other writers (`BUSY`). Makes the kill that is due until the
     /// answer. Returns whether the write was acknowledged; only a kill, this one or that of another writer, can be the
     /// reason if not.
     fn send(&self, request: &Cgi, due: &mut Option<Kill>) -> bool {
-        loop {
+        for _ in 0..5 {
             let (answer, may_be_killed) = self.answer(request, due);
             let text = String::from_utf8_lossy(&answer);
             if text.contains(SUCCESS) {
@@ -363,6 +363,7 @@ impl Server {
             }
             assert!(text.contains("\"BUSY\""), "{}", answer.escape_ascii());
         }
+        panic!("the aulario stays BUSY")
     }
 
     /// The answer, and whether the process may have been killed.
