@@ -483,22 +483,31 @@ fn save_fails_and_the_old_file_stays_if_its_attributes_cannot_be_read_or_its_mod
 }
 
 #[test]
-fn save_succeeds_without_an_attribute_that_cannot_be_read() {
+fn save_succeeds_without_an_attribute_that_cannot_be_read_and_fails_without_the_list() {
     let school = School::new();
-    let note = "user.note";
     let write = day_replaced();
-    write.reset(&school);
-    let path = school.path(write.file);
-    xattr::set(&path, note, b"x").expect("user attributes (tmpfs has them since Linux 6.6)");
-    let mut program = write.request(&school).trace_calls();
-    while let Some(stop) = program.next() {
-        if stop.result.is_none() && stop.call.name() == "fgetxattr" {
-            program.skip(-i64::from(libc::EACCES));
+    let save_without = |name: &str, value: &[u8]| {
+        write.reset(&school);
+        let path = school.path(write.file);
+        xattr::set(&path, name, value).expect("attributes (tmpfs has them since Linux 6.6)");
+        let mut program = write.request(&school).trace_calls();
+        while let Some(stop) = program.next() {
+            if stop.result.is_none() && stop.call.name() == "fgetxattr" {
+                program.skip(-i64::from(libc::EACCES));
+            }
         }
-    }
-    Answer::of_output(program.output()).ok();
-    assert!(has(&whole(&path), "new"));
-    assert_eq!(xattr::get(&path, note).unwrap(), None);
+        let answer = Answer::of_output(program.output());
+        (answer, whole(&path), xattr::get(&path, name).unwrap())
+    };
+    let (answer, content, note) = save_without("user.note", b"x");
+    answer.ok();
+    assert!(has(&content, "new"));
+    assert_eq!(note, None);
+
+    let (answer, content, list) = save_without(ACCESS_LIST, &acl());
+    answer.fails("INTERNAL_ERROR");
+    assert!(has(&content, "old"));
+    assert_eq!(list, Some(acl()));
 }
 
 /// A service may not set the special bits, and on vfat all files have the same mode, which cannot be set.
