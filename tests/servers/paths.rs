@@ -3,6 +3,7 @@
 use std::fs;
 
 use crate::support::site::{Php, Settings, Site};
+use crate::support::text_of;
 
 /// Apache with this example, and the application also at `/entreaulas` of three sites: the default one, one that
 /// gives PHP-FPM all its scripts, and one with pages of its own for every error.
@@ -75,6 +76,41 @@ fn apache_gives_the_program_the_script_in_every_folder_of_every_site_and_no_othe
                 );
             }
             assert_eq!(answer("login.php").0, 200);
+        }
+    }
+}
+
+/// Debian enables `serve-cgi-bin.conf`, which serves everything in the folder of the program.
+#[test]
+fn apache_denies_the_program_at_the_path_of_debians_serve_cgi_bin() {
+    let serve_cgi_bin = text_of("/etc/apache2/conf-available/serve-cgi-bin.conf");
+    for example in [
+        "apache.conf.example", "examples/apache-fastcgi.conf.example",
+    ] {
+        for is_enabled in [true, false] {
+            let mut site = Site::new();
+            let folder = site.path().join("cgi").display().to_string();
+            let lines = site.fill(example, Settings::File);
+            let lines = if is_enabled { &*lines } else { "" };
+            let debian = serve_cgi_bin.replace("/usr/lib/cgi-bin", &folder);
+            site.start_responder();
+            let port = site.port;
+            let other = format!("<VirtualHost *:{port}>\nServerName other.example\n</VirtualHost>");
+            let all = format!("{lines}\n{debian}\n<VirtualHost *:{port}>\n</VirtualHost>\n{other}");
+            site.start_apache("event", Php::Fpm, "cgid", &all);
+            // Without the configuration it would answer there.
+            let expected = if is_enabled { 403 } else { 400 };
+            for path in [
+                "cgi-bin/comedor", "cgi-bin/comedor/", "cgi-bin/comedor/x", "cgi-bin/comedor?x",
+                "cgi-bin//comedor", "cgi-bin/./comedor", "cgi-bin/%63omedor",
+                "/cgi-bin/x/../comedor",
+            ] {
+                for host in ["Host: school.example", "Host: other.example"] {
+                    let arguments = ["--path-as-is", "-H", host, &site.url(path)];
+                    let (status, body) = site.curl(&arguments);
+                    assert_eq!(status, expected, "{example} {host} {path} {body}");
+                }
+            }
         }
     }
 }
