@@ -3,18 +3,22 @@
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::net::{TcpListener, TcpStream};
+use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::support::site::{Site, nginx_with_fastcgi, wait_until};
-use crate::support::{Value, json, text_of};
+use crate::support::{Value, free_port, json, output, text_of};
 
 const DATE: &str = "2026-03-04";
+const EXAMPLE: &str = "examples/nginx-routing.conf.example";
 
 /// nginx with the example. `server_a` and `server_b` are these addresses.
 fn balancer(server_a: &str, server_b: &str) -> Site {
-    let mut site = Site::new();
-    let mut example = text_of("examples/nginx-routing.conf.example");
+    balancer_with(Site::new(), text_of(EXAMPLE), server_a, server_b)
+}
+
+fn balancer_with(mut site: Site, mut example: String, server_a: &str, server_b: &str) -> Site {
     for (shipped, here) in [
         ("listen 80 ", format!("listen 127.0.0.1:{} ", site.port)),
         ("10.0.0.11:80;", format!("{server_a};")),
@@ -164,6 +168,68 @@ fn a_login_at_one_school_is_not_valid_at_another_and_an_unknown_host_name_is_ref
         "--request-target", &line, "-H", "Host: evil.example", "-H", &cookie,
     ];
     assert_answer(norte.curl(&claims, TYPES), 421, "Misdirected");
+}
+
+/// The example with https at this port and with these certificates, as its comments say.
+fn with_https(port: u16, folder: &str) -> String {
+    let only_http = "\n    listen 80 default_server;\n";
+    let example = text_of(EXAMPLE);
+    assert_eq!(example.matches(only_http).count(), 1);
+    let enabled = [
+        "#server {", "#    ", "#}", "    #listen 443 ", "    #ssl_certificate",
+    ];
+    let example = example.replace(only_http, "\n");
+    let lines = example.lines().map(|line| {
+        let is_enabled = enabled.iter().any(|start| line.starts_with(start));
+        line.replacen('#', "", usize::from(is_enabled)) + "\n"
+    });
+    lines
+        .collect::<String>()
+        .replace("listen 443 ", &format!("listen 127.0.0.1:{port} "))
+        .replace(
+            "/etc/ssl/certs/schools.pem",
+            &format!("{folder}/schools.pem"),
+        )
+        .replace(
+            "/etc/ssl/private/schools.key",
+            &format!("{folder}/schools.key"),
+        )
+}
+
+#[test]
+fn with_https_a_request_by_http_is_redirected_and_only_https_reaches_a_server() {
+    let server = nginx_with_fastcgi();
+    let (site, port) = (Site::new(), free_port());
+    let folder = site.path().display().to_string();
+    let mut openssl = Command::new("openssl");
+    openssl.current_dir(site.path()).args([
+        "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=school.example", "-keyout",
+        "schools.key", "-out", "schools.pem",
+    ]);
+    output(&mut openssl, "openssl");
+    let address = format!("127.0.0.1:{}", server.port);
+    let balancer = balancer_with(site, with_https(port, &folder), &address, "127.0.0.1:1");
+    let browser = |host| Browser {
+        balancer: &balancer,
+        host,
+    };
+    let norte = browser("norte.school.example");
+    let location = format!("Location: https://norte.school.example/{TYPES}\r\n");
+    assert_answer(norte.curl(&["-i"], TYPES), 301, &location);
+    let unknown = browser("este.school.example");
+    assert_answer(unknown.curl(&[], TYPES), 421, "Misdirected");
+    let connect = format!("::127.0.0.1:{port}");
+    for (host, status, text) in [
+        (norte.host, 400, "INVALID_SESSION"),
+        (unknown.host, 421, "Misdirected"),
+    ] {
+        let url = format!("https://{host}/{TYPES}");
+        assert_answer(
+            balancer.curl(&["--connect-to", &connect, &url]),
+            status,
+            text,
+        );
+    }
 }
 
 #[test]
