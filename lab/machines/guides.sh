@@ -52,6 +52,7 @@ day=/DATA/entreaulas/Centros/colegio/Aularios/aula1/Comedor/2026-11/20/_datos.js
 back_up() {
     enabled
     save Lentejas
+    setfacl -m u:nobody:r $day
     run 'Back up.1' > /tmp/saved
     [ "$(tail -n 1 /tmp/saved)" = 1 ]
     [ "$(stat -c %a /var/backups/comedor-*.tar.gz)" = 600 ]
@@ -178,6 +179,7 @@ Restore)
         echo '{' > $day
         run "$block"
         grep Lentejas $day
+        getfacl -cp $day | grep user:nobody:r--
         [ "$(stat -c %U $day "$(dirname $day)/../../../.comedor.lock" | uniq)" = www-data ]
     done
     ;;
