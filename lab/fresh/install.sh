@@ -26,7 +26,7 @@ run 'README.4'
 run 'README.5'
 succeeds
 run 'README.6'
-inline 'sudo a2disconf comedor && sudo systemctl restart apache2'
+inline 'sudo a2disconf comedor && sudo apache2ctl configtest && sudo systemctl restart apache2'
 is_php
 run 'Apache with FastCGI.1'
 succeeds

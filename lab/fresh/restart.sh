@@ -11,7 +11,7 @@ succeeds
 curl -sf -b "PHPSESSID=$id" 'http://localhost/entreaulas/api/comedor.php?action=get_menu&aulario=aula1&date=2026-11-20&menu=basal' |
     grep Lentejas
 inline 'sudo journalctl -u comedor' | grep Started
-inline 'sudo a2disconf comedor-fastcgi && sudo systemctl restart apache2'
+inline 'sudo a2disconf comedor-fastcgi && sudo apache2ctl configtest && sudo systemctl restart apache2'
 inline 'sudo systemctl disable --now comedor.socket comedor.service'
 run 'Undo.1'
 is_php

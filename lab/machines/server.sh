@@ -256,11 +256,11 @@ change_the_service() {
 # disable HEADING: step 1 of the guide's undo.
 disable() {
     case $1 in
-    Apache) inline 'sudo a2disconf comedor && sudo systemctl restart apache2' ;;
-    'Apache with FastCGI') inline 'sudo a2disconf comedor-fastcgi && sudo systemctl restart apache2' ;;
+    Apache) inline 'sudo a2disconf comedor && sudo apache2ctl configtest && sudo systemctl restart apache2' ;;
+    'Apache with FastCGI') inline 'sudo a2disconf comedor-fastcgi && sudo apache2ctl configtest && sudo systemctl restart apache2' ;;
     nginx)
         sed -i '/snippets.comedor/d' /etc/nginx/sites-available/default
-        inline 'sudo rm /etc/nginx/snippets/comedor.conf /etc/nginx/conf.d/comedor.conf'
+        inline 'sudo rm -f /etc/nginx/snippets/comedor.conf /etc/nginx/conf.d/comedor.conf'
         inline 'sudo nginx -t && sudo systemctl reload nginx'
         ;;
     Caddy)
