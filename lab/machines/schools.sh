@@ -29,6 +29,14 @@ restart
 try_comedor
 comedor_answers
 other script_answers
+# Debian serves the folder of the program in each site.
+at_cgi_bin() { curl -so /dev/null -m 60 -w '%{http_code}' "http://$1/cgi-bin/comedor" | expect "$2"; }
+at_cgi_bin school.example 403
+at_cgi_bin other.example 400
+inline 'sudo a2disconf serve-cgi-bin && sudo apache2ctl configtest && sudo systemctl restart apache2'
+at_cgi_bin school.example 403
+at_cgi_bin other.example 404
+comedor_answers
 sed -i '/^Include/d' /etc/apache2/sites-available/000-default.conf
 restart
 script_reads_the_menu
