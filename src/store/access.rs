@@ -133,15 +133,13 @@ mod tests {
     const SCHOOL: u32 = 4321;
     const NONE: &[(u32, u32)] = &[];
 
-    type List<'a> = &'a [(u32, u32)];
-
     /// The new group of a file with this owner, group and mode, and these named users and groups in its list.
     #[track_caller]
     fn new_group(
         folder: Permissions,
         (uid, gid, mode): (u32, u32, u32),
-        users: List,
-        groups: List,
+        users: &[(u32, u32)],
+        groups: &[(u32, u32)],
     ) -> Option<u32> {
         let user = Credentials {
             uid: USER,
@@ -169,7 +167,7 @@ mod tests {
 
     #[test]
     fn owner_keeps_access_by_the_group_or_by_the_list() {
-        let named: List = &[(PHP, 6)];
+        let named: &[_] = &[(PHP, 6)];
         for (file, users, is_replaced) in [
             ((PHP, USER, 0o664), NONE, true),
             ((PHP, USER, 0o624), NONE, false),
@@ -194,7 +192,7 @@ mod tests {
 
     #[test]
     fn group_is_kept_or_keeps_access_by_the_list() {
-        let named: List = &[(SCHOOL, 6)];
+        let named: &[_] = &[(SCHOOL, 6)];
         let plain = folder(SCHOOL, 0o777);
         for (folder, file, groups, expected) in [
             (plain, (PHP, USER, 0o664), NONE, Some(USER)),

@@ -287,3 +287,21 @@ fn plain_name<'b>(mangled: &'b [u8], class: &[u8]) -> &'b [u8] {
         _ => mangled,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn protected_and_own_private_properties_have_the_name_of_a_public_one() {
+        for (mangled, plain) in [
+            (&b"a"[..], &b"a"[..]),
+            (b"\0*\0a", b"a"),
+            (b"\0Own\0a", b"a"),
+            (b"\0own\0a", b"a"),
+            (b"\0Parent\0a", b"\0Parent\0a"),
+        ] {
+            assert_eq!(plain_name(mangled, b"Own"), plain);
+        }
+    }
+}
