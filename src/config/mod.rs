@@ -237,3 +237,25 @@ fn parse_workers(text: &str) -> Result<usize, &'static str> {
         _ => Err("a number from 1 to 512"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn value_is_shown_without_what_may_be_a_password() {
+        for (value, shown) in [
+            ("/srv/sessions", "/srv/sessions"),
+            ("/srv/a=b", "/srv/a=b"),
+            ("/srv/x?auth=secret", "/srv/x?auth=…"),
+            ("tcp://a?auth=secret, tcp://b", "tcp://…"),
+            ("seed[]=a:1&auth=secret", "seed[]=…"),
+        ] {
+            assert_eq!(SESSION_DIR.without_password(value.as_bytes()), shown);
+        }
+        let redis = SESSION_DIR.without_password(b"tcp://127.0.0.1:6379?auth=secret");
+        assert!(redis.starts_with("tcp://127.0.0.1:6379"), "{redis}");
+        assert!(!redis.contains("secret"), "{redis}");
+        assert_eq!(SERVICE.without_password(b"a=b://c"), "a=b://c");
+    }
+}
