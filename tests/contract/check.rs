@@ -87,3 +87,13 @@ fn the_exit_status_of_check_is_0_without_problems_1_with_warnings_and_2_with_err
     assert_eq!(status, Some(2), "{last}");
     assert!(last.starts_with("1 error, "), "{last}");
 }
+
+#[test]
+fn check_counts_saved_days_and_names_folders_that_are_no_date() {
+    let school = School::with_menu("x");
+    school.write("aula1/Comedor/2026-11/31/_datos.json", "{}");
+    let (_, lines) = findings(&school, &[], "");
+    assert!(lines.contains(" and 1 saved day checked"), "{lines}");
+    let hint = "/aula1/Comedor/2026-11/31: is not the folder of a day";
+    assert!(lines.contains(hint), "{lines}");
+}
