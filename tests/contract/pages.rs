@@ -473,9 +473,13 @@ fn save_with(school: &School, mode: u32, error: i32, is_failing: impl Fn(&Stop) 
 }
 
 #[test]
-fn save_fails_and_the_old_file_stays_if_its_attributes_cannot_be_read_or_its_mode_not_set() {
+fn save_fails_and_the_old_file_stays_if_an_attribute_or_the_exchange_fails() {
     let school = School::in_memory();
-    for (call, error) in [(ATTRIBUTES.0, libc::EIO), ("fchmod", libc::EPERM)] {
+    for (call, error) in [
+        (ATTRIBUTES.0, libc::EIO),
+        ("fchmod", libc::EPERM),
+        (EXCHANGE.0, libc::EIO),
+    ] {
         let answer = save_with(&school, 0o640, error, |stop| stop.call.name() == call);
         answer.fails("INTERNAL_ERROR");
         assert!(has(&whole(&school.path(DAY)), "old"), "{call}");
@@ -483,31 +487,33 @@ fn save_fails_and_the_old_file_stays_if_its_attributes_cannot_be_read_or_its_mod
 }
 
 #[test]
-fn save_succeeds_without_an_attribute_that_cannot_be_read_and_fails_without_the_list() {
+fn save_succeeds_without_an_attribute_that_cannot_be_kept_and_fails_without_the_list() {
     let school = School::new();
     let write = day_replaced();
-    let save_without = |name: &str, value: &[u8]| {
+    let save_without = |call: &str, name: &str, value: &[u8]| {
         write.reset(&school);
         let path = school.path(write.file);
         xattr::set(&path, name, value).expect("attributes (tmpfs has them since Linux 6.6)");
         let mut program = write.request(&school).trace_calls();
         while let Some(stop) = program.next() {
-            if stop.result.is_none() && stop.call.name() == "fgetxattr" {
+            if stop.result.is_none() && stop.call.name() == call {
                 program.skip(-i64::from(libc::EACCES));
             }
         }
         let answer = Answer::of_output(program.output());
         (answer, whole(&path), xattr::get(&path, name).unwrap())
     };
-    let (answer, content, note) = save_without("user.note", b"x");
-    answer.ok();
-    assert!(has(&content, "new"));
-    assert_eq!(note, None);
+    for call in ["fgetxattr", "fsetxattr"] {
+        let (answer, content, note) = save_without(call, "user.note", b"x");
+        answer.ok();
+        assert!(has(&content, "new"), "{call}");
+        assert_eq!(note, None, "{call}");
 
-    let (answer, content, list) = save_without(ACCESS_LIST, &acl());
-    answer.fails("INTERNAL_ERROR");
-    assert!(has(&content, "old"));
-    assert_eq!(list, Some(acl()));
+        let (answer, content, list) = save_without(call, ACCESS_LIST, &acl());
+        answer.fails("INTERNAL_ERROR");
+        assert!(has(&content, "old"), "{call}");
+        assert_eq!(list, Some(acl()), "{call}");
+    }
 }
 
 /// A service may not set the special bits, and on vfat all files have the same mode, which cannot be set.
