@@ -487,6 +487,30 @@ fn save_fails_and_the_old_file_stays_if_an_attribute_or_the_exchange_fails() {
 }
 
 #[test]
+fn first_save_fails_and_leaves_no_file_if_its_rename_or_link_fails() {
+    let all = writes();
+    let kind = "first save of a day";
+    let write = all.iter().find(|write| write.kind == kind).unwrap();
+    for failing in [
+        &[(EXCHANGE.0, libc::EIO)][..],
+        &[EXCHANGE, (LINK.0, libc::EIO)],
+    ] {
+        let school = write.school();
+        let mut program = write.request(&school).trace_calls();
+        while let Some(stop) = program.next() {
+            let call = stop.call.name();
+            let fault = failing.iter().find(|(name, _)| *name == call);
+            if let (None, Some((_, error))) = (stop.result, fault) {
+                program.skip(-i64::from(*error));
+            }
+        }
+        let answer = Answer::of_output(program.output());
+        answer.fails("INTERNAL_ERROR");
+        assert_eq!(whole(&school.path(write.file)), None, "{failing:?}");
+    }
+}
+
+#[test]
 fn save_succeeds_without_an_attribute_that_cannot_be_kept_and_fails_without_the_list() {
     let school = School::new();
     let write = day_replaced();
