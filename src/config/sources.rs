@@ -120,7 +120,7 @@ pub enum BadLine {
     Quoted(&'static str),
 }
 
-/// Why the settings file has no content at the moment.
+/// Why the settings file has no content now.
 #[derive(Debug, thiserror::Error)]
 pub enum NoContent {
     #[error("is empty; write a comment line if nothing is to be set")]
