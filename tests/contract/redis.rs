@@ -1,10 +1,12 @@
 //! Servers in the place of Redis that misbehave. With Redis itself: tests/system/sessions/redis.rs.
 
+use std::io::Write;
 use std::net::Shutdown;
+use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::support::redis::{fake_redis, replies, reply_with};
+use crate::support::redis::{commands, fake_redis, replies, reply_with};
 use crate::support::*;
 
 /// A read with the session of the teacher on this server.
@@ -22,7 +24,7 @@ fn a_slow_server_is_a_fault_after_five_seconds() {
         std::mem::forget(stream);
     });
     let dripping = fake_redis(|_, stream| {
-        while std::io::Write::write_all(&mut &stream, b"$").is_ok() {
+        while (&stream).write_all(b"$").is_ok() {
             thread::sleep(Duration::from_millis(300));
         }
     });
@@ -116,4 +118,36 @@ fn a_reply_that_is_an_error_or_not_of_redis_is_refused_without_reading_or_loggin
     let content = format!("x|s:{}:\"{text}\";{}", text.len(), session(TEACHER));
     let redis = fake_redis(move |_, stream| reply_with(&stream, &replies(&content)));
     read(&school, &redis).run().ok();
+}
+
+/// As phpredis does. Their replies are not taken for the session.
+#[test]
+fn a_login_and_a_database_come_before_the_key() {
+    let school = School::new();
+    let (sender, sent) = channel();
+    let redis = fake_redis(move |_, mut stream| {
+        sender.send(commands(&stream).unwrap()).unwrap();
+        let replies = [b"+OK\r\n+OK\r\n", &*replies(&session(TEACHER))].concat();
+        stream.write_all(&replies).unwrap();
+    });
+    let save_path = format!("{redis}?auth[]=school&auth[]=s3cret&database=3");
+    read(&school, &save_path).run().ok();
+    let sent = String::from_utf8(sent.recv().unwrap()).unwrap();
+    let login =
+        "*3\r\n$4\r\nAUTH\r\n$6\r\nschool\r\n$6\r\ns3cret\r\n*2\r\n$6\r\nSELECT\r\n$1\r\n3\r\n";
+    assert!(
+        sent.starts_with(&format!("{login}*2\r\n$3\r\nGET\r\n")),
+        "{sent}"
+    );
+}
+
+#[test]
+fn check_finds_a_server_that_refuses_the_login() {
+    let school = School::new();
+    let redis = fake_redis(|_, stream| reply_with(&stream, b"-WRONGPASS invalid password\r\n"));
+    let request = read(&school, &format!("{redis}?auth=s3cret"));
+    let check = request.responder().arg("check").output().unwrap();
+    assert_eq!(check.status.code(), Some(2));
+    let lines = String::from_utf8(check.stdout).unwrap();
+    assert!(lines.contains("WRONGPASS"), "{lines}");
 }

@@ -122,16 +122,23 @@ pub fn fake_redis(serve: impl Fn(usize, TcpStream) + Send + 'static) -> String {
 
 /// Waits for the commands of a request, and sends `reply`.
 pub fn reply_with(mut stream: &TcpStream, reply: &[u8]) {
+    if commands(stream).is_some() {
+        // The program may have given up.
+        _ = stream.write_all(reply);
+    }
+}
+
+/// The commands of a request; `None` if the program closes the connection.
+pub fn commands(mut stream: &TcpStream) -> Option<Vec<u8>> {
     let mut commands = Vec::new();
     while !commands.ends_with(b"GT\r\n") {
         let mut bytes = [0; 1000];
         match stream.read(&mut bytes) {
             Ok(length @ 1..) => commands.extend_from_slice(&bytes[..length]),
-            _ => return,
+            _ => return None,
         }
     }
-    // The program may have given up.
-    _ = stream.write_all(reply);
+    Some(commands)
 }
 
 /// The replies to a request: the value of the key, and the result of EXPIRE.
