@@ -90,7 +90,7 @@ pub enum Refusal {
 /// The bounds of the responder.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Processes that answer requests
+    /// Processes that answer requests, 1 to [`MAX_WORKERS`](crate::sys::scoreboard::MAX_WORKERS)
     pub workers: usize,
     /// Size of all parameters of a request, in bytes. Web servers have a lower limit for the header
     /// fields, from which most parameters come

@@ -16,7 +16,7 @@ use super::{Handler, Limits, Socket};
 use crate::sys::log;
 use crate::sys::poll::is_ready_within;
 use crate::sys::process::run_in_child;
-use crate::sys::scoreboard::{MAX_WORKERS, Scoreboard};
+use crate::sys::scoreboard::Scoreboard;
 use crate::sys::signals::Blocked;
 
 /// The pause before another worker is started, after one that could not be started or ended before it was ready.
@@ -33,10 +33,6 @@ pub fn serve(
     // Before the first fork: a worker never gets these signals.
     let signals = Blocked::of_parent()?;
     ioctl_fionbio(&socket.listener, true)?;
-    let limits = Limits {
-        workers: limits.workers.clamp(1, MAX_WORKERS),
-        ..limits.clone()
-    };
     board.set_workers(limits.workers);
     let (stopped, stop) = pipe()?;
     let mut parent = Parent {
@@ -46,7 +42,7 @@ pub fn serve(
         stopped,
         stop: Some(stop),
         workers: vec![None; limits.workers],
-        limits,
+        limits: limits.clone(),
         may_start_at: Instant::now(),
         has_failed: false,
     };
