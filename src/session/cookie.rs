@@ -66,6 +66,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_log_has_four_characters_of_an_id_at_most() {
+        for (id, shortened) in [("abcdefgh", "abcd…"), ("abc", "abc…")] {
+            let id = SessionId::new(id.to_owned()).unwrap();
+            assert_eq!(id.shortened(), shortened);
+        }
+    }
+
+    #[test]
     fn the_id_is_found_as_php_finds_it() {
         for (header, id) in [
             ("PHPSESSID=abc", Some("abc")),

@@ -104,3 +104,38 @@ where
         Ok(answer)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::fs;
+
+    use crate::store::layout::TYPES;
+
+    use super::*;
+
+    #[test]
+    fn a_page_that_saves_during_each_attempt_ends_a_change_after_the_last_retry() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(TYPES);
+        let aulario = Aulario {
+            folder: folder.path().to_owned(),
+            is_shared: false,
+            shared_comedor_from: None,
+            being_written: None,
+        };
+        let saves = Cell::new(0);
+        let changed: Result<(), Error> = aulario.change_menu_types(|_| {
+            // Else a change that is repeated for ever would never end.
+            if saves.get() < 100 {
+                saves.set(saves.get() + 1);
+                fs::write(&path, format!("[]{}", " ".repeat(saves.get()))).unwrap();
+            }
+            Ok(())
+        });
+        assert!(changed.is_err_and(|error| error.is_transient()));
+        // One change without the lock, and that of the first attempt
+        assert_eq!(saves.get(), 2 + RETRIES);
+        assert_eq!(fs::read_to_string(path).unwrap(), "[]     ");
+    }
+}

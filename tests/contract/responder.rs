@@ -13,7 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::io::ioctl_fionread;
-use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
+use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, prlimit};
 
 use crate::support::fastcgi::{Client, Held, Process, STDIN, begin, parameters, record};
 use crate::support::site::wait_until;
@@ -84,10 +84,10 @@ fn requests_for_a_held_session_or_aulario_are_busy_beyond_16_and_delay_no_other_
 fn a_body_is_read_only_when_session_and_permissions_admit_its_request() {
     let (school, socket) = (School::new(), Held::new());
     let process = socket.spawn(school.get("").set("COMEDOR_WORKERS", "2").responder());
-    for (session, code, is_read) in [
+    for (session, error, is_read) in [
         ("none", "INVALID_SESSION", false),
         ("teacher", "FORBIDDEN", false),
-        ("admin", "INVALID_FORMAT", true),
+        ("admin", "The body did not arrive in time.", true),
     ] {
         let records = school
             .post("save_menu")
@@ -96,7 +96,7 @@ fn a_body_is_read_only_when_session_and_permissions_admit_its_request() {
             .records();
         let (since, mut client) = (Instant::now(), Client::connect(&socket.path));
         let answer = client.send(&records[..records.len() - 20]).reply().stdout;
-        assert!(answer.contains(code), "{answer}");
+        assert!(answer.contains(error), "{answer}");
         assert_eq!(
             since.elapsed() > Duration::from_secs(4),
             is_read,
@@ -215,22 +215,24 @@ fn the_unit_and_the_container_allow_as_many_workers_as_can_be_set() {
     assert!(overlay.contains(image), "{image}");
 }
 
+/// Limits the number of open files of a process, and of those that it starts from now on.
+fn limit_files(process: Pid, files: u64) {
+    let files = Rlimit {
+        current: Some(files),
+        ..getrlimit(Resource::Nofile)
+    };
+    prlimit(Some(process), Resource::Nofile, files).unwrap();
+}
+
 #[test]
 fn running_out_of_file_descriptors_causes_no_busy_loop() {
     let (school, socket) = (School::new(), Held::new());
     let limited = school.get("get_menu_types").set("COMEDOR_WORKERS", "2");
     let process = socket.spawn(limited.clone().responder());
     wait_until("the workers", || process.has_started(2));
-    let limit = |worker: Pid, files: u64| {
-        let files = Rlimit {
-            current: Some(files),
-            ..getrlimit(Resource::Nofile)
-        };
-        prlimit(Some(worker), Resource::Nofile, files).unwrap();
-    };
     for worker in process.workers() {
         let is_free = |file: &u64| !Path::new(&format!("/proc/{worker}/fd/{file}")).exists();
-        limit(worker, (0..).find(is_free).unwrap());
+        limit_files(worker, (0..).find(is_free).unwrap());
     }
     let mut client = Client::connect(&socket.path);
     client.send(limited.records());
@@ -238,7 +240,7 @@ fn running_out_of_file_descriptors_causes_no_busy_loop() {
     process
         .workers()
         .into_iter()
-        .for_each(|worker| limit(worker, 1024));
+        .for_each(|worker| limit_files(worker, 1024));
     assert!(client.reply().stdout.starts_with("Status: 200 "));
     let log = process.stop();
     let lines = log
@@ -246,6 +248,27 @@ fn running_out_of_file_descriptors_causes_no_busy_loop() {
         .filter(|line| line.contains("cannot accept a connection"))
         .count();
     assert!((1..=6).contains(&lines), "{log}");
+}
+
+/// Else they would take the processor.
+#[test]
+fn workers_that_fail_at_their_start_are_replaced_once_per_second() {
+    let (school, socket) = (School::new(), Held::new());
+    let request = school.get("get_menu_types").set("COMEDOR_WORKERS", "2");
+    let process = socket.spawn(request.clone().responder());
+    wait_until("the workers", || process.has_started(2));
+    // New ones have no descriptor for their epoll set.
+    limit_files(process.pid(), 3);
+    let workers = process.workers();
+    for &worker in &workers {
+        kill_process(worker, Signal::KILL).unwrap();
+    }
+    thread::sleep(Duration::from_millis(2500));
+    limit_files(process.pid(), 1024);
+    request.ask(&socket.path).ok();
+    let log = process.stop();
+    let failed = log.matches("is replaced").count() - workers.len();
+    assert!((1..=8).contains(&failed), "{log}");
 }
 
 #[test]

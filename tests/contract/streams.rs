@@ -70,3 +70,15 @@ fn a_body_is_awaited_on_a_standard_input_that_does_not_block() {
         assert_eq!(Answer::of(child).status, status);
     }
 }
+
+#[test]
+fn a_standard_input_that_cannot_be_read_is_a_fault_of_the_server() {
+    let school = School::new();
+    let folder = fs::File::open(school.folder()).unwrap();
+    let request = school.post("save_menu").json(&save("Sopa"));
+    let answer = request.command().stdin(folder).output().unwrap();
+    let stdout = String::from_utf8(answer.stdout).unwrap();
+    assert!(stdout.starts_with("Status: 500 "), "{stdout}");
+    let log = String::from_utf8(answer.stderr).unwrap();
+    assert!(log.contains("standard input: Is a directory"), "{log}");
+}

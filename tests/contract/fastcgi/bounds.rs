@@ -307,3 +307,24 @@ fn a_worker_ends_after_a_large_request_and_after_many() {
     }
     assert!((10..=11).contains(&others.len()), "{others:?}");
 }
+
+/// The next request may come later than the parameters of one that has begun.
+#[test]
+fn a_kept_connection_is_open_until_its_own_timeout() {
+    let arrival = Duration::from_millis(100);
+    let service = Service::start(Limits {
+        workers: 2,
+        arrival,
+        ..Limits::default()
+    });
+    let mut kept = service.client();
+    kept.ask(true, &[], b"");
+    wait_until("it is kept", || service.process().kept() == 1);
+    let mut closed = [PollFd::new(&kept.0, PollFlags::IN)];
+    let time = Timespec {
+        tv_sec: 0,
+        tv_nsec: 5 * 100_000_000,
+    };
+    assert_eq!(poll(&mut closed, Some(&time)), Ok(0));
+    assert_eq!(kept.ask(true, &[], b"x"), answered("x"));
+}

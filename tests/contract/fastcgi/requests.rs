@@ -283,3 +283,14 @@ fn a_flood_of_management_records_closes_the_connection() {
         Err(ErrorKind::BrokenPipe)
     );
 }
+
+/// Web servers do not send a request before the answer to the last one, but a balancer may.
+#[test]
+fn requests_that_arrive_together_are_all_answered() {
+    let service = Service::with_workers(2);
+    let mut client = service.client();
+    client.send([request(true, &[], b"a"), request(true, &[], b"b")].concat());
+    assert_eq!(client.reply(), answered("a"));
+    assert_eq!(client.reply(), answered("b"));
+    assert_eq!(client.ask(false, &[], b"c"), answered("c"));
+}
