@@ -192,6 +192,15 @@ fn uninstall_removes_nothing_while_a_web_server_uses_the_program() {
         (
             "etc/nginx/sites-enabled/default", "include snippets/comedor.conf;",
         ),
+        // Of set-up in version 0.4.0
+        (
+            "etc/nginx/nginx.conf", "include snippets/comedor-setup.conf;",
+        ),
+        (
+            "etc/caddy/Caddyfile",
+            "reverse_proxy unix//run/comedor/comedor.sock",
+        ),
+        ("etc/nginx/conf.d/school.conf", "fastcgi_pass comedor;"),
         ("etc/systemd/system/sockets.target.wants/comedor.socket", ""),
     ] {
         root.write(file, content);
@@ -295,7 +304,7 @@ fn a_package_that_is_removed_while_enabled_names_the_command_for_each_web_server
         (
             "/etc/apache2/conf-available/comedor.conf",
             "ScriptAlias \"/usr/lib/cgi-bin/comedor\"",
-            "sudo a2disconf comedor && sudo systemctl restart apache2",
+            "sudo a2disconf comedor && sudo apache2ctl configtest && sudo systemctl restart apache2",
         ),
         // Of set-up in version 0.4.0
         (
@@ -310,7 +319,7 @@ fn a_package_that_is_removed_while_enabled_names_the_command_for_each_web_server
         (
             "/etc/apache2/sites-available/a.conf",
             "    Include conf-available/comedor.conf",
-            "remove the lines of comedor in /etc/apache2/sites-enabled/a.conf, then: sudo systemctl restart apache2",
+            "remove the lines of comedor in /etc/apache2/sites-enabled/a.conf, then: sudo apache2ctl configtest && sudo systemctl restart apache2",
         ),
         (
             "/etc/lighttpd/conf-available/90-comedor.conf",
