@@ -9,12 +9,14 @@ async function comedor(parameters, fields, attempts = 3) {
     body: JSON.stringify(fields),
   });
   // The web server may reject a request itself, with an HTML page.
-  const answer = await response.json().catch(() => ({ error: `The server answered ${response.status}.` }));
+  const answer = (await response.json().catch(() => null)) ?? { error: `The server answered ${response.status}.` };
   if (answer.code === "BUSY" && attempts > 1) {
     await new Promise((resolve) => setTimeout(resolve, 1000 * response.headers.get("Retry-After")));
     return comedor(parameters, fields, attempts - 1);
   }
-  if (!answer.success) throw Object.assign(new Error(answer.error), { code: answer.code, reason: answer.reason });
+  // Without a code, a write may have been stored, unless the status is 4xx.
+  const { code, reason } = answer;
+  if (!answer.success) throw Object.assign(new Error(answer.error), { status: response.status, code, reason });
   return answer;
 }
 

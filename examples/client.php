@@ -3,6 +3,7 @@
 
 class ComedorError extends \RuntimeException
 {
+    // The code; empty if the answer is not comedor's. Then a write may have been stored.
     public string $name = '';
     public string $reason = '';
 }

@@ -11,8 +11,8 @@ browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(cookies
 browser.open(f"{school}/login.php", urllib.parse.urlencode({"user": "…", "password": "…"}).encode())
 cookie = "; ".join(f"{cookie.name}={cookie.value}" for cookie in cookies)
 
-# Repeats a request that is BUSY, after the time of Retry-After; not one that may have been stored.
-retries = urllib3.Retry(2, read=False, allowed_methods=None, raise_on_status=False)
+# Repeats an answer with Retry-After, as BUSY, after that time. A proxy's can follow a stored write: only for reads.
+retries = urllib3.Retry(2, read=False, other=False, allowed_methods=None, raise_on_status=False)
 api = comedor.ComedorApi(comedor.ApiClient(comedor.Configuration(host=school, retries=retries), cookie=cookie))
 for key, plate in api.get_menu("get_menu", "aula1").menu.plates.items():
     print(f"{key}: {plate.name}")

@@ -330,6 +330,7 @@ fn documented_program_of_curl_reads_today_s_menu() {
     let folder = folder("curl");
     let login = LoggedIn::new();
     login.copy_example("today.sh", &folder);
+    fs::write(folder.join("password"), "…\n").unwrap();
     let answer = run(Command::new("sh")
         .args(["-eu", "today.sh"])
         .current_dir(&folder));

@@ -454,7 +454,7 @@ fn text_for(url: &str, file: &str) -> String {
     ] {
         text = text.replace(application, url);
     }
-    text.replace("'PHPSESSID=…'", "PHPSESSID=admin")
+    text
 }
 
 /// A client, which does nothing by itself, and the use that its last comment shows.
