@@ -80,7 +80,7 @@ kinds! {
     FileSystemUntested: Warning "file-system-untested", "The file system is of a kind that may lose changes.";
     IdInvalid: Warning "id-invalid", "No request can use a file or folder, because of its name.";
     AularioCopied: Warning "aulario-copied", "Syncthing's copy of a configuration counts as an aulario.";
-    SharingIgnored: Warning "sharing-ignored", "Shared_comedor_from has another effect than it says.";
+    SharingIgnored: Warning "sharing-ignored", "The key shared_comedor_from has another effect than it says.";
     FileEmpty: Warning "file-empty", "A data file is empty, as after an interrupted save.";
     NotListed: Warning "not-listed", "The user cannot list a folder, so it was not checked.";
     FileNotChecked: Warning "file-not-checked", "A file is too large to be checked.";
