@@ -1,5 +1,5 @@
-//! What must do as PHP does, and is compared with an installed PHP by `tests/php`: JSON, forms, serialized
-//! values, the session settings of php.ini, and functions of strings.
+//! What must do as PHP does: JSON, forms and serialized values, which `tests/php` compares with an installed PHP, session
+//! settings of php.ini, and functions of strings.
 
 pub mod form;
 pub mod ini;
