@@ -215,6 +215,7 @@ mod tests {
             ("2;/p", 2, "/p"),
             ("1;0600;/p", 1, "/p"),
             ("1;600;/p;q", 1, "/p;q"),
+            ("255;7777;/p", 255, "/p"),
         ] {
             let files = SessionFolder {
                 depth,

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::Write;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::support::*;
@@ -96,4 +97,25 @@ fn check_counts_saved_days_and_names_folders_that_are_no_date() {
     assert!(lines.contains(" and 1 saved day checked"), "{lines}");
     let hint = "/aula1/Comedor/2026-11/31: is not the folder of a day";
     assert!(lines.contains(hint), "{lines}");
+}
+
+#[test]
+fn check_names_where_each_setting_was_set_and_whether_none_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let hint = "there is neither a settings file nor a variable COMEDOR_…";
+    for (settings, line) in [
+        ("# Nothing is set.\n", "TZ=UTC (the environment)"),
+        (
+            "# One is.\nCOMEDOR_SERVICE=x\n",
+            "COMEDOR_SERVICE=x (FOLDER/comedor.conf line 2)",
+        ),
+    ] {
+        let program = program_in(folder.path(), settings);
+        let mut check = Command::new(program);
+        check.arg("check").env_clear().env("TZ", "UTC");
+        let lines = String::from_utf8(check.output().unwrap().stdout).unwrap();
+        let line = line.replace("FOLDER", folder.path().to_str().unwrap());
+        assert!(lines.contains(&line), "{lines}");
+        assert!(!lines.contains(hint), "{lines}");
+    }
 }

@@ -254,9 +254,13 @@ fn a_client_that_reads_slowly_or_only_after_sending_does_not_delay_others() {
 #[test]
 fn an_abort_is_answered_and_a_closed_connection_is_released() {
     let service = Service::with_workers(2);
-    for part in [&[][..], &record(STDIN, b"a part")] {
+    for parts in [
+        vec![record(PARAMS, b"\x01")],
+        vec![params(&[])],
+        vec![params(&[]), record(STDIN, b"a part")],
+    ] {
         let mut client = service.client();
-        client.send([&begin(true)[..], &params(&[]), part, &record(ABORT, b"")].concat());
+        client.send([begin(true), parts.concat(), record(ABORT, b"")].concat());
         assert_eq!(client.reply(), answered(""));
         assert_eq!(client.ask(false, &[], b"next"), answered("next"));
     }
