@@ -259,6 +259,12 @@ mod tests {
                 "tcp://h:6379?auth=…&database=2&prefix=a:",
             ),
             ("tcp://h?prefix=", "tcp://h:6379?prefix="),
+            ("tcp://h?auth[]=secret", "tcp://h:6379?auth=…"),
+            ("tcp://h?auth[pass]=secret", "tcp://h:6379?auth=…"),
+            ("tcp://h?auth[]=user&auth[]=secret", "tcp://h:6379?auth=…"),
+            (
+                "tcp://h?auth[pass]=secret&auth[user]=x", "tcp://h:6379?auth=…",
+            ),
             ("tcp://[::1]", "tcp://[::1]:6379"),
             ("tcp://[::1]:7000/5", "tcp://[::1]:7000"),
             (

@@ -83,7 +83,7 @@ fn records_are_answered_or_ignored_and_invalid_ones_end_the_connection() {
         ),
         (
             "a body before the end of the parameters",
-            vec![half.clone(), record(STDIN, b"x")],
+            vec![half.clone(), record(STDIN, b"x"), ends.clone()],
             vec![],
         ),
         (
@@ -116,6 +116,7 @@ fn records_are_answered_or_ignored_and_invalid_ones_end_the_connection() {
             vec![
                 half.clone(),
                 of(2, begin(true)),
+                of(2, record(PARAMS, b"\x7f")),
                 of(2, record(STDIN, b"x")),
                 ends.clone(),
             ],
@@ -199,6 +200,18 @@ fn records_are_answered_or_ignored_and_invalid_ones_end_the_connection() {
             .unwrap();
         assert_eq!(client.received(), output.concat(), "{name}");
     }
+}
+
+#[test]
+fn another_protocol_is_found_by_its_first_byte() {
+    let service = Service::start(Limits {
+        arrival: Duration::from_secs(3600),
+        ..Limits::default()
+    });
+    let mut client = service.client();
+    client.send(b"GET");
+    wait_until("it is closed", || client.has_received());
+    client.is_at_end();
 }
 
 #[test]
