@@ -14,7 +14,6 @@ use std::time::Duration;
 
 use super::{BadValue, Error, Setting, TZ};
 use crate::sys::environment::environment;
-use crate::sys::file_id::FileId;
 use crate::sys::lock::{Pause, Retries};
 use crate::sys::scoreboard;
 use crate::sys::shared_file::{self, Fault};
@@ -124,19 +123,9 @@ pub enum BadLine {
 #[derive(Debug, thiserror::Error)]
 pub enum NoContent {
     #[error("is empty; write a comment line if nothing is to be set")]
-    Empty(FileId),
+    Empty,
     #[error("was deleted; restore it, or restart this process")]
     Deleted,
-}
-
-impl NoContent {
-    /// The file, if it exists.
-    fn id(&self) -> Option<FileId> {
-        match self {
-            NoContent::Empty(id) => Some(*id),
-            NoContent::Deleted => None,
-        }
-    }
 }
 
 /// `NAME=value`
@@ -318,7 +307,7 @@ fn read(path: &Path, was_seen: &AtomicBool, timeout: Duration) -> Result<Option<
                 if !file.bytes.is_empty() {
                     return Ok(Some(file.bytes));
                 }
-                NoContent::Empty(file.id())
+                NoContent::Empty
             }
             Err(Fault::Io(error))
                 if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
@@ -335,7 +324,7 @@ fn read(path: &Path, was_seen: &AtomicBool, timeout: Duration) -> Result<Option<
                 });
             }
         };
-        if retries.pause(problem.id()) != Pause::Ended {
+        if retries.pause(None) != Pause::Ended {
             return Err(Error::BeingSaved {
                 path: path.to_owned(),
                 problem,
@@ -358,5 +347,26 @@ mod tests {
         };
         assert_ne!(fingerprint("old"), fingerprint("new"));
         assert_eq!(fingerprint("old"), fingerprint("old"));
+    }
+
+    #[test]
+    fn settings_are_defaults_without_a_file_and_without_a_variable_but_tz() {
+        let variable = |setting| Settings {
+            set: vec![Set {
+                setting,
+                value: b"x".to_vec(),
+                source: Source::Environment,
+            }],
+            has_file: false,
+        };
+        let file = Settings::default().with_file(Path::new("file"), b"# Nothing\n");
+        for (settings, are_defaults) in [
+            (Settings::default(), true),
+            (variable(&TZ), true),
+            (variable(&super::super::SERVICE), false),
+            (file.unwrap(), false),
+        ] {
+            assert_eq!(settings.are_defaults(), are_defaults);
+        }
     }
 }

@@ -76,3 +76,14 @@ fn a_request_keeps_its_session_alive_however_old_the_file_is() {
     school.get("get_menu").run().fails("INVALID_SESSION");
     assert!(seconds_old() >= 1100, "a refused session is not kept alive");
 }
+
+/// With the whole id, a reader of the log could act as the user.
+#[test]
+fn the_log_names_an_unusable_session_by_the_start_of_its_id() {
+    let school = School::new();
+    school.log_in("abcdefghij", "auth_ok|x");
+    let answer = school.get("get_menu").session("abcdefghij").run();
+    let log = &answer.fails("INVALID_SESSION").log;
+    assert!(log.contains("/sess_abcd…"), "{log}");
+    assert!(!log.contains("abcde"), "{log}");
+}

@@ -350,6 +350,8 @@ fn writes_from_another_site_are_rejected() {
         ("http://school.example:80:80", "school.example:80"),
         ("http://school.example", "school.example:x:80"),
         ("http://[::1]", "[::2]"),
+        ("http://[::1", "[::1"),
+        ("http://a:b]", "a:b]"),
     ] {
         println!("{origin} {host}");
         from(origin, host).run().fails("FORBIDDEN");
