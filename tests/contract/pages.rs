@@ -486,6 +486,41 @@ fn save_fails_and_the_old_file_stays_if_an_attribute_or_the_exchange_fails() {
     }
 }
 
+/// Whether this call reads the day again: the only one that reads at an offset, and as much as the file has.
+fn reads_again(stop: &Stop, length: usize) -> bool {
+    stop.call.name() == "pread64" && stop.call.arguments[2] == length as u64
+}
+
+/// A disk that fails is no page that saves, after which the client is told to retry.
+#[test]
+fn save_fails_and_the_old_file_stays_if_it_cannot_be_read_again() {
+    let school = School::in_memory();
+    day_replaced().reset(&school);
+    let length = school.read(DAY).len();
+    let answer = save_with(&school, 0o640, libc::EIO, |stop| reads_again(stop, length));
+    answer.fails("INTERNAL_ERROR");
+    assert!(has(&whole(&school.path(DAY)), "old"));
+}
+
+#[test]
+fn save_is_busy_if_the_file_is_truncated_while_it_is_read_again() {
+    let school = School::in_memory();
+    let write = day_replaced();
+    write.reset(&school);
+    let length = school.read(DAY).len();
+    let mut program = write.request(&school).trace_calls();
+    while let Some(stop) = program.next() {
+        if stop.result.is_none() && is_lease(&stop) {
+            // Else the page would wait.
+            program.skip(-i64::from(libc::EINVAL));
+        } else if stop.result.is_none() && reads_again(&stop, length) {
+            fs::write(school.path(DAY), "").unwrap();
+        }
+    }
+    Answer::of_output(program.output()).fails("BUSY");
+    assert_eq!(school.read(DAY), "");
+}
+
 #[test]
 fn first_save_fails_and_leaves_no_file_if_its_rename_or_link_fails() {
     let all = writes();

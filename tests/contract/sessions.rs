@@ -77,6 +77,15 @@ fn a_request_keeps_its_session_alive_however_old_the_file_is() {
     assert!(seconds_old() >= 1100, "a refused session is not kept alive");
 }
 
+#[test]
+fn a_folder_in_the_place_of_a_session_is_no_session() {
+    let school = School::new();
+    fs::create_dir(school.sessions().join("sess_folder")).unwrap();
+    let answer = school.get("get_menu").session("folder").run();
+    let log = &answer.fails("INVALID_SESSION").log;
+    assert!(log.contains("not a regular file"), "{log}");
+}
+
 /// With the whole id, a reader of the log could act as the user.
 #[test]
 fn the_log_names_an_unusable_session_by_the_start_of_its_id() {
