@@ -369,4 +369,25 @@ mod tests {
             assert_eq!(settings.are_defaults(), are_defaults);
         }
     }
+
+    /// In folders that do not exist, or are files, there is none; one that cannot be read is an error, since the
+    /// defaults are another service and other folders.
+    #[test]
+    fn without_a_settings_file_the_defaults_apply_and_an_unreadable_one_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        let is_loop = folder.path().join("loop");
+        std::os::unix::fs::symlink(&is_loop, &is_loop).unwrap();
+        let load = |beside_executable: &Path| {
+            let files = Files {
+                beside_executable: Some(beside_executable.to_owned()),
+                of_system: file.join("comedor.conf"),
+            };
+            Settings::load(&files)
+        };
+        let absent = load(&folder.path().join("no/comedor.conf")).unwrap();
+        assert!(!absent.has_file);
+        assert!(matches!(load(&is_loop), Err(Error::Unreadable { .. })));
+    }
 }

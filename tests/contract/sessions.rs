@@ -86,6 +86,14 @@ fn a_folder_in_the_place_of_a_session_is_no_session() {
     assert!(log.contains("not a regular file"), "{log}");
 }
 
+/// PHP accepts such an id, and finds no file.
+#[test]
+fn an_id_that_is_too_long_for_the_name_of_a_file_is_no_session() {
+    let school = School::new();
+    let answer = school.get("get_menu").session(&"a".repeat(256)).run();
+    assert_eq!(answer.fails("INVALID_SESSION").log, "");
+}
+
 /// With the whole id, a reader of the log could act as the user.
 #[test]
 fn the_log_names_an_unusable_session_by_the_start_of_its_id() {

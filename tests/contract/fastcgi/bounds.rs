@@ -328,3 +328,21 @@ fn a_kept_connection_is_open_until_its_own_timeout() {
     assert_eq!(poll(&mut closed, Some(&time)), Ok(0));
     assert_eq!(kept.ask(true, &[], b"x"), answered("x"));
 }
+
+#[test]
+fn parameters_over_the_limit_take_no_memory() {
+    let service = Service::start(Limits {
+        workers: 1,
+        // Else the worker ends.
+        large: u64::MAX,
+        ..Limits::default()
+    });
+    let peak = || service.process().of_workers("VmHWM");
+    let before = peak();
+    let input = [begin(true), stream(PARAMS, &vec![0; 32 << 20])].concat();
+    let ends = [record(PARAMS, b""), record(STDIN, b"")].concat();
+    let mut client = service.client();
+    let reply = client.send(input).send(ends).reply();
+    assert_eq!(reply, answered("ParamsTooLarge(262144)"));
+    assert!(peak() - before < 4 << 10, "{before} KiB, then {}", peak());
+}
