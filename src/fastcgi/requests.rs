@@ -134,10 +134,6 @@ impl<S: Read + Write> Requests<S> {
     pub fn await_body(&mut self) -> io::Result<()> {
         match self.advance() {
             Err(error) if error.kind() == ErrorKind::TimedOut => Ok(()),
-            Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
-                self.stdin = Stdin::Broken;
-                Ok(())
-            }
             advanced => advanced,
         }
     }

@@ -45,7 +45,7 @@ pub fn read(
         return Err(Error::not_logged_in());
     }
     let owner = snapshot.metadata.uid();
-    if !is_accepted(owner) {
+    if !is_accepted(owner, geteuid().as_raw(), getuid().as_raw()) {
         let why = format!("it belongs to another user ({owner})");
         return Err(unusable(&place(), &why));
     }
@@ -122,7 +122,65 @@ fn inaccessible(place: &str, problem: &str) -> Error {
     Error::internal(format!("session {place}: user {user} {problem}"))
 }
 
-/// Whether PHP accepts the owner (`ps_files_open`): root, this user, or any if this user is root.
-fn is_accepted(owner: u32) -> bool {
-    owner == 0 || owner == geteuid().as_raw() || [0, owner].contains(&getuid().as_raw())
+/// Whether PHP accepts this owner (`ps_files_open`): root, the effective or the real user, and any if the real user is
+/// root.
+fn is_accepted(owner: u32, effective: u32, real: u32) -> bool {
+    [0, effective, real].contains(&owner) || real == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_of_another_user_is_accepted_from_root_and_by_root() {
+        for (owner, effective, real, accepted) in [
+            (33, 33, 33, true),
+            (0, 33, 33, true),
+            (34, 33, 33, false),
+            (34, 0, 0, true),
+            (34, 33, 0, true),
+            (34, 33, 34, true),
+            (34, 0, 33, false),
+        ] {
+            let numbers = format!("{owner} {effective} {real}");
+            assert_eq!(is_accepted(owner, effective, real), accepted, "{numbers}");
+        }
+    }
+
+    #[test]
+    fn only_what_is_missing_or_no_file_is_no_session() {
+        let folder = tempfile::tempdir().unwrap();
+        let missing = folder.path().join("missing");
+        let missing_text = missing.to_str().unwrap();
+        for (errno, folder, code, cause) in [
+            (Errno::NOENT, folder.path(), "INVALID_SESSION", None),
+            (Errno::STALE, folder.path(), "INVALID_SESSION", None),
+            (Errno::NAMETOOLONG, folder.path(), "INVALID_SESSION", None),
+            (
+                Errno::ISDIR,
+                folder.path(),
+                "INVALID_SESSION",
+                Some("not a regular file"),
+            ),
+            (Errno::NOENT, &missing, "INTERNAL_ERROR", Some(missing_text)),
+            (
+                Errno::ACCESS,
+                folder.path(),
+                "INTERNAL_ERROR",
+                Some("needs read and write"),
+            ),
+            (
+                Errno::IO,
+                folder.path(),
+                "INTERNAL_ERROR",
+                Some("cannot use it: Input/output"),
+            ),
+        ] {
+            let error = error_of_fault(Fault::Io(errno.into()), "the file", folder);
+            assert_eq!(error.code, code, "{errno}");
+            let has_cause = |text| error.cause.as_ref().is_some_and(|it| it.contains(text));
+            assert!(cause.map_or(error.cause.is_none(), has_cause), "{error:?}");
+        }
+    }
 }
