@@ -266,6 +266,18 @@ fn a_file_over_the_limit_for_reading_is_never_written() {
             .contains("would become larger than 16 MiB")
     );
     assert!(school.read(TYPES) == compact);
+
+    let school = School::new();
+    let save_beside = |note: usize| {
+        school.write(DAY, json!({"note": "x".repeat(note)}).to_string());
+        school.post("save_menu").json(&save("Sopa")).run()
+    };
+    save_beside(0).ok();
+    let limit = 16 * 1024 * 1024;
+    let rest = limit - school.read(DAY).len();
+    save_beside(rest).ok();
+    assert_eq!(school.read(DAY).len(), limit);
+    save_beside(rest + 1).fails("INTERNAL_ERROR");
 }
 
 /// A symbolic link in the last part of a path is rejected. A folder may be a symbolic link, for
