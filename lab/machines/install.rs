@@ -140,7 +140,7 @@ fn uninstall_keeps_settings_and_names_them_and_purge_removes_them() {
         ("etc/caddy/comedor.caddyfile", socket),
         ("etc/lighttpd/conf-available/90-comedor.conf", program),
         ("etc/nginx/conf.d/comedor.conf", socket),
-        ("etc/nginx/snippets/comedor.conf", socket),
+        ("etc/nginx/snippets/comedor.conf", "fastcgi_pass comedor;"),
     ] {
         root.write(copy, content);
     }

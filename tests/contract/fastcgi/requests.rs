@@ -202,6 +202,18 @@ fn records_are_answered_or_ignored_and_invalid_ones_end_the_connection() {
     }
 }
 
+/// So that records begin at every byte of the buffer, and some headers are received in two parts.
+#[test]
+fn a_body_of_many_short_records_arrives_whole() {
+    let service = Service::with_workers(1);
+    let body: Vec<u8> = (b'a'..=b'z').cycle().take(20_000).collect();
+    let records = body.iter().map(|byte| record(STDIN, &[*byte]));
+    let records = records.collect::<Vec<_>>().concat();
+    let input = [begin(false), params(&[]), records, record(STDIN, b"")].concat();
+    let reply = service.client().send(input).reply();
+    assert_eq!(reply, answered(str::from_utf8(&body).unwrap()));
+}
+
 #[test]
 fn another_protocol_is_found_by_its_first_byte() {
     let service = Service::start(Limits {
