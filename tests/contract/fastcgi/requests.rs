@@ -129,6 +129,8 @@ fn records_are_answered_or_ignored_and_invalid_ones_end_the_connection() {
                 params(&[]),
                 record(STDIN, b"a"),
                 of(2, begin(true)),
+                of(2, record(STDIN, b"x")),
+                of(2, record(ABORT, b"")),
                 record(STDIN, b"b"),
                 ends.clone(),
             ],
