@@ -6,6 +6,7 @@
 //! again at each later stop (with `O_NONBLOCK`, which breaks the lease too), so all happens in one thread, and in the
 //! same order each time. If the program sleeps, the page makes its next step, and the sleep is skipped.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Write as _};
@@ -15,6 +16,8 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::thread;
+
+use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use crate::store::{ACCESS_LIST, acl};
 use crate::support::tracer::{Stop, Tracer};
@@ -525,6 +528,20 @@ fn save_fails_and_the_old_file_stays_if_it_cannot_be_read_again() {
     assert!(has(&whole(&school.path(DAY)), "old"));
 }
 
+/// As on NFS, after another server has replaced it.
+#[test]
+fn save_is_repeated_if_the_file_is_stale_when_it_is_read_again() {
+    let school = School::in_memory();
+    day_replaced().reset(&school);
+    let length = school.read(DAY).len();
+    let is_first = Cell::new(true);
+    let answer = save_with(&school, 0o640, libc::ESTALE, |stop| {
+        reads_again(stop, length) && is_first.replace(false)
+    });
+    answer.ok();
+    assert!(!is_first.get() && has(&whole(&school.path(DAY)), "new"));
+}
+
 #[test]
 fn save_is_busy_if_the_file_is_truncated_while_it_is_read_again() {
     let school = School::in_memory();
@@ -582,6 +599,24 @@ fn first_save_fails_and_leaves_no_file_if_its_rename_link_or_last_look_fails() {
 }
 
 /// A network file system may repeat a request whose answer was lost.
+#[test]
+fn save_succeeds_if_the_exchange_was_made_but_reports_an_error() {
+    let school = School::in_memory();
+    let write = day_replaced();
+    write.reset(&school);
+    let path = school.path(DAY);
+    let mut program = write.request(&school).trace_calls();
+    while let Some(stop) = program.next() {
+        if stop.result.is_none() && stop.call.name() == EXCHANGE.0 {
+            let temporary = path.with_file_name("._datos.json.tmp");
+            renameat_with(CWD, temporary, CWD, &path, RenameFlags::EXCHANGE).unwrap();
+            program.skip(-i64::from(libc::EIO));
+        }
+    }
+    Answer::of_output(program.output()).ok();
+    assert!(has(&whole(&path), "new"));
+}
+
 #[test]
 fn first_save_succeeds_if_its_rename_was_made_but_reports_an_error() {
     let school = School::in_memory();

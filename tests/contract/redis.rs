@@ -151,3 +151,16 @@ fn check_finds_a_server_that_refuses_the_login() {
     let lines = String::from_utf8(check.stdout).unwrap();
     assert!(lines.contains("WRONGPASS"), "{lines}");
 }
+
+/// Not that of this machine: its sessions are of other users.
+#[test]
+fn an_unknown_host_is_a_fault_and_no_other_is_asked() {
+    let school = School::new();
+    let redis = fake_redis(|_, stream| reply_with(&stream, &replies(&session(TEACHER))));
+    read(&school, &redis.replace("127.0.0.1", "localhost"))
+        .run()
+        .ok();
+    let answer = read(&school, &redis.replace("127.0.0.1", "redis.invalid")).run();
+    let log = &answer.fails("INTERNAL_ERROR").log;
+    assert!(log.contains("unknown host redis.invalid"), "{log}");
+}
