@@ -99,6 +99,7 @@ fn a_reply_that_is_an_error_or_not_of_redis_is_refused_without_reading_or_loggin
         ),
         ("$16777217\r\n", "INVALID_SESSION", "larger than 16 MiB"),
         ("", "INTERNAL_ERROR", "end of file"),
+        ("$10", "INTERNAL_ERROR", "end of file"),
         ("$10\r\nauth", "INTERNAL_ERROR", "end of file"),
     ] {
         let bytes = reply.as_bytes().to_vec();
