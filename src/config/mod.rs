@@ -258,4 +258,16 @@ mod tests {
         assert!(!redis.contains("secret"), "{redis}");
         assert_eq!(SERVICE.without_password(b"a=b://c"), "a=b://c");
     }
+
+    #[test]
+    fn settings_that_another_program_holds_are_busy_and_other_faults_are_not() {
+        for (fault, code) in [
+            (Fault::Leased, "BUSY"),
+            (Fault::NotRegular, "INTERNAL_ERROR"),
+        ] {
+            let path = PathBuf::from("file");
+            let error = crate::error::Error::from(&Error::Unreadable { path, fault });
+            assert_eq!(error.code, code);
+        }
+    }
 }
