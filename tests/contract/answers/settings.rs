@@ -3,6 +3,7 @@
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::{OpenOptionsExt, symlink};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::io::ioctl_fionread;
@@ -187,6 +188,10 @@ fn settings_stay_in_force_while_their_file_is_empty_unreadable_or_gone_and_other
     );
     fs::write(&file, &settings).unwrap();
     get.ask(&socket.path).ok();
+    // After a time without requests, the first one has the new settings.
+    thread::sleep(Duration::from_millis(1100));
+    fs::write(&file, "COMEDOR_DATA_DIR=/nowhere\n").unwrap();
+    get.ask(&socket.path).fails("INTERNAL_ERROR");
     let log = process.stop();
     let kept = log
         .matches("(until then, the settings of before are in force)\n")

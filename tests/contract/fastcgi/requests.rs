@@ -188,6 +188,11 @@ fn records_are_answered_or_ignored_and_invalid_ones_end_the_connection() {
             vec![of(0, record(10, values)), answer("")],
         ),
         (
+            "one of the values",
+            vec![of(0, record(9, b"\x0f\0FCGI_MPXS_CONNS"))],
+            vec![of(0, record(10, b"\x0f\x01FCGI_MPXS_CONNS0"))],
+        ),
+        (
             "unknown management records",
             vec![of(0, record(99, b"anything")), of(0, begin(true))],
             vec![unknown(99), unknown(BEGIN)],
