@@ -110,3 +110,28 @@ impl From<Vec<Value>> for Map {
             .collect())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As few as the keys of a menu, and more.
+    #[test]
+    fn the_last_value_of_a_duplicate_key_is_at_the_position_of_the_first() {
+        for others in [0, 1, 2 * FEW] {
+            let others = (0..others).map(|n| (Key::from(format!("key {n}")), Value::Null));
+            let duplicates = [("a", 1), ("a", 2)].map(|(key, n)| (Key::from(key), Value::Int(n)));
+            let [first, last] = duplicates;
+            let entries: Vec<_> = [first]
+                .into_iter()
+                .chain(others.clone())
+                .chain([last])
+                .collect();
+            let expected: Vec<_> = [("a".into(), Value::Int(2))]
+                .into_iter()
+                .chain(others)
+                .collect();
+            assert_eq!(Map::from_entries(entries), Map(expected));
+        }
+    }
+}

@@ -51,6 +51,9 @@ fn a_number_in_place_of_a_string_is_its_text_in_php() {
     assert_eq!(saved["menu_type"], "12.5");
     assert_eq!(saved["menu"]["plates"], plates("-0", "", ""));
     assert_eq!(school.menu("12.5")["menu"]["plates"], plates("-0", "", ""));
+    let body = r#"{"date":"2026-11-20","menu_type":12.5,"plates":[{"name":7}]}"#;
+    let saved = post("save_menu", body).ok();
+    assert_eq!(saved["menu"]["plates"]["0"]["name"], "7");
     post("rename_menu_type", r#"{"id":5,"label":"C"}"#).ok();
     let types = school.read(TYPES);
     assert!(
