@@ -304,4 +304,15 @@ mod tests {
             assert_eq!(plain_name(mangled, b"Own"), plain);
         }
     }
+
+    /// PHP cannot access such a property (`object_common`).
+    #[test]
+    fn a_property_whose_name_starts_with_half_a_class_is_refused() {
+        for (name, is_property) in [("a", true), ("\0*\0a", true), ("\0a", false)] {
+            let length = name.len();
+            let file = format!("x|O:8:\"stdClass\":1:{{s:{length}:\"{name}\";i:1;}}");
+            let decoded = decode(file.as_bytes(), Format::Php);
+            assert_eq!(decoded.is_ok(), is_property, "{name:?}");
+        }
+    }
 }

@@ -110,3 +110,18 @@ fn an_id_is_looked_up_as_sent_and_then_normalized() {
         read.run().fails("INVALID_MENU_TYPE");
     }
 }
+
+/// In the files as by PHP; an answer is the shorter form of the same JSON.
+#[test]
+fn a_slash_is_escaped_in_files_and_not_in_answers() {
+    let school = School::new();
+    let added = school.post("add_menu_type");
+    let added = added
+        .json(&json!({"id": "new", "label": "Sopa/Crema"}))
+        .run();
+    added.ok();
+    let body = String::from_utf8(added.body.clone()).unwrap();
+    assert!(body.contains("Sopa/Crema"), "{body}");
+    let file = school.read(TYPES);
+    assert!(file.contains(r"Sopa\/Crema"), "{file}");
+}
