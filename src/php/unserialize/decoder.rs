@@ -315,4 +315,28 @@ mod tests {
             assert_eq!(decoded.is_ok(), is_property, "{name:?}");
         }
     }
+
+    #[test]
+    fn integer_keys_are_unique_in_any_order() {
+        for (keys, is_accepted) in [
+            ([0, 1, 2], true),
+            ([5, 1, 3], true),
+            ([0, 0, 1], false),
+            ([3, 5, 3], false),
+        ] {
+            let entries = keys.map(|key| format!("i:{key};b:1;")).concat();
+            let decoded = decode(format!("x|a:3:{{{entries}}}").as_bytes(), Format::Php);
+            assert_eq!(decoded.is_ok(), is_accepted, "{keys:?}");
+        }
+    }
+
+    /// The content of `C:` is that of its class; each of its values has two bytes or more.
+    #[test]
+    fn a_reference_can_be_to_a_value_in_the_content_of_a_class() {
+        for (number, is_accepted) in [(1, true), (6, true), (7, false)] {
+            let file = format!("x|C:1:\"A\":10:{{0123456789}}y|R:{number};");
+            let decoded = decode(file.as_bytes(), Format::Php);
+            assert_eq!(decoded.is_ok(), is_accepted, "{number}");
+        }
+    }
 }
