@@ -468,6 +468,11 @@ fn command_creates_the_socket_for_its_owner_and_group() {
     read.ask(&path).ok();
     process.stop();
     assert!(!path.exists());
+    let full = UnixListener::bind(&path).unwrap();
+    rustix::net::listen(&full, 0).unwrap();
+    let _queued = UnixStream::connect(&path).unwrap();
+    is_refused("another process listens on this socket");
+    fs::remove_file(&path).unwrap();
     fs::write(&path, "a file").unwrap();
     is_refused("exists and is not a socket");
     assert_eq!(fs::read(&path).unwrap(), b"a file");

@@ -308,7 +308,13 @@ mod tests {
     /// PHP cannot access such a property (`object_common`).
     #[test]
     fn a_property_whose_name_starts_with_half_a_class_is_refused() {
-        for (name, is_property) in [("a", true), ("\0*\0a", true), ("\0a", false)] {
+        for (name, is_property) in [
+            ("a", true),
+            ("\0*\0a", true),
+            ("\0a", false),
+            ("\0\0a", false),
+            ("\0A\0", false),
+        ] {
             let length = name.len();
             let file = format!("x|O:8:\"stdClass\":1:{{s:{length}:\"{name}\";i:1;}}");
             let decoded = decode(file.as_bytes(), Format::Php);
