@@ -67,6 +67,11 @@ fn records_are_answered_or_ignored_and_invalid_ones_end_the_connection() {
         .map(|(line, kind)| record(kind, line.as_bytes()))
         .concat();
     let long = [0; 90];
+    // One parameter of this length, with its two lengths.
+    let of_length = |length: usize| {
+        let value = vec![b'v'; length - 3];
+        record(PARAMS, &[&[1, value.len() as u8, b'N'], &*value].concat())
+    };
     let asked = b"\x0e\0FCGI_MAX_CONNS\x0f\0FCGI_MPXS_CONNS\x01\0x\x0d\0FCGI_MAX_REQS";
     let values = b"\x0e\x01FCGI_MAX_CONNS7\x0d\x01FCGI_MAX_REQS7\x0f\x01FCGI_MPXS_CONNS0";
     for (name, input, output) in [
@@ -87,7 +92,17 @@ fn records_are_answered_or_ignored_and_invalid_ones_end_the_connection() {
             vec![],
         ),
         (
-            "parameters over the limit",
+            "parameters at the limit",
+            vec![begin(true), of_length(100), ends.clone()],
+            vec![answer("")],
+        ),
+        (
+            "parameters just over the limit",
+            vec![begin(true), of_length(101), ends.clone()],
+            vec![answer("ParamsTooLarge(100)")],
+        ),
+        (
+            "parameters far over the limit",
             vec![
                 begin(true),
                 record(PARAMS, &long),
