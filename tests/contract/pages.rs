@@ -580,14 +580,14 @@ fn first_save_fails_and_leaves_no_file_if_its_rename_link_or_last_look_fails() {
     for failing in [
         &[(EXCHANGE.0, libc::EIO)][..],
         &[EXCHANGE, (LINK.0, libc::EIO)],
-        // Only then comes the look whether there is a file.
-        &[EXCHANGE, LINK, ("statx", libc::EIO)],
+        // The next call looks whether there is a file; its name depends on the C library.
+        &[EXCHANGE, LINK, ("", libc::EIO)],
     ] {
         let school = School::in_memory();
         let mut next = 0;
         let answer = first_save(&school, |stop| {
             let (call, error) = *failing.get(next)?;
-            (stop.call.name() == call).then(|| {
+            ["", stop.call.name()].contains(&call).then(|| {
                 next += 1;
                 error
             })
