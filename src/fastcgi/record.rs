@@ -99,14 +99,14 @@ impl<'b> Iterator for Pairs<'b> {
     }
 }
 
-/// One byte below 128, or four with the highest bit set.
+/// One byte below 128, or four with the highest bit set. Of fewer the first is a length beyond the data.
 fn length(bytes: &[u8]) -> Option<(usize, &[u8])> {
     match *bytes {
         [b3, b2, b1, b0, ref rest @ ..] if b3 >= 0x80 => Some((
             usize::try_from(u32::from_be_bytes([b3 & 0x7f, b2, b1, b0])).ok()?,
             rest,
         )),
-        [short, ref rest @ ..] if short < 0x80 => Some((short.into(), rest)),
-        _ => None,
+        [short, ref rest @ ..] => Some((short.into(), rest)),
+        [] => None,
     }
 }

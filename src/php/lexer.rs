@@ -282,6 +282,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn an_enum_case_has_two_names() {
+        for (text, is_case) in [
+            ("Suit:Hearts", true),
+            ("App\\Suit:Hearts", true),
+            ("Suit:", false),
+            (":Hearts", false),
+            ("Suit:He arts", false),
+            ("Su it:Hearts", false),
+            ("Suit", false),
+        ] {
+            assert_eq!(is_enum_case(text.as_bytes()), is_case, "{text}");
+        }
+    }
+
+    #[test]
     fn key_is_an_integer_if_php_writes_the_integer_as_this_text() {
         for (text, int) in [
             ("0", 0),

@@ -308,6 +308,21 @@ fn a_worker_ends_after_a_large_request_and_after_many() {
     assert!((10..=11).contains(&others.len()), "{others:?}");
 }
 
+#[test]
+fn a_request_is_large_from_one_byte_over_the_limit_on() {
+    let input = request(false, &[("DO", "process")], b"");
+    let length = input.len() as u64;
+    for (large, stays) in [(length, true), (length - 1, false)] {
+        let service = Service::start(Limits {
+            workers: 1,
+            large,
+            ..Limits::default()
+        });
+        let [first, next] = [(); 2].map(|()| service.client().send(&input).reply());
+        assert_eq!(first == next, stays, "{large}");
+    }
+}
+
 /// The next request may come later than the parameters of one that has begun.
 #[test]
 fn a_kept_connection_is_open_until_its_own_timeout() {
