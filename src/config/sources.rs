@@ -370,8 +370,7 @@ mod tests {
         }
     }
 
-    /// In folders that do not exist, or are files, there is none; one that cannot be read is an error, since the
-    /// defaults are another service and other folders.
+    /// A file that cannot be read is an error: the defaults name another service and other folders.
     #[test]
     fn without_a_settings_file_the_defaults_apply_and_an_unreadable_one_is_an_error() {
         let folder = tempfile::tempdir().unwrap();

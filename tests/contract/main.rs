@@ -10,6 +10,7 @@ mod check;
 mod configure;
 mod docs;
 mod end_of_file;
+mod failing_calls;
 mod fastcgi;
 mod golden;
 mod hostile;

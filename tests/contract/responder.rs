@@ -279,7 +279,7 @@ fn workers_that_fail_at_their_start_are_replaced_once_per_second() {
     let request = school.get("get_menu_types").set("COMEDOR_WORKERS", "16");
     let process = socket.spawn(request.clone().responder());
     wait_until("the workers", || process.has_started(16));
-    // New ones have no descriptor for their epoll set.
+    // A new worker then fails to create its epoll set.
     limit_files(process.pid(), 3);
     let workers = process.workers();
     for &worker in &workers {
