@@ -281,6 +281,8 @@ fn a_log_that_is_not_read_holds_no_worker() {
         assert_eq!(reply.stderr.len(), 1, "{reply:?}");
         let worker = process.workers()[0];
         kill_process(worker, Signal::KILL).unwrap();
+        // Until then it is among the workers, but can vanish before the next kill.
+        wait_until("its end", || !process.workers().contains(&worker));
         get.ask(&socket.path).ok();
     }
     wait_until("the workers", || process.workers().len() == 2);
