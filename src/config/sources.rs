@@ -119,7 +119,7 @@ pub enum BadLine {
     Quoted(&'static str),
 }
 
-/// Why the settings file has no content now.
+/// Why the settings file cannot be used now.
 #[derive(Debug, thiserror::Error)]
 pub enum NoContent {
     #[error("is empty; write a comment line if nothing is to be set")]
