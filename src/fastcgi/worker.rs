@@ -102,8 +102,8 @@ impl Service<'_> {
         Ok(())
     }
 
-    /// An epoll set of the socket and the stop. A connection wakes one of the workers that wait, the one that has begun
-    /// to wait last.
+    /// An epoll set of the socket and the stop. A connection wakes one of the workers that wait (`EPOLLEXCLUSIVE`): on
+    /// Linux the one that has been registered first, so that the others rest.
     fn events(&self) -> io::Result<OwnedFd> {
         let events = epoll::create(CreateFlags::CLOEXEC)?;
         let only_one = EventFlags::IN | EventFlags::EXCLUSIVE;
