@@ -249,9 +249,10 @@ fn a_worker_with_older_settings_than_another_one_does_not_keep_them() {
     });
     page.unlock().unwrap();
     assert!(busy.reply().stdout.starts_with("Status: 200 "));
-    // The worker that has begun to wait last gets the next request.
+    wait_until("both wait", || process.has_started(2));
+    // The one that was busy gets the next request, as it got the first one of two that waited.
     let answers: Vec<Answer> = (0..20).map(|_| of_other.ask(&socket.path)).collect();
-    assert!(answers.iter().any(|answer| answer.status == 500));
+    assert_eq!(answers[0].status, 500);
     for answer in answers.iter().filter(|answer| answer.status != 500) {
         answer.ok();
     }
