@@ -3,7 +3,7 @@ import { ComedorApi, Configuration } from "./comedor/index.js";
 const school = "https://school.example";
 const fields = new URLSearchParams({ user: "…", password: "…" });
 const login = await fetch(`${school}/login.php`, { method: "POST", body: fields, redirect: "manual" });
-const cookie = login.headers.getSetCookie().map((line) => line.split(";")[0]).join("; ");
+const cookie = login.headers.get("set-cookie")?.match(/PHPSESSID=[^;]+/)?.[0] ?? "";
 
 const api = new ComedorApi(new Configuration({ basePath: school, headers: { Cookie: cookie } }));
 const { menu } = await api.getMenu({ action: "get_menu", aulario: "aula1" });
