@@ -241,7 +241,7 @@ impl Service<'_> {
         }
         // A web server that has not read the answer finds the end before it sends another request.
         if next_of(socket)? == Next::End && is_unread(socket) {
-            return Ok(Next::End);
+            return end_or_request(socket);
         }
         let timeout = if is_kept {
             self.limits.linger
@@ -251,8 +251,19 @@ impl Service<'_> {
         let rest = timeout.saturating_sub(since.elapsed());
         poll::is_ready_within(rest, socket, PollFlags::IN)?;
         // On a busy machine a request may have come after the timeout, before this process runs again.
-        next_of(socket)
+        end_or_request(socket)
     }
+}
+
+/// The end, unless a request has come. Nothing can be received after this look (`unix_shutdown` in Linux's
+/// net/unix/af_unix.c): before the connection is closed, this process may have to wait while others run.
+fn end_or_request(socket: &UnixStream) -> io::Result<Next> {
+    // A request of which a part has come is received whole.
+    if next_of(socket)? == Next::Request {
+        return Ok(Next::Request);
+    }
+    socket.shutdown(Shutdown::Read)?;
+    next_of(socket)
 }
 
 /// The end, unless a request has come.

@@ -7,6 +7,7 @@
 
 mod answers;
 mod check;
+mod closing;
 mod configure;
 mod docs;
 mod end_of_file;
