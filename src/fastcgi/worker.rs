@@ -240,7 +240,7 @@ impl Service<'_> {
             }
         }
         // A web server that has not read the answer finds the end before it sends another request.
-        if next_of(socket)? == Next::End && is_unread(socket) {
+        if is_unread(socket) {
             return end_or_request(socket);
         }
         let timeout = if is_kept {
