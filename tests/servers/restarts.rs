@@ -80,15 +80,15 @@ fn client(
     answers
 }
 
-/// The requests of which Apache could send nothing: their connection ended between its look at it and its first record.
-/// It does not repeat them, and a server cannot know that they were about to come.
+/// The requests that Apache could not send: the connection ended after Apache had checked it. Apache does not repeat
+/// them, and a server cannot know that they were about to come.
 fn unsent(site: &Site) -> usize {
     let log = fs::read_to_string(site.path().join("log/error.log")).unwrap_or_default();
     log.matches("(32)Broken pipe: [client").count()
 }
 
 /// Restarts the program beside six clients, of which three read and three save. Each request that could be sent must
-/// succeed, and of 50 restarts at most one may end a connection as Apache begins to send.
+/// succeed; in 100 restarts Apache may fail to send one.
 #[track_caller]
 fn exercise(site: &Site) {
     for client in 1..=6 {
@@ -129,7 +129,7 @@ fn exercise(site: &Site) {
         failed.len()
     );
     assert!(
-        failed.len() <= unsent(site) && failed.len() <= restarts.div_ceil(50),
+        failed.len() <= unsent(site) && failed.len() <= restarts.div_ceil(100),
         "{failed:?}"
     );
     for (client, answers) in (1..).zip(answers).step_by(2) {
