@@ -9,8 +9,8 @@ use serde_json::json;
 use super::kinds::{Kind, Level};
 use crate::sys::log::printable;
 
-/// The bytes of text that are kept of each level: some thousand findings, more than a person reads. Errors are
-/// all kept: the check of the data ends when there is no room for more.
+/// The limit for the text of each level, in bytes: some thousand findings, more than a person reads. The check of the
+/// data ends when the errors reach it, so no error is dropped.
 const ROOM: usize = 128 * 1024;
 
 /// A setting, a path or another subject, and what was found about it

@@ -16,7 +16,7 @@
 //! between steps 2 and 3 is lost; the time between them is some microseconds. There is none on some file systems, and on
 //! a file of another user ([`Lease`]).
 //!
-//! NFS and most file systems by FUSE cannot exchange names, nor rename without replacing. There step 3 is a plain
+//! NFS and most FUSE file systems cannot exchange names, nor rename without replacing. There step 3 is a plain
 //! rename or a link, and the same save is lost if it falls into the time from step 2 to the end of step 3, on NFS a few
 //! milliseconds.
 
@@ -160,7 +160,7 @@ fn put_new(path: &Path, temporary: &Temporary, lock: &WriteLock) -> Result<(), E
         Err(error) if is_unsupported(error) || error == Errno::PERM => {}
         linked => return settle("link to", linked, path, temporary),
     }
-    // Some by FUSE have no links either.
+    // A FUSE file system may not support hard links.
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => rename(path, temporary),
         Err(error) => Err(Error::fault("stat", path)(error)),

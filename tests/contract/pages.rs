@@ -422,7 +422,7 @@ fn page_that_saves_at_one_call_of_a_replacement_loses_nothing_on_a_file_system_w
     }
 }
 
-/// NFS cannot exchange names, and some file systems by FUSE have no links either.
+/// NFS does not support the exchange of names. Some FUSE file systems do not support hard links.
 #[test]
 fn save_succeeds_on_a_file_system_without_attributes_exchanges_or_links() {
     for write in writes()
