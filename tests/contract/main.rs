@@ -6,6 +6,7 @@
 )]
 
 mod answers;
+mod attributes;
 mod check;
 mod closing;
 mod configure;

@@ -11,12 +11,11 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Write as _};
 use std::ops::Range;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use crate::store::{ACCESS_LIST, acl};
 use crate::support::tracer::{Stop, Tracer};
 use crate::support::writes::{Write, writes};
 use crate::support::*;
@@ -481,53 +480,6 @@ fn names_are_not_exchanged_if_a_page_waits_since_the_lease_was_taken() {
         .map(|moment| run.check([moment; 4]))
         .find(|stops| stops.has_waited);
     assert!(first.expect("a lease").is_after_page);
-}
-
-/// Replaces the day of a school, and makes this change to the file at this stop since the flush of the new one. Returns
-/// whether there was such a stop.
-fn save_during(school: &School, moment: usize, change: impl Fn(&Path)) -> bool {
-    let (write, mut number) = (day_replaced(), None);
-    let path = school.path(write.file);
-    let mut program = write.request(school).trace_calls();
-    while let Some(stop) = program.next() {
-        if stop.call.is_flush() || number.is_some() {
-            let next = number.map_or(0, |number| number + 1);
-            if next == moment {
-                change(&path);
-            }
-            number = Some(next);
-        }
-    }
-    Answer::of_output(program.output()).ok();
-    assert!(has(&whole(&path), "new"));
-    number >= Some(moment)
-}
-
-#[test]
-fn mode_that_is_changed_at_any_call_of_a_save_is_kept() {
-    let (write, school) = (day_replaced(), School::in_memory());
-    for moment in 0.. {
-        write.reset(&school);
-        if !save_during(&school, moment, |path| chmod(path, 0o640)) {
-            assert!(moment > 20, "{moment}");
-            break;
-        }
-        let metadata = fs::metadata(school.path(write.file)).unwrap();
-        assert_eq!(metadata.mode() & 0o7777, 0o640, "{moment}");
-    }
-}
-
-#[test]
-fn access_control_list_that_is_changed_during_a_save_is_kept() {
-    let (write, school) = (day_replaced(), School::new());
-    write.reset(&school);
-    // That of the list, so that the mode does not show the change.
-    chmod(school.path(write.file), 0o660);
-    save_during(&school, 0, |path| {
-        xattr::set(path, ACCESS_LIST, &acl()).expect("access control lists");
-    });
-    let list = xattr::get(school.path(write.file), ACCESS_LIST).unwrap();
-    assert_eq!(list, Some(acl()));
 }
 
 /// Those of three moments in this order.
