@@ -256,7 +256,7 @@ fn only_a_release_has_a_version_without_dev_and_its_changes_in_a_section_of_the_
     assert_eq!(
         (has_section, unreleased.trim().is_empty()),
         (is_release, is_release),
-        "{version}"
+        "{version}: CONTRIBUTING.md, \"Propose a change\", says when the version ends with -dev"
     );
 }
 
