@@ -331,9 +331,13 @@ fn documented_program_of_curl_reads_today_s_menu() {
     let login = LoggedIn::new();
     login.copy_example("today.sh", &folder);
     fs::write(folder.join("password"), "…\n").unwrap();
-    let answer = run(Command::new("sh")
-        .args(["-eu", "today.sh"])
-        .current_dir(&folder));
-    let answer: Value = serde_json::from_str(&answer).expect("JSON");
+    let mut program = Command::new("sh");
+    program.arg("today.sh").current_dir(&folder);
+    let answer: Value = serde_json::from_str(&run(&mut program)).expect("JSON");
     assert_eq!(answer["menu"]["plates"]["primero"]["name"], "Lentejas");
+
+    drop(login);
+    let without_server = program.output().expect("sh");
+    assert!(!without_server.status.success());
+    assert_eq!(String::from_utf8_lossy(&without_server.stdout), "");
 }
