@@ -340,7 +340,18 @@ impl Site {
             }
         });
         if self.settings().ends_with("docroot/api/comedor.conf") {
-            assert_eq!(self.curl(&[&self.url("api/comedor.conf")]).0, 403);
+            let copies = [
+                "comedor.conf~", "comedor.conf.bak", ".comedor.conf.swp", "#comedor.conf#",
+                "comedor.conf.txt",
+            ];
+            for name in copies {
+                self.write(&format!("docroot/api/{name}"), "TZ=UTC\n");
+            }
+            for name in copies.into_iter().chain(["comedor.conf"]) {
+                let path = format!("api/{}", name.replace('#', "%23"));
+                let (status, answer) = self.curl(&[&self.url(&path)]);
+                assert_eq!(status, 403, "{path} {answer}");
+            }
         }
     }
 
