@@ -188,6 +188,15 @@ impl Error {
         }
     }
 
+    /// The request is for another application of this server. The paths are in `cause` only.
+    pub(crate) fn another_script(cause: String) -> Error {
+        let sentence = "comedor answers for another script of this server; the server's error log names both. Nothing was changed.";
+        Error {
+            sentence: sentence.into(),
+            ..Error::internal(cause)
+        }
+    }
+
     /// A change may have been stored: its last step failed, so it may not survive a power cut, or it
     /// is unknown which steps were taken.
     pub fn perhaps_stored(cause: impl Into<String>) -> Error {

@@ -47,6 +47,9 @@ pub mod differential {
 pub fn answer<R: Read>(config: &Config, variables: &Variables, body: &mut Body<R>) -> Output {
     let cors = Cors::new(variables, &config.trusted_origins);
     let mut respond = || {
+        if let Some(script) = &config.script {
+            script.check(variables)?;
+        }
         if cors.is_preflight(variables) {
             return Ok(Response::preflight());
         }

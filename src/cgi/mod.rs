@@ -4,9 +4,11 @@ pub mod input;
 pub(crate) mod multipart;
 pub(crate) mod origin;
 mod response;
+mod script;
 mod variables;
 
 pub(crate) use origin::{Cors, Origin};
 pub use response::Output;
 pub(crate) use response::{Response, output};
+pub(crate) use script::Script;
 pub use variables::{Method, Variables};

@@ -5,10 +5,11 @@ use crate::php::form::Form;
 use crate::sys::environment::environment;
 
 /// The meta-variables that are used. A server sets thirty or more; the others are never read.
-const NAMES: [&str; 12] = [
+const NAMES: [&str; 15] = [
     "CONTENT_LENGTH", "CONTENT_TYPE", "GATEWAY_INTERFACE", "HTTP_ACCESS_CONTROL_REQUEST_METHOD",
-    "HTTP_COOKIE", "HTTP_HOST", "HTTP_ORIGIN", "HTTP_SEC_FETCH_SITE", "QUERY_STRING",
-    "REQUEST_METHOD", "SERVER_NAME", "SERVER_SOFTWARE",
+    "HTTP_COOKIE", "HTTP_HOST", "HTTP_ORIGIN", "HTTP_SEC_FETCH_SITE", "PATH_TRANSLATED",
+    "QUERY_STRING", "REDIRECT_HANDLER", "REQUEST_METHOD", "SCRIPT_FILENAME", "SERVER_NAME",
+    "SERVER_SOFTWARE",
 ];
 
 /// Meta-variables by name. Values are bytes, not necessarily UTF-8.

@@ -12,7 +12,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use crate::cgi::Origin;
+use crate::cgi::{Origin, Script};
 use crate::model::Id;
 use crate::session::{self, Format, SavePath, SessionConfig};
 use crate::sys::scoreboard::MAX_WORKERS;
@@ -92,6 +92,8 @@ settings! {
         "comma-separated origins (https://menus.example) whose pages may use the API from another site";
     WORKERS: "COMEDOR_WORKERS", default "64",
         "processes of a FastCGI responder, 1 to 512; read when it starts";
+    SCRIPT: "COMEDOR_SCRIPT", default "",
+        "absolute path of the script in whose place it answers; none: of every one";
     TZ: "TZ", default "",
         "time zone of \"today\", such as Europe/Madrid; none: the system's";
 }
@@ -109,6 +111,8 @@ pub struct Config {
     pub(crate) trusted_origins: Vec<Origin>,
     /// The number of worker processes of a FastCGI responder.
     pub(crate) workers: usize,
+    /// The script in whose place the program answers; `None`: of every one.
+    pub(crate) script: Option<Script>,
     /// The time zone of "today".
     pub(crate) zone: Zone,
 }
@@ -184,6 +188,7 @@ impl Config {
             access: settings.parse(&ACCESS, parse_access)?,
             trusted_origins: settings.parse(&TRUSTED_ORIGINS, parse_origins)?,
             workers: settings.parse(&WORKERS, parse_workers)?,
+            script: settings.parse_bytes(&SCRIPT, parse_script)?,
             zone: settings.parse(&TZ, Zone::parse)?,
         })
     }
@@ -236,6 +241,13 @@ fn parse_workers(text: &str) -> Result<usize, &'static str> {
         Ok(workers @ 1..=MAX_WORKERS) => Ok(workers),
         _ => Err("a number from 1 to 512"),
     }
+}
+
+fn parse_script(path: &[u8]) -> Result<Option<Script>, &'static str> {
+    if path.is_empty() {
+        return Ok(None);
+    }
+    Script::parse(path).map(Some)
 }
 
 #[cfg(test)]

@@ -197,7 +197,13 @@ fn troubleshooting_md_shows_log_lines_of_the_program() {
             "/DATA/entreaulas",
         ),
         (read.clone().program(&program), &data, "/etc/comedor"),
-        (read.set("COMEDOR_SESSION_FORMAT", "x"), &data, ""),
+        (read.clone().set("COMEDOR_SESSION_FORMAT", "x"), &data, ""),
+        (
+            read.set("COMEDOR_SCRIPT", "/var/www/html/entreaulas/api/comedor.php")
+                .set("SCRIPT_FILENAME", "/var/www/other/api/comedor.php"),
+            &data,
+            "",
+        ),
     ] {
         let log = request
             .run()

@@ -17,6 +17,7 @@ mod fastcgi;
 mod golden;
 mod hostile;
 mod pages;
+mod place;
 mod power_cuts;
 mod redis;
 mod redis_process;

@@ -33,6 +33,8 @@ fn an_invalid_setting_is_named_only_in_the_log() {
             "https://menus.example, https://*.school.example",
         ),
         ("COMEDOR_ACCESS", "all"),
+        ("COMEDOR_SCRIPT", "api/comedor.php"),
+        ("COMEDOR_SCRIPT", "/srv/api/"),
         ("TZ", "Europe Madrid"),
     ] {
         let answer = school.get("get_menu").set(name, value).run();
