@@ -10,5 +10,5 @@ mod variables;
 pub(crate) use origin::{Cors, Origin};
 pub use response::Output;
 pub(crate) use response::{Response, output};
-pub(crate) use script::Script;
+pub(crate) use script::{ACTION, Script};
 pub use variables::{Method, Variables};

@@ -13,7 +13,7 @@ use crate::sys::file_id::FileId;
 
 /// The handler of the `Action` in apache.conf.example, which Apache passes in this variable (mod_actions: "The handler
 /// that was used for the particular request is passed using the `REDIRECT_HANDLER` variable").
-const HANDLER: &[u8] = b"comedor-cgi";
+pub const ACTION: &[u8] = b"comedor-cgi";
 
 /// The absolute path of a script, as the web server says it: not the target of links.
 #[derive(Debug)]
@@ -59,7 +59,7 @@ impl Script {
     /// 3875 §4.1.6), since there `SCRIPT_FILENAME` is the program. A path that follows the script's name is cut off. A
     /// value without that name is not the path of a script: it is the program's (fcgiwrap, `ScriptAlias`, .htaccess).
     fn requested<'v>(&self, variables: &Variables<'v>) -> Option<&'v Path> {
-        let said = if variables.meta("REDIRECT_HANDLER") == Some(HANDLER) {
+        let said = if variables.meta("REDIRECT_HANDLER") == Some(ACTION) {
             variables.meta("PATH_TRANSLATED")?
         } else {
             without_proxy(variables.meta("SCRIPT_FILENAME")?)

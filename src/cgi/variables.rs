@@ -4,13 +4,24 @@ use crate::error::Error;
 use crate::php::form::Form;
 use crate::sys::environment::environment;
 
-/// The meta-variables that are used. A server sets thirty or more; the others are never read.
-const NAMES: [&str; 15] = [
-    "CONTENT_LENGTH", "CONTENT_TYPE", "GATEWAY_INTERFACE", "HTTP_ACCESS_CONTROL_REQUEST_METHOD",
-    "HTTP_COOKIE", "HTTP_HOST", "HTTP_ORIGIN", "HTTP_SEC_FETCH_SITE", "PATH_TRANSLATED",
-    "QUERY_STRING", "REDIRECT_HANDLER", "REQUEST_METHOD", "SCRIPT_FILENAME", "SERVER_NAME",
-    "SERVER_SOFTWARE",
-];
+/// Defines `known`, which finds a name. A loop over a list would compare each of them by a call.
+macro_rules! names {
+    ($($name:literal)*) => {
+        /// The same name, if it is a meta-variable that is used. A server sets thirty or more; the others are never read.
+        fn known(name: &[u8]) -> Option<&'static str> {
+            $(if name == $name.as_bytes() {
+                return Some($name);
+            })*
+            None
+        }
+    };
+}
+
+names! {
+    "CONTENT_LENGTH" "CONTENT_TYPE" "GATEWAY_INTERFACE" "HTTP_ACCESS_CONTROL_REQUEST_METHOD" "HTTP_COOKIE" "HTTP_HOST"
+    "HTTP_ORIGIN" "HTTP_SEC_FETCH_SITE" "PATH_TRANSLATED" "QUERY_STRING" "REDIRECT_HANDLER" "REQUEST_METHOD"
+    "SCRIPT_FILENAME" "SERVER_NAME" "SERVER_SOFTWARE"
+}
 
 /// Meta-variables by name. Values are bytes, not necessarily UTF-8.
 #[derive(Debug)]
@@ -43,12 +54,11 @@ impl<'v> Variables<'v> {
 
     /// The variables among `pairs` that are used, in order.
     fn known(pairs: impl Iterator<Item = (&'v [u8], &'v [u8])>) -> Variables<'v> {
-        let mut variables = Variables(Vec::with_capacity(NAMES.len()));
-        variables.0.extend(pairs.filter_map(|(name, value)| {
-            let known = NAMES.into_iter().find(|known| known.as_bytes() == name)?;
-            Some((known, value))
-        }));
-        variables
+        Variables(
+            pairs
+                .filter_map(|(name, value)| Some((known(name)?, value)))
+                .collect(),
+        )
     }
 
     /// The value of `name`, unless it is not set or empty, which is the same in CGI (RFC 3875 §4.1).

@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::{BadValue, Error, Setting, TZ};
+use crate::cgi::ACTION;
 use crate::sys::environment::environment;
 use crate::sys::lock::{Pause, Retries};
 use crate::sys::scoreboard;
@@ -81,6 +82,17 @@ struct Set {
     setting: &'static Setting,
     value: Vec<u8>,
     source: Source,
+}
+
+impl Set {
+    /// The variable, if it is a setting
+    fn in_environment(name: &[u8], value: &[u8]) -> Option<Set> {
+        Some(Set {
+            setting: Setting::find(name)?,
+            value: value.to_vec(),
+            source: Source::Environment,
+        })
+    }
 }
 
 /// Where a setting was set.
@@ -169,16 +181,8 @@ impl Settings {
 
     /// The settings, with this timeout for a file that is being saved.
     pub fn within(timeout: Duration, files: &Files) -> Result<Settings, Error> {
-        let set = environment().filter_map(|(name, value)| {
-            let setting = Setting::find(name)?;
-            Some(Set {
-                setting,
-                value: value.to_vec(),
-                source: Source::Environment,
-            })
-        });
         let settings = Settings {
-            set: set.collect(),
+            set: set_in_environment(),
             has_file: false,
         };
         match files.read(timeout)? {
@@ -294,6 +298,29 @@ impl Settings {
             problem: BadValue::Unexpected(expected),
         })
     }
+}
+
+/// The settings in the environment of this process. The first of duplicates counts.
+///
+/// With the `Action` of apache.conf.example Apache runs the program by an internal redirect, so what is set for the
+/// folder of the script has the prefix `REDIRECT_` (http_request.c, `rename_original_env`). It is more specific than what
+/// is set for the program.
+fn set_in_environment() -> Vec<Set> {
+    let mut is_action = false;
+    let mut redirected = Vec::new();
+    let mut own = Vec::new();
+    for (name, value) in environment() {
+        match name.strip_prefix(b"REDIRECT_") {
+            Some(b"HANDLER") => is_action = value == ACTION,
+            Some(name) => redirected.extend(Set::in_environment(name, value)),
+            None => own.extend(Set::in_environment(name, value)),
+        }
+    }
+    if is_action {
+        redirected.append(&mut own);
+        return redirected;
+    }
+    own
 }
 
 /// The content of the settings file at `path`; `None` if it does not exist and never did. Symbolic links are

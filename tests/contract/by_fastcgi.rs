@@ -6,6 +6,7 @@
 
 mod answers;
 mod hostile;
+mod place;
 mod redis;
 mod sessions;
 mod store;

@@ -79,3 +79,23 @@ fn the_manual_page_and_install_md_list_every_setting_with_its_default() {
         assert_eq!(listed, settings_in_help(), "{file}");
     }
 }
+
+/// Apache renames what is set for the folder of the script when it runs the program by the `Action` of
+/// apache.conf.example. Another redirect does not make a setting of a variable.
+#[test]
+fn settings_of_the_folder_of_the_script_override_those_of_the_program_with_the_shipped_action_only()
+{
+    let school = School::new();
+    let request = school
+        .get("get_menu_types")
+        .set("REDIRECT_COMEDOR_DATA_DIR", school.data())
+        .set("COMEDOR_DATA_DIR", "/nowhere");
+    let action = request.clone().set("REDIRECT_HANDLER", "comedor-cgi");
+    action.run().ok();
+    request
+        .clone()
+        .set("REDIRECT_HANDLER", "php-script")
+        .run()
+        .fails("INTERNAL_ERROR");
+    request.run().fails("INTERNAL_ERROR");
+}
