@@ -21,6 +21,7 @@ mod kept;
 mod openapi;
 mod pages;
 mod paths;
+mod place;
 mod restarts;
 mod routing;
 mod setup_page;

@@ -48,19 +48,10 @@ pub fn apache(mpm: &str, php: Php, cgi: &str, settings: Settings) -> Site {
     site
 }
 
-/// Apache with an `.htaccess` file only: the program as `comedor.cgi` and its settings beside it in
-/// the document root, as the example says.
+/// Apache with an `.htaccess` file only.
 pub fn htaccess(mpm: &str, php: Php, cgi: &str, settings: Settings) -> Site {
     let mut site = Site::new();
-    site.write(
-        "docroot/api/.htaccess",
-        &site.fill("examples/htaccess.example", settings),
-    );
-    for (from, to) in [("comedor", "comedor.cgi"), ("comedor.conf", "comedor.conf")] {
-        let to = site.path().join("docroot/api").join(to);
-        fs::rename(site.path().join("cgi").join(from), to).unwrap();
-    }
-    site.start_apache(mpm, php, cgi, "");
+    site.start_htaccess(mpm, php, cgi, settings);
     site
 }
 
@@ -82,6 +73,8 @@ pub struct Site {
     pub user: u32,
     /// More lines of the pool of PHP-FPM.
     pub fpm_settings: &'static str,
+    /// The folder that has the examples of another version.
+    pub examples: Option<&'static str>,
     /// Whether servers are process 1 of a PID namespace, which inherits orphaned processes.
     pub is_container: bool,
     processes: Vec<Child>,
@@ -101,6 +94,7 @@ impl Site {
             port: free_port(),
             user: WWW_DATA,
             fpm_settings: "",
+            examples: None,
             is_container: false,
             processes: Vec::new(),
             listener: OnceLock::new(),
@@ -131,7 +125,12 @@ impl Site {
     /// its settings uncommented.
     pub fn fill(&self, example: &str, settings: Settings) -> String {
         let folder = self.path().display().to_string();
-        let mut example = text_of(example);
+        let mut example = match self.examples {
+            None => text_of(example),
+            Some(folder) => {
+                text_of(Path::new(folder).join(Path::new(example).file_name().unwrap()))
+            }
+        };
         if settings == Settings::File {
             // Those that a test has written stay.
             if fs::read_to_string(self.path().join("cgi/comedor.conf")).unwrap() == NO_SETTINGS {
@@ -221,6 +220,18 @@ impl Site {
             &["-DFOREGROUND", "-d", ".", "-f", "apache.conf"],
         );
         self.wait();
+    }
+
+    /// Apache with the program as `comedor.cgi` and its settings beside it in the document root, as the example of
+    /// `.htaccess` says.
+    pub fn start_htaccess(&mut self, mpm: &str, php: Php, cgi: &str, settings: Settings) {
+        let example = self.fill("examples/htaccess.example", settings);
+        self.write("docroot/api/.htaccess", &example);
+        for (from, to) in [("comedor", "comedor.cgi"), ("comedor.conf", "comedor.conf")] {
+            let to = self.path().join("docroot/api").join(to);
+            fs::rename(self.path().join("cgi").join(from), to).unwrap();
+        }
+        self.start_apache(mpm, php, cgi, "");
     }
 
     /// lighttpd, whose PHP asks or does not ask whether there is a file, with these lines in its configuration.

@@ -1,0 +1,118 @@
+//! In whose place the program answers: what each web server says of the script of a request, by the shipped
+//! configurations and by those of version 1.0.0, which schools have enabled.
+
+use std::fs;
+
+use crate::support::site::{CADDIES, Php, Settings, Site};
+use crate::{LIGHTTPD, LIGHTTPD_FASTCGI, PAGES_OF_CADDY};
+
+const APACHE: &str = "apache.conf.example";
+const APACHE_FASTCGI: &str = "examples/apache-fastcgi.conf.example";
+const NGINX: &str = "examples/nginx.conf.example";
+const FCGIWRAP: &str = "examples/nginx-fcgiwrap.conf.example";
+const HTACCESS: &str = "examples/htaccess.example";
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Version {
+    Shipped,
+    /// 1.0.0, as the package of that version has it
+    Old,
+}
+use Version::{Old, Shipped};
+
+/// What the web server says of the script.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Says {
+    /// Its path, so that a request for another script is refused
+    Path,
+    /// Nothing, so that the program answers for every script, as version 1.0.0 did
+    Nothing,
+}
+use Says::{Nothing, Path as PathOf};
+
+/// A site whose program answers in the place of `docroot/api/comedor.php`, beside another application in `otra/`.
+fn site(version: Version) -> Site {
+    let mut site = Site::new();
+    if version == Old {
+        site.examples = Some("tests/fixtures/version-1.0.0");
+    }
+    let folder = site.path().display().to_string();
+    fs::create_dir_all(site.path().join("docroot/otra/api")).unwrap();
+    fs::copy(
+        site.path().join("docroot/api/comedor.php"),
+        site.path().join("docroot/otra/api/comedor.php"),
+    )
+    .unwrap();
+    site.write(
+        "cgi/comedor.conf",
+        &format!(
+            "COMEDOR_DATA_DIR={folder}/data\nCOMEDOR_SESSION_DIR={folder}/sessions\n\
+             COMEDOR_SCRIPT={folder}/docroot/api/comedor.php\n"
+        ),
+    );
+    site
+}
+
+/// Each configuration that a school enables, in its web server.
+fn start(site: &mut Site, example: &str) {
+    let lines = |site: &Site| site.fill(example, Settings::File);
+    match example {
+        APACHE => site.start_apache("event", Php::Fpm, "cgid", &lines(site)),
+        APACHE_FASTCGI => {
+            site.start_responder();
+            site.start_apache("event", Php::Fpm, "cgid", &lines(site));
+        }
+        HTACCESS => site.start_htaccess("prefork", Php::Module, "cgi", Settings::File),
+        NGINX => {
+            site.start_responder();
+            site.start_nginx("", &lines(site));
+        }
+        FCGIWRAP => site.start_nginx_with_fcgiwrap(Settings::File, ""),
+        LIGHTTPD | LIGHTTPD_FASTCGI => site.start_lighttpd("disable", &lines(site)),
+        _ => {
+            let address = format!("http://127.0.0.1:{}", site.port);
+            site.start_caddy(example, &address, PAGES_OF_CADDY, "");
+        }
+    }
+}
+
+#[test]
+fn each_configuration_answers_for_its_own_script_and_refuses_another_one_if_the_server_says_which_it_is()
+ {
+    let table = [
+        (APACHE, Old, Nothing),
+        (APACHE_FASTCGI, Shipped, PathOf),
+        (APACHE_FASTCGI, Old, PathOf),
+        // Its folder is that of the script.
+        (HTACCESS, Shipped, Nothing),
+        (HTACCESS, Old, Nothing),
+        (NGINX, Old, Nothing),
+        (FCGIWRAP, Old, Nothing),
+        (CADDIES[0], Old, Nothing),
+        (CADDIES[1], Old, Nothing),
+        (LIGHTTPD, Shipped, PathOf),
+        (LIGHTTPD, Old, PathOf),
+        (LIGHTTPD_FASTCGI, Old, Nothing),
+    ];
+    let mut wrong = Vec::new();
+    for (example, version, says) in table {
+        let mut site = site(version);
+        start(&mut site, example);
+        for rest in ["", "/get_menu_types"] {
+            for (folder, is_refused) in [("", false), ("otra/", says == PathOf)] {
+                let query = "?action=get_menu_types&aulario=aula1";
+                let url = site.url(&format!("{folder}api/comedor.php{rest}{query}"));
+                let (status, answer) = site.curl(&[&url]);
+                let (expected, text) = if is_refused {
+                    (500, "comedor answers for another script of this server")
+                } else {
+                    (400, "INVALID_SESSION")
+                };
+                if status != expected || !answer.contains(text) {
+                    wrong.push(format!("{version:?} {example}: {url} {status} {answer}"));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
