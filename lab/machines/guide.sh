@@ -7,7 +7,7 @@ blocks() {
         /^#/ && !inside { sub(/^#+ /, ""); heading = $0; gsub("/", "", heading); count = 0 }
         inside && /^ *```$/ { inside = 0 }
         inside { sub("^" indent, ""); print > file }
-        /^ *```(sh|ini|text)$/ { inside = 1; indent = $0; sub(/`.*/, "", indent); file = folder "/" heading "." ++count }
+        /^ *```(sh|ini|text|apache)$/ { inside = 1; indent = $0; sub(/`.*/, "", indent); file = folder "/" heading "." ++count }
     ' "$@"
 }
 # The user who runs the commands: root, or `as=(runuser -u …)`.
