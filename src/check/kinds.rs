@@ -60,6 +60,7 @@ macro_rules! kinds {
 kinds! {
     SettingsInvalid: Error "settings-invalid", "A setting, or its file, cannot be used; every request fails.";
     TodayUnknown: Error "today-unknown", "The time zone cannot be used; requests without a date fail.";
+    ScriptMissing: Error "script-missing", "The script in whose place comedor answers does not exist.";
     FolderUnreachable: Error "folder-unreachable", "The user cannot enter a folder of the settings, or one above it.";
     FolderClosed: Error "folder-closed", "The user cannot enter a folder of the data, or create files there.";
     ReadOnly: Error "read-only", "The file system is read-only for this process.";
@@ -76,6 +77,8 @@ kinds! {
     CheckFailed: Error "check-failed", "The check could not run.";
     Root: Warning "root", "Checked as root, and the data belongs to another user.";
     PasswordReadable: Warning "password-readable", "Every user can read the password of Redis.";
+    ScriptNotChecked: Warning "script-not-checked", "This process cannot look at the script.";
+    SetupPageLeft: Warning "setup-page-left", "The set-up page is still beside the script.";
     FileSystemVolatile: Warning "file-system-volatile", "A restart deletes what the file system holds.";
     FileSystemUntested: Warning "file-system-untested", "The file system is of a kind that may lose changes.";
     IdInvalid: Warning "id-invalid", "No request can use a file or folder, because of its name.";
@@ -92,6 +95,7 @@ kinds! {
     RootOwnsData: Hint "root-owns-data", "Checked as root, to whom the data belongs.";
     NoSettings: Hint "no-settings", "Nothing is set, so every setting has its default.";
     ServiceDefault: Hint "service-default", "The service is the default, and the data folder has another name.";
+    ScriptChanged: Hint "script-changed", "The script was changed after the settings, as by an update of the application.";
     FileSystemUnproven: Hint "file-system-unproven", "The file system was not tested with power cuts, or has limits.";
     AularioUnused: Hint "aulario-unused", "A folder of an aulario without configuration file.";
     DayNameInvalid: Hint "day-name-invalid", "A folder among the days is not one of a day.";

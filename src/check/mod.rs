@@ -9,6 +9,7 @@ mod folders;
 mod guide;
 mod kinds;
 mod report;
+mod script;
 mod session;
 mod settings;
 
@@ -109,10 +110,16 @@ fn look(session: Option<&str>, report: &Report) {
         return checked.unwrap_or_else(|why| report.add(Kind::SessionUnusable, "session", why));
     }
     settings::check(&config, &settings, report);
+    script::check(&config, &settings, report);
     survey.sessions();
     survey.data();
-    let text = "not looked at: the web server, PHP's own settings, and whether comedor-setup.php, which is to be \
-                removed after set-up, is still beside the script";
+    let text = match config.script {
+        Some(_) => "not looked at: the web server, and PHP's own settings",
+        None => {
+            "not looked at: the web server, PHP's own settings, and whether comedor-setup.php, which is to be removed \
+             after set-up, is still beside the script (COMEDOR_SCRIPT is not set)"
+        }
+    };
     report.add(Kind::NotChecked, "check", text);
 }
 

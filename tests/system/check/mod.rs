@@ -3,6 +3,7 @@
 mod limits;
 mod permissions;
 mod redis;
+mod script;
 mod sessions;
 
 use std::fs;
