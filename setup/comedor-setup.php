@@ -22,6 +22,10 @@
 namespace ComedorSetup;
 
 const MAX_AGE = 86400;
+/** The limits of a look at the files, which others can write: seconds, bytes of a file, names of a folder. */
+const MAX_SECONDS = 5;
+const MAX_BYTES = 1 << 20;
+const MAX_NAMES = 20000;
 /** The values that are offered to be copied, for PHP and JavaScript: no character that a terminal or comedor.conf
     reads as anything else. */
 const PLAIN = '^[\p{L}\p{M}\p{N} .\/_:;,?&=@%+\[\]-]{1,1000}$';
@@ -94,6 +98,10 @@ function answer(bool $is_raw): void
             send_headers(200, 'application/json');
             exit(to_json(['status' => $status ?: 200, 'body' => $said]));
         }
+        if (session_module_name() !== 'user') {
+            // So that other requests of this session need not wait. Code of the application might fail.
+            session_write_close();
+        }
         show(look());
     } catch (\Throwable $error) {
         refuse(500, 'own_error', ['line' => $error->getLine()]);
@@ -143,6 +151,7 @@ function send_headers(int $status, string $type): string
         'Cache-Control: no-store',
         "Content-Security-Policy: default-src 'none'; script-src 'nonce-$nonce'; style-src 'nonce-$nonce'; "
             . "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+        'Cross-Origin-Opener-Policy: same-origin',
         'X-Frame-Options: DENY',
         'X-Content-Type-Options: nosniff',
         'X-Robots-Tag: noindex',
@@ -168,7 +177,7 @@ function refuse(int $status, string $text, array $values = []): void
 /** All that the page shows. */
 function look(): array
 {
-    $script = (string) @file_get_contents(__DIR__ . '/comedor.php');
+    $script = content(__DIR__ . '/comedor.php');
     $session = session_settings();
     $process = process($session);
     $candidates = candidates($_SESSION['auth_data'], $script);
@@ -228,8 +237,7 @@ function process(array $session): array
 /** The effective id of this process, which is the second of the four. */
 function kernel_id(string $kind): ?int
 {
-    $status = (string) @file_get_contents('/proc/self/status');
-    return preg_match("/^$kind:\s+\d+\s+(\d+)/m", $status, $match) ? (int) $match[1] : null;
+    return preg_match("/^$kind:\s+\d+\s+(\d+)/m", content('/proc/self/status'), $match) ? (int) $match[1] : null;
 }
 
 /** The name of an id, if open_basedir lets the file be read. */
@@ -238,8 +246,7 @@ function account(string $file, $id): ?string
     if ($id === null) {
         return null;
     }
-    $is_found = preg_match("/^([^:\n]+):[^:\n]*:$id:/m", (string) @file_get_contents($file), $match);
-    return $is_found ? $match[1] : null;
+    return preg_match("/^([^:\n]+):[^:\n]*:$id:/m", content($file), $match) ? $match[1] : null;
 }
 
 /** An id without a name, as sudo takes it. 33 is Debian's and Ubuntu's user of web servers. */
@@ -316,7 +323,9 @@ function candidate(string $service, string $centre, array $unit, ?string $folder
 {
     $found = ['service' => $service, 'centre' => $centre, 'folder' => $folder,
         'centres' => 0, 'aularios' => 0, 'days' => 0, 'mine' => [], 'unusable' => []];
-    foreach ($folder === null ? [] : entries("$folder/Centros") as $name) {
+    // The login's own centre first: the time for the others may not suffice.
+    $names = $folder === null ? [] : array_unique(array_merge(is_id($centre) ? [$centre] : [], entries("$folder/Centros")));
+    foreach ($names as $name) {
         $ids = aularios("$folder/Centros/$name");
         if ($ids === null) {
             continue;
@@ -326,11 +335,11 @@ function candidate(string $service, string $centre, array $unit, ?string $folder
         $found['unusable'] = array_merge($found['unusable'], array_filter(array_merge([$name], $ids), function ($id) {
             return !is_id($id);
         }));
-        foreach ($ids as $id) {
-            $found['days'] += count_days("$folder/Centros/$name/Aularios/$id/Comedor");
-        }
         if ($name === $centre) {
             $found['mine'] = own_aularios("$folder/Centros/$name/Aularios", $ids, $unit['aulas'] ?? null);
+        }
+        foreach ($ids as $id) {
+            $found['days'] += count(days("$folder/Centros/$name/Aularios/$id/Comedor"));
         }
     }
     return $found;
@@ -412,14 +421,6 @@ function days(string $folder): array
     return $days;
 }
 
-/** Their number. After some seconds no more is counted: data can be on a slow network. */
-function count_days(string $folder): int
-{
-    static $start = null;
-    $start = $start ?? time();
-    return time() - $start > 3 ? 0 : count(days($folder));
-}
-
 /** Why comedor is not for this application. */
 function refusals(array $session, array $candidates): array
 {
@@ -435,7 +436,7 @@ function refusals(array $session, array $candidates): array
     if (!$candidates) {
         $why[] = text('no_centre');
     } elseif (count($candidates) === 1 && $candidates[0]['folder'] !== null && $candidates[0]['aularios'] === 0
-        && function_exists('scandir')) {
+        && function_exists('opendir') && !is_late()) {
         $why[] = text('no_aularios', ['folder' => $candidates[0]['folder'] . '/Centros']);
     }
     return $why;
@@ -444,7 +445,7 @@ function refusals(array $session, array $candidates): array
 /** What the administrator should know beside the values. */
 function notes(array $session, array $process, array $candidates): array
 {
-    $notes = [];
+    $notes = is_late() ? [text('late')] : [];
     if ($process['uid'] === 0) {
         $notes[] = text('is_root');
     }
@@ -456,7 +457,7 @@ function notes(array $session, array $process, array $candidates): array
         $notes[] = text('other_path', ['path' => $_SERVER['SCRIPT_NAME'] ?? '']);
     }
     foreach (array_slice(known('get_included_files') ?? [], 0, 100) as $file) {
-        $source = $file === __FILE__ ? '' : (string) @file_get_contents($file);
+        $source = $file === __FILE__ ? '' : content($file);
         if (preg_match('/\b(new\s+\\\\?PDO\b|sqlite3\(|mysqli|pg_connect)/i', $source, $match)) {
             $notes[] = text('database', ['call' => $match[1], 'file' => $file]);
         }
@@ -473,15 +474,41 @@ function known(string $function, ...$arguments)
     return $result === false ? null : $result;
 }
 
+/** Whether the time for files is over: data can be large, and on a slow network. It starts with the first call. */
+function is_late(): bool
+{
+    static $start = null;
+    $start = $start ?? microtime(true);
+    return microtime(true) - $start > MAX_SECONDS;
+}
+
 /** The names in a folder, in order; none if it cannot be read. */
 function entries(string $folder): array
 {
-    return array_values(array_diff(known('scandir', $folder) ?? [], ['.', '..']));
+    $names = [];
+    $handle = is_late() ? null : known('opendir', $folder);
+    while ($handle && count($names) < MAX_NAMES && !is_late() && ($name = readdir($handle)) !== false) {
+        if ($name !== '.' && $name !== '..') {
+            $names[] = $name;
+        }
+    }
+    sort($names, SORT_STRING);
+    return $names;
+}
+
+/** The content of a regular file, which unlike a FIFO always ends; none if it cannot be read, or if it is too large. */
+function content(string $file): string
+{
+    if (is_late() || !@is_file($file)) {
+        return '';
+    }
+    $content = (string) @file_get_contents($file, false, null, 0, MAX_BYTES + 1);
+    return strlen($content) > MAX_BYTES ? '' : $content;
 }
 
 function json(string $file): array
 {
-    $value = json_decode((string) @file_get_contents($file), true);
+    $value = json_decode(content($file), true);
     return is_array($value) ? $value : [];
 }
 
@@ -603,6 +630,10 @@ function texts(): array
         'other_path' => [
             'The path {path} does not end in /api/comedor.php. Write this path into the configuration of the web server.',
             'La ruta {path} no acaba en /api/comedor.php. Escribe esta ruta en la configuración del servidor web.',
+        ],
+        'late' => [
+            'Only a part of the data was looked at, for lack of time. Try with an aulario that has a menu.',
+            'Solo se ha mirado una parte de los datos, por falta de tiempo. Prueba con un aulario que tenga un menú.',
         ],
         'database' => [
             'The application uses a database ({call} in {file}). If the menus are in it, comedor is not for this application.',

@@ -101,6 +101,14 @@ impl Setup {
         }
     }
 
+    /// Changes the page.
+    fn change_page(&self, from: &str, to: &str) {
+        let page = self.site.path().join("docroot/api/comedor-setup.php");
+        let text = fs::read_to_string(&page).unwrap();
+        assert!(text.contains(from), "{from}");
+        fs::write(page, text.replace(from, to)).unwrap();
+    }
+
     /// Gives the service of the application another name.
     fn name_service(&self, name: &str) {
         for page in ["docroot/login.php", "docroot/api/comedor.php"] {

@@ -51,7 +51,10 @@ fn only_an_administrator_sees_more_than_one_sentence() {
         "{body}"
     );
     for header in [
-        "Cache-Control: no-store", "frame-ancestors 'none'", "X-Frame-Options: DENY",
+        "Cache-Control: no-store",
+        "frame-ancestors 'none'",
+        "X-Frame-Options: DENY",
+        "Cross-Origin-Opener-Policy: same-origin",
     ] {
         assert!(body.contains(header), "{header}: {body}");
     }
@@ -263,6 +266,59 @@ fn page_refuses_applications_that_comedor_is_not_for() {
     assert!(
         body.contains("sends its answer without PHP’s output buffers"),
         "{body}"
+    );
+}
+
+#[test]
+fn fifos_and_large_files_in_the_data_are_skipped() {
+    let mut setup = Setup::new(Server::Apache, "en");
+    let aulario = setup
+        .site
+        .path()
+        .join("data/Centros/centro1/Aularios/aula1");
+    let month = aulario.join("Comedor/2026-03");
+    for day in ["05", "06"] {
+        fs::create_dir(month.join(day)).unwrap();
+    }
+    let mut fifo = Command::new("mkfifo");
+    fifo.args([
+        month.join("05/_datos.json"),
+        aulario.with_file_name("aula9.json"),
+    ]);
+    output(&mut fifo, "coreutils");
+    let large = MENU.replace("2026-03-04", "2026-03-06") + &" ".repeat(2 << 20);
+    fs::write(month.join("06/_datos.json"), large).unwrap();
+    setup.set_up("Apache");
+    let results = setup.press_try();
+    assert!(
+        results.contains("the menu of 2026-03-04 in aula1 was saved"),
+        "{results}"
+    );
+}
+
+#[test]
+fn page_does_not_hold_the_session_while_it_looks() {
+    let mut setup = Setup::new(Server::Apache, "en");
+    setup.change_page(
+        "show(look());",
+        "exit(session_status() === PHP_SESSION_NONE ? 'free' : 'held');",
+    );
+    setup.serve(false);
+    setup.open();
+    assert_eq!(setup.shown(), "free");
+}
+
+#[test]
+fn page_ends_its_look_after_some_seconds_and_says_so() {
+    let mut setup = Setup::new(Server::Apache, "en");
+    setup.change_page("MAX_SECONDS = 5", "MAX_SECONDS = -1");
+    setup.serve(false);
+    setup.open();
+    let shown = setup.shown();
+    assert!(
+        shown.contains("Only a part of the data was looked at")
+            && shown.contains("COMEDOR_SERVICE=service\n"),
+        "{shown}"
     );
 }
 
