@@ -13,8 +13,9 @@
  *   - to run the script with a query or a body that is not its own (400);
  *   - to show anything to a session without the permission sysadmin:access (403);
  *   - to show anything a day after it was copied (410). chown and mv renew that time: a reminder, not a guarantee.
- * It writes nothing, and contains no secret. All that it prints is escaped; control and bidirectional characters, which
- * could deceive, are replaced. Choices are made in the browser only, so a link cannot preset a value.
+ * It writes nothing, and contains no secret. Of comedor.conf it shows only for which other application that is. All that
+ * it prints is escaped; control and bidirectional characters, which could deceive, are replaced. Choices are made in the
+ * browser only, so a link cannot preset a value.
  *
  * One file for PHP 7.4 and later, without extensions. Functions that a host may have disabled are called by `known()`.
  */
@@ -26,6 +27,10 @@ const MAX_AGE = 86400;
 const MAX_SECONDS = 5;
 const MAX_BYTES = 1 << 20;
 const MAX_NAMES = 20000;
+/** The files of Docker and Podman in a container. */
+const CONTAINER_FILES = ['/.dockerenv', '/run/.containerenv'];
+/** What `comedor configure` writes. */
+const SETTINGS_FILE = '/etc/comedor/comedor.conf';
 /** The values that are offered to be copied, for PHP and JavaScript: no character that a terminal or comedor.conf
     reads as anything else. */
 const PLAIN = '^[\p{L}\p{M}\p{N} .\/_:;,?&=@%+\[\]-]{1,1000}$';
@@ -38,8 +43,11 @@ const HEADINGS = [
     'lighttpd' => ['lighttpd', 'lighttpd'],
     'containers' => ['Containers', 'Contenedores'],
     'hosting' => ['Shared hosting', 'Alojamiento compartido'],
+    'service' => ['The service', 'El servicio'],
+    'enable' => ['4. Enable', '4. Activar'],
     'undo' => ['Undo', 'Desactivar y desinstalar'],
     'error_pages' => ['Site-wide error pages', 'Páginas de error'],
+    'another_application' => ['comedor answers for another application', 'comedor answers for another application'],
 ];
 
 if (time() - filectime(__FILE__) > MAX_AGE) {
@@ -96,7 +104,8 @@ function answer(bool $is_raw): void
     try {
         if ($is_raw) {
             send_headers(200, 'application/json');
-            exit(to_json(['status' => $status ?: 200, 'body' => $said]));
+            $today = zone() === null ? null : date('Y-m-d');
+            exit(to_json(['status' => $status ?: 200, 'body' => $said, 'today' => $today]));
         }
         if (session_module_name() !== 'user') {
             // So that other requests of this session need not wait. Code of the application might fail.
@@ -182,15 +191,21 @@ function look(): array
     $process = process($session);
     $candidates = candidates($_SESSION['auth_data'], $script);
     $server = web_server($process);
+    $zone = zone();
+    // In a container and in a chroot, which has no zones, comedor sees other paths than PHP.
+    $path = $server['is_in_container'] || $zone === null ? null : script_path();
+    $other = other_application($path, $candidates);
     return [
         'session' => $session,
         'process' => $process,
         'server' => $server,
+        'script' => $path,
+        'other' => $other,
         'candidates' => $candidates,
         'path' => (string) ($_SERVER['SCRIPT_NAME'] ?? ''),
         'refusals' => refusals($session, $candidates),
-        'notes' => notes($session, $process, $candidates),
-        'zone' => zone(),
+        'notes' => notes($session, $process, $candidates, $other),
+        'zone' => $zone,
     ];
 }
 
@@ -231,7 +246,18 @@ function process(array $session): array
         'uid' => $user,
         'user' => account('/etc/passwd', $user) ?? $of_pool ?? number($user),
         'group' => account('/etc/group', $group) ?? number($group),
+        'umask' => mask(),
     ];
+}
+
+/** The umask as four octal digits. PHP's own function changes it for a moment, in all threads: the kernel first. */
+function mask(): string
+{
+    if (preg_match('/^Umask:\s+(\d{4})$/m', content('/proc/self/status'), $match)) {
+        return $match[1];
+    }
+    $mask = known('umask');
+    return $mask === null ? '–' : sprintf('%04o', $mask);
 }
 
 /** The effective id of this process, which is the second of the four. */
@@ -266,23 +292,66 @@ function web_server(array $process): array
     // CGI programs run as Apache's own user.
     $is_own_user = $is_module || in_array($process['user'], ['www-data', 'apache'], true);
     $headings['apache'] = $is_own_user ? 'apache' : 'apache_fastcgi';
+    // As by suEXEC, or with a pool for each customer.
+    $may_be_hosting = $name === 'apache' && !$is_own_user && $process['uid'] !== null
+        && $process['uid'] === known('fileowner', __DIR__ . '/comedor.php');
     return [
         'software' => $software,
         'way' => ['apache2handler' => 'mod_php', 'fpm-fcgi' => 'PHP-FPM', 'cgi-fcgi' => 'CGI, FastCGI'][PHP_SAPI] ?? PHP_SAPI,
         'heading' => $headings[$name] ?? null,
-        'is_in_container' => @is_file('/.dockerenv') || @is_file('/run/.containerenv'),
+        'may_be_hosting' => $may_be_hosting,
+        'is_in_container' => array_filter(CONTAINER_FILES, 'is_file') !== [],
     ];
 }
 
-/** PHP's time zone. Where PHP has no zones, as in a chroot, its own function would end the request. */
+/** PHP's time zone as comedor spells it: PHP takes its name in any case. Where PHP has no zones, as in a chroot, its own
+    function would end the request. */
 function zone(): ?string
 {
     try {
         new \DateTimeZone('Europe/Madrid');
-        return date_default_timezone_get();
+        $zone = date_default_timezone_get();
+        $same = preg_grep('~^' . preg_quote($zone, '~') . '$~Di', \DateTimeZone::listIdentifiers(\DateTimeZone::ALL_WITH_BC));
+        return in_array($zone, $same, true) ? $zone : (reset($same) ?: $zone);
     } catch (\Throwable $error) {
         return null;
     }
+}
+
+/** The path of the script as the web server says it, which is what comedor compares: not the target of links. None if
+    it says another file, such as a front controller, or a folder of the site that PHP does not see, as in a chroot. */
+function script_path(): ?string
+{
+    $path = (string) ($_SERVER['SCRIPT_FILENAME'] ?? '');
+    $root = (string) ($_SERVER['DOCUMENT_ROOT'] ?? '');
+    $is_script = strpos($path, '/') === 0 && basename($path) === 'comedor.php'
+        && is_same_file($path, __DIR__ . '/comedor.php');
+    return $is_script && ($root === '' || @is_dir($root)) ? $path : null;
+}
+
+/** The other application that comedor.conf is for: its script, or without that (as version 1.0.0 wrote it) its data
+    folder. Null if it is for this one, or if PHP cannot read it; comedor's user can. */
+function other_application(?string $script, array $candidates): ?string
+{
+    preg_match_all('/^\s*(COMEDOR_SCRIPT|COMEDOR_DATA_DIR)\s*=\s*(.*?)\s*$/m', content(SETTINGS_FILE), $lines);
+    $settings = array_combine($lines[1], $lines[2]);
+    $other = $settings['COMEDOR_SCRIPT'] ?? null;
+    if ($other !== null && $script !== null) {
+        return is_same_file($other, $script) ? null : $other;
+    }
+    $folder = $settings['COMEDOR_DATA_DIR'] ?? null;
+    $own = array_filter(array_column($candidates, 'folder'));
+    $same = array_filter($own, function ($own) use ($folder) {
+        return is_same_file($own, (string) $folder);
+    });
+    return $folder === null || $own === [] || $same ? null : $folder;
+}
+
+/** Whether two paths are of one file or folder. Equal texts are, also of what PHP cannot look at. */
+function is_same_file(string $one, string $other): bool
+{
+    $real = known('realpath', $one);
+    return rtrim($one, '/') === rtrim($other, '/') || ($real !== null && $real === known('realpath', $other));
 }
 
 /** Each service of the session with each data folder that could be its own, the likeliest first. */
@@ -299,6 +368,7 @@ function candidates(array $auth, string $script): array
                 'lacks' => array_merge(has_permission($auth, "$service:access") ? [] : ["$service:access"],
                     is_array($unit['aulas'] ?? null) ? [] : ['aulas']),
                 'is_named' => strpos($script, "$service:docente") !== false,
+                'login' => login($auth, $service, (string) $centre),
             ];
         }
     }
@@ -306,6 +376,21 @@ function candidates(array $auth, string $script): array
         return [$other['is_named'], $other['aularios']] <=> [$one['is_named'], $one['aularios']];
     });
     return $candidates;
+}
+
+/** What this login has of what a request may need. */
+function login(array $auth, string $service, string $centre): array
+{
+    $permissions = array_filter(["$service:access", "$service:docente", 'sysadmin:access'], function ($permission) use ($auth) {
+        return has_permission($auth, $permission);
+    });
+    $list = $auth[$service]['aulas'] ?? null;
+    $ids = is_array($list) ? array_filter($list, 'is_scalar') : [];
+    return [
+        'centre' => $centre,
+        'permissions' => implode(', ', $permissions),
+        'aulas' => implode(', ', array_slice($ids, 0, 9)) . (count($ids) > 9 ? ' …' : '') ?: '–',
+    ];
 }
 
 /** The folders with a folder Centros: that of the service, and those which the script names. */
@@ -443,9 +528,12 @@ function refusals(array $session, array $candidates): array
 }
 
 /** What the administrator should know beside the values. */
-function notes(array $session, array $process, array $candidates): array
+function notes(array $session, array $process, array $candidates, ?string $other): array
 {
     $notes = is_late() ? [text('late')] : [];
+    if ($other !== null) {
+        $notes[] = text('for_another', ['path' => $other]);
+    }
     if ($process['uid'] === 0) {
         $notes[] = text('is_root');
     }
@@ -635,9 +723,31 @@ function texts(): array
             'Only a part of the data was looked at, for lack of time. Try with an aulario that has a menu.',
             'Solo se ha mirado una parte de los datos, por falta de tiempo. Prueba con un aulario que tenga un menú.',
         ],
+        'for_another' => [
+            'comedor.conf of this server is for another application ({path}). Do not paste these values into “comedor configure”: '
+                . 'they would replace its own. Heading “{heading_another_application}” of the guide. (If it is the same one, which '
+                . 'was moved, paste them.)',
+            'comedor.conf de este servidor es de otra aplicación ({path}). No pegues estos valores en «comedor configure»: '
+                . 'sustituirían a los suyos. Apartado «{heading_another_application}» de la guía. (Si es la misma, que se ha '
+                . 'movido, pégalos.)',
+        ],
         'database' => [
             'The application uses a database ({call} in {file}). If the menus are in it, comedor is not for this application.',
             'La aplicación usa una base de datos ({call} en {file}). Si los menús están en ella, comedor no sirve.',
+        ],
+        'compare_user' => [
+            'First compare the user {user} with the one under which comedor answers: the line “user:” in the log of comedor’s '
+                . 'service, and without a service the web server’s user. If it is another one, correct that, not the files: '
+                . 'heading “{heading_service}” of the guide.',
+            'Compara antes el usuario {user} con aquel con el que contesta comedor: la línea «user:» del registro del servicio de '
+                . 'comedor y, sin servicio, el usuario del servidor web. Si es otro, corrige eso, no los ficheros: apartado '
+                . '«{heading_service}» de la guía.',
+        ],
+        'paste_again' => [
+            'If comedor answers for another application of this server: heading “{heading_another_application}” of the guide. Else '
+                . 'paste the values again.',
+            'Si comedor responde por otra aplicación de este servidor: apartado «{heading_another_application}» de la guía. Si no, '
+                . 'pega los valores de nuevo.',
         ],
         'not_plain' => [
             'The value of {name} has characters that cannot be copied safely. Write this line by hand: {value}',
@@ -672,11 +782,16 @@ function texts(): array
         'copied' => ['Copied', 'Copiado'],
         'user' => ['User', 'Usuario'],
         'group' => ['Group', 'Grupo'],
+        'umask' => ['umask', 'umask'],
         'server' => ['Web server', 'Servidor web'],
         'way' => ['PHP runs by', 'PHP se ejecuta con'],
         'path' => ['Path', 'Ruta'],
         'heading' => ['Heading of the guide', 'Apartado de la guía'],
         'no_heading' => ['none for this web server', 'ninguno para este servidor web'],
+        'if_not_root' => [
+            'if you are not root on this server: {heading_hosting}',
+            'si no eres root en este servidor: {heading_hosting}',
+        ],
         'in_container' => [
             'PHP runs in a container; if comedor is to be in another one: {heading_containers}',
             'PHP está en un contenedor; si comedor va a estar en otro: {heading_containers}',
@@ -737,6 +852,40 @@ function try_texts(): array
         'saved' => [
             'You can save: the menu of {date} in {aulario} was saved with its own names.',
             'Puedes guardar: el menú del {date} de {aulario} se ha guardado con sus mismos nombres.',
+        ],
+        'with_login' => [
+            'Tried with your login: centre {centre}; permissions {permissions}; aulas: {aulas}. Other users may have fewer rights.',
+            'Probado con tu usuario: centro {centre}; permisos {permissions}; aulas: {aulas}. Otros pueden tener menos derechos.',
+        ],
+        'no_password' => [
+            'The web server asks for a password for this page, and not for comedor’s address: the rule of the folder does not hold '
+                . 'there. Repeat it: heading “{heading_enable}” of the guide.',
+            'El servidor web pide una contraseña para esta página, y no para la dirección de comedor: allí no vale la regla de la '
+                . 'carpeta. Repítela: apartado «{heading_enable}» de la guía.',
+        ],
+        'same_today' => [
+            'comedor and PHP have the same date today.',
+            'comedor y PHP tienen hoy la misma fecha.',
+        ],
+        'other_today' => [
+            'For comedor today is {date}, for PHP {today} ({zone}): TZ in comedor.conf is another time zone. Paste the line TZ of '
+                . 'this page.',
+            'Para comedor hoy es {date}, para PHP {today} ({zone}): TZ en comedor.conf es otra zona horaria. Pega la línea TZ de '
+                . 'esta página.',
+        ],
+        'another_script' => [
+            'This comedor answers for another application of this server, whose script is in COMEDOR_SCRIPT, and refuses this one. '
+                . 'Do not paste the values: they would replace those of the other one. Heading “{heading_another_application}” of '
+                . 'the guide. (If it is the same one, which was moved, paste them.)',
+            'Este comedor responde por otra aplicación de este servidor, la del script de COMEDOR_SCRIPT, y rechaza esta. No pegues '
+                . 'los valores: sustituirían a los de la otra. Apartado «{heading_another_application}» de la guía. (Si es la '
+                . 'misma, que se ha movido, pégalos.)',
+        ],
+        'other_settings' => [
+            'comedor does not know your session: it uses the settings of another application ({path} in comedor.conf). Do not paste '
+                . 'the values: they would replace its own. Heading “{heading_another_application}” of the guide.',
+            'comedor no reconoce tu sesión: usa los ajustes de otra aplicación ({path} en comedor.conf). No pegues los valores: '
+                . 'sustituirían a los suyos. Apartado «{heading_another_application}» de la guía.',
         ],
         'nothing_to_save' => [
             'No save was tried, since {aulario} has no saved menu of its own. Save one in the application, reload this page, and try again.',
@@ -812,21 +961,21 @@ function try_texts(): array
         ],
         'other_session' => [
             'comedor does not find your session. PHP has it in {save_path} ({handler}), with the cookie {name} in the format {format}; '
-                . 'comedor.conf says something else, or comedor runs where that folder is another one. Paste the values again.',
+                . 'comedor.conf says something else, or comedor runs where that folder is another one. {paste_again}',
             'comedor no encuentra tu sesión. PHP la tiene en {save_path} ({handler}), con la cookie {name} en el formato {format}; '
-                . 'comedor.conf dice otra cosa, o comedor se ejecuta donde esa carpeta es otra. Pega los valores de nuevo.',
+                . 'comedor.conf dice otra cosa, o comedor se ejecuta donde esa carpeta es otra. {paste_again}',
         ],
         'unusable_session' => [
             'comedor finds your session and cannot read it: its format in comedor.conf differs from PHP’s, {format}, or its file '
-                . 'belongs to another user. Paste the values again.',
+                . 'belongs to another user. {paste_again}',
             'comedor encuentra tu sesión y no puede leerla: su formato en comedor.conf no es el de PHP, {format}, o su fichero es '
-                . 'de otro usuario. Pega los valores de nuevo.',
+                . 'de otro usuario. {paste_again}',
         ],
         'session_without_centre' => [
             'comedor finds your session, and no usable centre in it for the service of comedor.conf. Here the service is '
-                . '{service}: paste the values again.',
+                . '{service}. {paste_again}',
             'comedor encuentra tu sesión, y en ella ningún centro que sirva para el servicio de comedor.conf. Aquí el servicio es '
-                . '{service}: pega los valores de nuevo.',
+                . '{service}. {paste_again}',
         ],
         'lacks_docente' => [
             'Your user lacks the permission {service}:docente. Give it in the application, log in again, and try again.',
@@ -859,16 +1008,16 @@ function try_texts(): array
             'comedor no encuentra el aulario {aulario}: ¿es COMEDOR_DATA_DIR en comedor.conf la carpeta que se muestra aquí?',
         ],
         'internal_error' => [
-            'comedor answers, and something on the server is wrong: run the check of the guide (comedor check), as the user shown '
-                . 'above. The error log of the web server or of comedor’s service has the cause too.',
-            'comedor contesta, y algo falla en el servidor: haz la comprobación de la guía (comedor check), con el usuario que se '
-                . 'muestra arriba. La causa está también en el registro del servidor web o del servicio de comedor.',
+            'comedor answers, and something on the server is wrong. {compare_user} If it is the same, run the check of the guide '
+                . '(comedor check) as this user. The error log of the web server or of comedor’s service has the cause too.',
+            'comedor contesta, y algo falla en el servidor. {compare_user} Si es el mismo, haz la comprobación de la guía (comedor '
+                . 'check) con este usuario. La causa está también en el registro del servidor web o del servicio de comedor.',
         ],
         'cannot_save' => [
             'comedor reads, and cannot save: its user may not write to the data folder, or its service may not (ReadWritePaths). '
-                . 'Run the check of the guide (comedor check), as the user shown above.',
+                . '{compare_user} If it is the same, run the check of the guide (comedor check) as this user.',
             'comedor lee, y no puede guardar: su usuario no puede escribir en la carpeta de datos, o su servicio no puede '
-                . '(ReadWritePaths). Haz la comprobación de la guía (comedor check), con el usuario que se muestra arriba.',
+                . '(ReadWritePaths). {compare_user} Si es el mismo, haz la comprobación de la guía (comedor check) con este usuario.',
         ],
         'busy' => [
             'The session or the data is in use by another request. Try again.',
@@ -895,6 +1044,8 @@ function lines(array $found): array
 {
     $session = $found['session'];
     $candidate = $found['candidates'][0];
+    // Without a value, as of a server that does not say it, there is no line.
+    $known = array_filter(['COMEDOR_SCRIPT' => $found['script'], 'TZ' => $found['zone']]);
     return [
         'COMEDOR_SERVICE' => $candidate['service'],
         'COMEDOR_DATA_DIR' => (string) $candidate['folder'],
@@ -903,7 +1054,7 @@ function lines(array $found): array
         'COMEDOR_SESSION_FORMAT' => $session['format'],
     ] + ($session['handler'] === 'redis' ? ['COMEDOR_SESSION_LIFETIME' => $session['lifetime']] : []) + [
         'COMEDOR_ACCESS' => 'listed',
-    ] + ($found['zone'] === null ? [] : ['TZ' => $found['zone']]);
+    ] + $known;
 }
 
 /** How a candidate is described. */
@@ -923,15 +1074,24 @@ function for_script(array $found): string
 {
     $session = $found['session'];
     $keys = array_merge(array_keys(try_texts()), ['copied', 'access']);
+    $in_several = [
+        '{paste_again}' => text('paste_again'),
+        '{compare_user}' => text('compare_user', ['user' => $found['process']['user']]),
+    ];
+    $texts = array_map(function ($key) use ($in_several) {
+        return strtr(text($key), $in_several);
+    }, $keys);
     return to_json([
         'api' => 'comedor.php',
         'page' => basename(__FILE__),
         'plain' => PLAIN,
-        'texts' => array_combine($keys, array_map(__NAMESPACE__ . '\text', $keys)),
+        'texts' => array_combine($keys, $texts),
         'session' => ['save_path' => shown_path($session), 'handler' => $session['handler'], 'name' => $session['name'],
             'format' => $session['format']],
+        'other' => $found['other'],
+        'zone' => $found['zone'],
         'candidates' => array_map(function ($candidate) {
-            return array_intersect_key($candidate, array_flip(['service', 'folder', 'mine', 'lacks']));
+            return array_intersect_key($candidate, array_flip(['service', 'folder', 'mine', 'lacks', 'login']));
         }, $found['candidates']),
     ]);
 }
@@ -949,7 +1109,11 @@ function rows(array $rows): string
 function heading(array $server): string
 {
     $heading = $server['heading'] === null ? text('no_heading') : HEADINGS[$server['heading']][column()];
-    return $server['is_in_container'] ? $heading . ' (' . text('in_container') . ')' : $heading;
+    $more = array_keys(array_filter([
+        'if_not_root' => $server['may_be_hosting'],
+        'in_container' => $server['is_in_container'],
+    ]));
+    return $more ? "$heading (" . implode('; ', array_map(__NAMESPACE__ . '\text', $more)) . ')' : $heading;
 }
 
 /** What the guide asks for beside the lines. */
@@ -958,6 +1122,7 @@ function facts(array $found): string
     return rows([
         'user' => $found['process']['user'],
         'group' => $found['process']['group'],
+        'umask' => $found['process']['umask'],
         'server' => $found['server']['software'],
         'way' => $found['server']['way'],
         'path' => $found['path'],
@@ -1197,12 +1362,16 @@ function copy(value) {
 
 /** The sentence of comedor without a login. It tells comedor too where the web server removes X-Powered-By. */
 const NOT_LOGGED_IN = "Not logged in: the request has no valid session.";
+/** The start of the sentence of a comedor whose COMEDOR_SCRIPT is another script. */
+const ANOTHER_SCRIPT = "comedor answers for another script";
 
 /** An answer to a request. */
 async function ask(url, options = {}) {
   try {
     const signal = AbortSignal.timeout(20000);
-    const response = await fetch(url, { redirect: "manual", cache: "no-store", signal, ...options });
+    // fetch refuses an address with a name and a password, which this page's own may have.
+    const address = new URL(url, location.origin + location.pathname);
+    const response = await fetch(address, { redirect: "manual", cache: "no-store", signal, ...options });
     return understood(response.status, await response.text(), {
       isRedirect: response.type === "opaqueredirect",
       isComedor: (response.headers.get("X-Powered-By") ?? "").split(", ").includes("comedor"),
@@ -1235,7 +1404,8 @@ function askComedor(action, aulario, options) {
 /** The script's answer, which this page obtains by running it. */
 async function askScript(aulario) {
   const { json, status, body } = await ask(page.page + query("get_menu_types", aulario));
-  return json && typeof json.body === "string" ? understood(json.status, json.body) : understood(status, body);
+  if (!json || typeof json.body !== "string") return understood(status, body);
+  return { ...understood(json.status, json.body), today: json.today };
 }
 
 /** Adds a failure of comedor. First of all, users must be able to go on with the script. */
@@ -1292,6 +1462,8 @@ function cause(answer, aulario) {
   const { code, error = "", reason } = answer.json ?? {};
   const { service } = candidate;
   if (!answer.json) return whatAnswers(answer);
+  if (error.startsWith(ANOTHER_SCRIPT)) return text("another_script");
+  if (code === "INVALID_SESSION" && page.other) return text("other_settings", { path: page.other });
   if (code === "INTERNAL_ERROR") return text("internal_error");
   if (code === "BUSY") return text("busy");
   if (code === "NOT_FOUND") return text("no_such_aulario", { aulario });
@@ -1329,7 +1501,14 @@ async function comedorAnswers(aulario, script) {
   else if (!anonymous.json) fail(text("error_pages"), sides);
   // The cause of these two is said with the next answer.
   else if (code !== "INTERNAL_ERROR" && code !== "BUSY") fail(text("anyone_reads"), sides);
+  if (own.isComedor && anonymous.status !== 401) await comparePasswords();
   return own;
+}
+
+/** Whether the web server asks for a password for this page, and so for the script, only. */
+async function comparePasswords() {
+  const { status } = await ask(page.page, { credentials: "omit" });
+  if (status === 401) say("amber", text("no_password"));
 }
 
 /** Compares the read of comedor with the script's. Returns whether nothing is red. */
@@ -1340,6 +1519,17 @@ function compareTypes(own, script, aulario) {
   else if (types(own) !== types(script)) fail(text("other_types"), sides);
   else say("green", text("same_types", { aulario }), sides);
   return !document.querySelector("#out .red");
+}
+
+/** Compares the dates of today. PHP's is asked again if the day may have ended meanwhile. */
+async function compareToday(aulario, script) {
+  if (!script.today) return;
+  const own = await askComedor("get_menu", aulario);
+  const { success, date } = own.json ?? {};
+  if (!success) return fail(cause(own, aulario), { comedor_says: own.brief });
+  const today = date === script.today ? date : (await askScript(aulario)).today;
+  if (date === today) say("green", text("same_today"));
+  else fail(text("other_today", { date, today, zone: page.zone }));
 }
 
 /** Saves a menu that exists with the names that it has now. Only a real save shows that the folder can be written. */
@@ -1370,7 +1560,11 @@ async function tryComedor() {
   const trying = addItem("", text("trying"));
   const script = await askScript(aulario);
   const own = await comedorAnswers(aulario, script);
-  if (own.isComedor && compareTypes(own, script, aulario)) await saveMenu(aulario);
+  if (own.isComedor && compareTypes(own, script, aulario)) {
+    await compareToday(aulario, script);
+    await saveMenu(aulario);
+  }
+  if (own.isComedor) addItem("", text("with_login", candidate.login));
   if (!document.querySelector("#out .red, #out .amber")) addItem("green done", text("all_green"));
   trying.remove();
   element("try").disabled = false;

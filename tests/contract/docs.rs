@@ -135,7 +135,7 @@ fn both_guides_have_the_headings_of_the_set_up_page() {
             );
         }
     }
-    assert_eq!(headings.len(), 9);
+    assert_eq!(headings.len(), 12);
 }
 
 /// What `comedor configure` prints is in the part of each guide for this web server, and nothing else is.

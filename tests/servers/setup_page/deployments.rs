@@ -67,8 +67,9 @@ fn session_name_and_folder_set_by_code() {
         format!(
             "COMEDOR_SERVICE=service\nCOMEDOR_DATA_DIR={}\nCOMEDOR_SESSION_DIR={folder}\n\
             COMEDOR_SESSION_NAME=AULAS\nCOMEDOR_SESSION_FORMAT=php_serialize\nCOMEDOR_ACCESS=listed\n\
-            TZ=Atlantic/Canary\n",
+            COMEDOR_SCRIPT={}\nTZ=Atlantic/Canary\n",
             data.display(),
+            setup.script().display(),
         )
     );
 }

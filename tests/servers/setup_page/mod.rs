@@ -7,7 +7,8 @@ mod pictures;
 mod try_it;
 
 use std::fs;
-use std::path::Path;
+use std::os::unix::fs::{chown, symlink};
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::chromium::Browser;
@@ -73,10 +74,16 @@ impl Setup {
             "docroot/api/comedor.php",
             &script.replace("/DATA/service", &data),
         );
-        site.write(
-            "docroot/api/comedor-setup.php",
-            &text_of("setup/comedor-setup.php"),
+        let page = text_of("setup/comedor-setup.php");
+        // This machine may be a container, and have settings of its own.
+        let folder = site.path().display();
+        let page = page.replace(
+            "['/.dockerenv', '/run/.containerenv']",
+            &format!("['{folder}/.dockerenv']"),
         );
+        let page = page.replace("/etc/comedor/", &format!("{folder}/tmp/"));
+        assert_eq!(page.matches(&*folder.to_string()).count(), 2);
+        site.write("docroot/api/comedor-setup.php", &page);
         fs::create_dir_all(site.path().join(DAY).parent().unwrap()).unwrap();
         site.write(DAY, MENU);
         let browser = Browser::new(language);
@@ -103,7 +110,7 @@ impl Setup {
 
     /// Changes the page.
     fn change_page(&self, from: &str, to: &str) {
-        let page = self.site.path().join("docroot/api/comedor-setup.php");
+        let page = self.script().with_file_name("comedor-setup.php");
         let text = fs::read_to_string(&page).unwrap();
         assert!(text.contains(from), "{from}");
         fs::write(page, text.replace(from, to)).unwrap();
@@ -144,6 +151,12 @@ impl Setup {
         )
         .unwrap();
         self.folder = folder;
+    }
+
+    /// The script in whose place comedor answers.
+    fn script(&self) -> PathBuf {
+        let docroot = self.site.path().join("docroot");
+        docroot.join(self.folder).join("api/comedor.php")
     }
 
     /// Starts the web server, with comedor enabled as the example for it says, or without.

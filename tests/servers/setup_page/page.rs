@@ -322,6 +322,123 @@ fn page_ends_its_look_after_some_seconds_and_says_so() {
     );
 }
 
+#[test]
+fn zone_is_offered_as_it_is_spelled_in_the_list_of_zones() {
+    for (zone, canonical) in [
+        ("europe/madrid", "Europe/Madrid"),
+        ("utc", "UTC"),
+        ("Etc/GMT+1", "Etc/GMT+1"),
+    ] {
+        let mut setup = Setup::new(Server::Apache, "en");
+        setup.insert(&format!("date_default_timezone_set('{zone}');"));
+        setup.serve(false);
+        setup.open();
+        let values = setup.values();
+        assert!(values.ends_with(&format!("\nTZ={canonical}\n")), "{values}");
+    }
+}
+
+#[test]
+fn page_shows_the_umask_of_php() {
+    let mut setup = Setup::new(Server::Apache, "en");
+    setup.insert("umask(0027);");
+    setup.serve(false);
+    setup.open();
+    let shown = setup.shown();
+    assert!(shown.contains("\numask\t0027\n"), "{shown}");
+}
+
+#[test]
+fn page_names_shared_hosting_where_php_owns_the_script() {
+    let hosting = "Apache with FastCGI (if you are not root on this server: Shared hosting)";
+    for (owner, is_named) in [(NOBODY, true), (0, false)] {
+        let mut setup = Setup::new(Server::ApacheWithFastcgi, "en");
+        setup.site.user = NOBODY;
+        setup.serve(false);
+        chown(setup.script(), Some(owner), None).unwrap();
+        setup.open();
+        let shown = setup.shown();
+        assert!(shown.contains("Apache with FastCGI"), "{shown}");
+        assert_eq!(shown.contains(hosting), is_named, "{shown}");
+    }
+}
+
+/// The line with COMEDOR_SCRIPT that the page offers.
+fn script_line(setup: &mut Setup) -> Option<String> {
+    setup.open();
+    let values = setup.values();
+    let line = values
+        .lines()
+        .find(|line| line.starts_with("COMEDOR_SCRIPT="));
+    line.map(str::to_owned)
+}
+
+#[test]
+fn script_is_offered_as_the_web_server_says_it() {
+    let mut setup = Setup::new(Server::Apache, "en");
+    let docroot = setup.site.path().join("docroot");
+    fs::rename(docroot.join("api"), docroot.join("release")).unwrap();
+    symlink("release", docroot.join("api")).unwrap();
+    setup.serve(false);
+    let line = script_line(&mut setup);
+    let script = format!("COMEDOR_SCRIPT={}", setup.script().display());
+    assert_eq!(line, Some(script));
+}
+
+#[test]
+fn script_is_not_offered_where_comedor_may_see_another_path() {
+    let mut setup = Setup::new(Server::Apache, "en");
+    setup.site.write(".dockerenv", "");
+    setup.serve(false);
+    assert_eq!(script_line(&mut setup), None);
+    for (variable, value) in [
+        // The path in a chroot
+        ("DOCUMENT_ROOT", "/var/empty/docroot"),
+        // A front controller
+        ("SCRIPT_FILENAME", "/index.php"),
+        ("SCRIPT_FILENAME", "proxy:fcgi://localhost/comedor.php"),
+    ] {
+        let mut setup = Setup::new(Server::Apache, "en");
+        setup.insert(&format!("$_SERVER['{variable}'] = '{value}';"));
+        setup.serve(false);
+        assert_eq!(script_line(&mut setup), None, "{variable} {value}");
+    }
+}
+
+#[test]
+fn page_says_that_the_settings_file_is_for_another_application() {
+    let mut setup = Setup::new(Server::Apache, "en");
+    setup.serve(false);
+    let data = setup.site.path().join("data").display().to_string();
+    let script = setup.script().display().to_string();
+    let other = "/var/www/otra/api/comedor.php";
+    for (settings, named) in [
+        (
+            format!("COMEDOR_SCRIPT={script}\nCOMEDOR_DATA_DIR={data}\n"),
+            None,
+        ),
+        (
+            format!("COMEDOR_SCRIPT={other}\nCOMEDOR_DATA_DIR={data}\n"),
+            Some(other),
+        ),
+        // As version 1.0.0 wrote it
+        (format!("COMEDOR_DATA_DIR={data}/\n"), None),
+        (
+            "# COMEDOR_SCRIPT=/x\n COMEDOR_DATA_DIR = /DATA/otra\n".to_owned(),
+            Some("/DATA/otra"),
+        ),
+    ] {
+        setup.site.write("tmp/comedor.conf", &settings);
+        setup.open();
+        let shown = setup.shown();
+        let note = "comedor.conf of this server is for another application";
+        match named {
+            Some(path) => assert!(shown.contains(&format!("{note} ({path}).")), "{shown}"),
+            None => assert!(!shown.contains(note), "{settings}: {shown}"),
+        }
+    }
+}
+
 fn base64(text: &str) -> String {
     use base64::prelude::{BASE64_STANDARD, Engine};
     BASE64_STANDARD.encode(text)

@@ -12,6 +12,22 @@ fn enabled(server: Server) -> (Setup, String) {
     (setup, values)
 }
 
+impl Setup {
+    /// Apache demands the name and the password `x` for this path.
+    fn require_password(&mut self, path: &str) {
+        let folder = self.site.path().display().to_string();
+        self.site
+            .write("passwords", "x:{SHA}EfatjsUqKYSrqv18O1FlA3hcIHI=\n");
+        let modules = ["auth_basic", "authn_core", "authn_file", "authz_user"]
+            .map(module)
+            .concat();
+        self.lines = format!(
+            "\n{modules}<Location \"{path}\">\nAuthType Basic\nAuthName x\nAuthUserFile {folder}/passwords\n\
+            Require valid-user\n</Location>\n"
+        );
+    }
+}
+
 #[test]
 fn try_names_the_wrong_setting() {
     let (mut setup, values) = enabled(Server::Apache);
@@ -131,6 +147,87 @@ fn try_names_the_missing_permission_or_right() {
 }
 
 #[test]
+fn try_says_that_comedor_answers_for_another_application() {
+    let (mut setup, values) = enabled(Server::ApacheWithFastcgi);
+    let script = setup.script().display().to_string();
+    assert!(values.contains(&script), "{values}");
+    let other = values.replace(&script, "/var/www/otra/api/comedor.php");
+    setup.site.write("cgi/comedor.conf", &other);
+    setup.serve(true);
+    let results = setup.press_try();
+    assert!(
+        results.contains("red: This comedor answers for another application of this server"),
+        "{results}"
+    );
+    assert_eq!(results.matches("red: ").count(), 1, "{results}");
+    assert!(!results.contains("aste the values again"), "{results}");
+}
+
+/// As with a web server that does not say the script.
+#[test]
+fn try_says_that_the_settings_are_those_of_another_application() {
+    let (mut setup, values) = enabled(Server::Apache);
+    let other = values.replace("PHPSESSID", "OTHER");
+    let other = other.replace(
+        &setup.script().display().to_string(),
+        "/var/www/otra/api/comedor.php",
+    );
+    setup.site.write("cgi/comedor.conf", &other);
+    setup.site.write("tmp/comedor.conf", &other);
+    setup.serve(true);
+    setup.open();
+    let results = setup.press_try();
+    let red = "red: comedor does not know your session: it uses the settings of another application \
+        (/var/www/otra/api/comedor.php in comedor.conf)";
+    assert!(results.contains(red), "{results}");
+    assert!(!results.contains("aste the values again"), "{results}");
+}
+
+#[test]
+fn try_compares_the_dates_of_today() {
+    let mut setup = Setup::new(Server::Apache, "en");
+    // 26 hours from the other zone: never the same date.
+    setup.insert("date_default_timezone_set('Pacific/Kiritimati');");
+    let values = setup.set_up("Apache");
+    let results = setup.press_try();
+    assert!(
+        results.contains("green: comedor and PHP have the same date today."),
+        "{results}"
+    );
+    let zone = "TZ=Pacific/Kiritimati\n";
+    assert!(values.contains(zone), "{values}");
+    setup
+        .site
+        .write("cgi/comedor.conf", &values.replace(zone, "TZ=Etc/GMT+12\n"));
+    let results = setup.press_try();
+    assert!(
+        results.contains("red: For comedor today is 20")
+            && results.contains("(Pacific/Kiritimati)"),
+        "{results}"
+    );
+}
+
+#[test]
+fn try_says_with_which_login_it_was() {
+    let (mut setup, _) = enabled(Server::Apache);
+    setup.serve(true);
+    let results = setup.press_try();
+    let login = "Tried with your login: centre centro1; permissions service:access, service:docente, sysadmin:access; \
+        aulas: aula1.";
+    assert!(results.contains(login), "{results}");
+    setup.insert_after_login(
+        "unset($_SESSION['auth_data']['service']['aulas'], $_SESSION['auth_data']['permissions'][0]);",
+    );
+    setup.open();
+    setup.values();
+    let results = setup.press_try();
+    assert!(
+        results.contains("permissions service:docente, sysadmin:access; aulas: –."),
+        "{results}"
+    );
+}
+
+#[test]
 fn try_tells_that_comedor_cannot_save() {
     let (mut setup, _) = enabled(Server::Apache);
     setup.serve(true);
@@ -211,17 +308,7 @@ fn try_names_what_answers_instead_of_comedor() {
 #[test]
 fn password_of_the_web_server_hides_the_answer_without_a_login() {
     let (mut setup, values) = enabled(Server::Apache);
-    let folder = setup.site.path().display().to_string();
-    setup
-        .site
-        .write("passwords", "x:{SHA}EfatjsUqKYSrqv18O1FlA3hcIHI=\n");
-    let modules = ["auth_basic", "authn_core", "authn_file", "authz_user"]
-        .map(module)
-        .concat();
-    setup.lines = format!(
-        "\n{modules}<Location \"/api\">\nAuthType Basic\nAuthName x\nAuthUserFile {folder}/passwords\n\
-        Require valid-user\n</Location>\n"
-    );
+    setup.require_password("/api");
     setup.browser.answer_passwords(Some("x"));
     setup.serve(true);
     setup.open();
@@ -232,6 +319,42 @@ fn password_of_the_web_server_hides_the_answer_without_a_login() {
             .contains("green: comedor answers. The web server asks for a password")
     );
     setup.all_green();
+}
+
+#[test]
+fn try_names_a_password_that_the_page_needs_and_comedor_does_not() {
+    let (mut setup, _) = enabled(Server::Apache);
+    setup.require_password("/api/comedor-setup.php");
+    setup.browser.answer_passwords(Some("x"));
+    setup.serve(true);
+    setup.open();
+    setup.values();
+    let results = setup.press_try();
+    assert!(
+        results.contains(
+            "amber: The web server asks for a password for this page, and not for comedor’s address"
+        ),
+        "{results}"
+    );
+    assert!(
+        results.contains("green: You can save") && !results.contains("green done"),
+        "{results}"
+    );
+}
+
+#[test]
+fn page_whose_address_has_a_name_and_a_password_works() {
+    for is_asked in [false, true] {
+        let (mut setup, _) = enabled(Server::Apache);
+        if is_asked {
+            setup.require_password("/api");
+        }
+        setup.entry = Some(format!("http://x:x@127.0.0.1:{}", setup.site.port));
+        setup.serve(true);
+        setup.open();
+        setup.values();
+        setup.all_green();
+    }
 }
 
 #[test]
