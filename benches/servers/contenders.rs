@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::{Duration, SystemTime};
 
 use crate::client::{Client, DATE, MENU, READERS, WRITERS, Work};
-use crate::support::site::{Php, Settings, Site, files_in, module};
+use crate::support::site::{Php, Settings, Site, files_in};
 use crate::support::{ADMIN, REPOSITORY, Value, json, output, session};
 
 /// The one server with every contender.
@@ -70,7 +70,7 @@ fn apache(mpm: &str, php: Php, cgi: &str) -> Server {
     let (mut site, mut missing) = (site(), Vec::new());
     let folder = site.path().display().to_string();
     let mut more = format!(
-        "{}MaxKeepAliveRequests 0
+        "MaxKeepAliveRequests 0
         <IfModule mpm_prefork_module>
             StartServers 34
             MinSpareServers 2
@@ -84,8 +84,7 @@ fn apache(mpm: &str, php: Php, cgi: &str) -> Server {
         <Files floor>
             Require all granted
         </Files>
-        ",
-        module("actions")
+        "
     );
     let example = fastcgi_example(&site, "examples/apache-fastcgi.conf.example");
     more += &(of_baseline(&example) + &example);

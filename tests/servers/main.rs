@@ -24,6 +24,7 @@ mod paths;
 mod place;
 mod restarts;
 mod routing;
+mod rules;
 mod setup_page;
 #[path = "../support/mod.rs"]
 mod support;

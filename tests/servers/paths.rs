@@ -95,7 +95,14 @@ fn apache_denies_the_program_at_the_path_of_debians_serve_cgi_bin() {
             let debian = serve_cgi_bin.replace("/usr/lib/cgi-bin", &folder);
             site.start_responder();
             let port = site.port;
-            let other = format!("<VirtualHost *:{port}>\nServerName other.example\n</VirtualHost>");
+            let other = format!(
+                "<VirtualHost *:{port}>
+                    ServerName other.example
+                    <Location \"/\">
+                        Require all granted
+                    </Location>
+                </VirtualHost>"
+            );
             let all = format!("{lines}\n{debian}\n<VirtualHost *:{port}>\n</VirtualHost>\n{other}");
             site.start_apache("event", Php::Fpm, "cgid", &all);
             // Without the configuration it would answer there.

@@ -163,7 +163,7 @@ fn try_says_that_comedor_answers_for_another_application() {
     assert!(!results.contains("aste the values again"), "{results}");
 }
 
-/// As with a web server that does not say the script.
+/// As with a web server that does not say the script: with a configuration of version 1.0.0.
 #[test]
 fn try_says_that_the_settings_are_those_of_another_application() {
     let (mut setup, values) = enabled(Server::Apache);
@@ -174,6 +174,7 @@ fn try_says_that_the_settings_are_those_of_another_application() {
     );
     setup.site.write("cgi/comedor.conf", &other);
     setup.site.write("tmp/comedor.conf", &other);
+    setup.site.examples = Some("tests/fixtures/version-1.0.0".into());
     setup.serve(true);
     setup.open();
     let results = setup.press_try();

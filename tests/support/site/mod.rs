@@ -75,6 +75,8 @@ pub struct Site {
     pub fpm_settings: &'static str,
     /// The folder that has the examples of another version.
     pub examples: Option<&'static str>,
+    /// More modules of Apache: by default those that the guide enables.
+    pub modules: &'static [&'static str],
     /// Whether servers are process 1 of a PID namespace, which inherits orphaned processes.
     pub is_container: bool,
     processes: Vec<Child>,
@@ -95,6 +97,7 @@ impl Site {
             user: WWW_DATA,
             fpm_settings: "",
             examples: None,
+            modules: &["actions"],
             is_container: false,
             processes: Vec::new(),
             listener: OnceLock::new(),
@@ -164,7 +167,8 @@ impl Site {
         let always = [
             "authz_core", "alias", "env", "rewrite", "setenvif", "proxy", "proxy_fcgi",
         ];
-        let modules: String = always.into_iter().chain([&*mpm, cgi]).map(module).collect();
+        let modules = always.iter().chain(self.modules).copied();
+        let modules: String = modules.chain([&*mpm, cgi]).map(module).collect();
         let script_socket = if cgi == "cgid" {
             format!("ScriptSock {folder}/cgisock")
         } else {
