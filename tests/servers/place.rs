@@ -80,18 +80,24 @@ fn start(site: &mut Site, example: &str) {
 fn each_configuration_answers_for_its_own_script_and_refuses_another_one_if_the_server_says_which_it_is()
  {
     let table = [
+        (APACHE, Shipped, PathOf),
         (APACHE, Old, Nothing),
         (APACHE_FASTCGI, Shipped, PathOf),
         (APACHE_FASTCGI, Old, PathOf),
         // Its folder is that of the script.
         (HTACCESS, Shipped, Nothing),
         (HTACCESS, Old, Nothing),
+        (NGINX, Shipped, PathOf),
         (NGINX, Old, Nothing),
+        (FCGIWRAP, Shipped, PathOf),
         (FCGIWRAP, Old, Nothing),
+        (CADDIES[0], Shipped, PathOf),
         (CADDIES[0], Old, Nothing),
+        (CADDIES[1], Shipped, PathOf),
         (CADDIES[1], Old, Nothing),
         (LIGHTTPD, Shipped, PathOf),
         (LIGHTTPD, Old, PathOf),
+        (LIGHTTPD_FASTCGI, Shipped, PathOf),
         (LIGHTTPD_FASTCGI, Old, Nothing),
     ];
     let mut wrong = Vec::new();
