@@ -34,7 +34,7 @@ use Says::{Nothing, Path as PathOf};
 fn site(version: Version) -> Site {
     let mut site = Site::new();
     if version == Old {
-        site.examples = Some("tests/fixtures/version-1.0.0");
+        site.examples = Some("tests/fixtures/version-1.0.0".into());
     }
     let folder = site.path().display().to_string();
     fs::create_dir_all(site.path().join("docroot/otra/api")).unwrap();

@@ -74,7 +74,7 @@ pub struct Site {
     /// More lines of the pool of PHP-FPM.
     pub fpm_settings: &'static str,
     /// The folder that has the examples of another version.
-    pub examples: Option<&'static str>,
+    pub examples: Option<PathBuf>,
     /// More modules of Apache: by default those that the guide enables.
     pub modules: &'static [&'static str],
     /// Whether servers are process 1 of a PID namespace, which inherits orphaned processes.
@@ -128,11 +128,9 @@ impl Site {
     /// its settings uncommented.
     pub fn fill(&self, example: &str, settings: Settings) -> String {
         let folder = self.path().display().to_string();
-        let mut example = match self.examples {
+        let mut example = match &self.examples {
             None => text_of(example),
-            Some(folder) => {
-                text_of(Path::new(folder).join(Path::new(example).file_name().unwrap()))
-            }
+            Some(folder) => text_of(folder.join(Path::new(example).file_name().unwrap())),
         };
         if settings == Settings::File {
             // Those that a test has written stay.
