@@ -21,7 +21,7 @@ other() { host=other.example "$@"; }
 touch /tmp/running
 # Apache refuses connections while it restarts.
 while [ -e /tmp/running ]; do curl -s -m 60 http://other.example/entreaulas/api/comedor.php || true; done > /tmp/seen &
-a2enmod -q cgi
+a2enmod -q cgi actions
 line='Include conf-available/comedor.conf'
 grep -qF "\`$line\`" docs/install.md
 sed -i "s#ServerName school.*#&\n$line#" /etc/apache2/sites-available/000-default.conf

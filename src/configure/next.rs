@@ -11,7 +11,7 @@ pub struct Server {
 const SERVERS: [Server; 5] = [
     Server {
         name: "apache",
-        commands: "sudo a2enmod cgi && sudo a2enconf comedor && sudo apache2ctl configtest && sudo systemctl restart apache2\n",
+        commands: "sudo a2enmod cgi actions && sudo a2enconf comedor && sudo apache2ctl configtest && sudo systemctl restart apache2\n",
     },
     Server {
         name: "apache-fastcgi",
