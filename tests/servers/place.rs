@@ -3,6 +3,7 @@
 
 use std::fs;
 
+use crate::support::free_port;
 use crate::support::site::{CADDIES, Php, Settings, Site};
 use crate::{LIGHTTPD, LIGHTTPD_FASTCGI, PAGES_OF_CADDY};
 
@@ -121,4 +122,56 @@ fn each_configuration_answers_for_its_own_script_and_refuses_another_one_if_the_
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// Rules of the script's folder would not hold there.
+#[test]
+fn shipped_configurations_that_name_the_script_answer_at_no_path_without_a_script() {
+    for example in [
+        APACHE, APACHE_FASTCGI, NGINX, FCGIWRAP, CADDIES[0], CADDIES[1], LIGHTTPD, LIGHTTPD_FASTCGI,
+    ] {
+        let mut site = site(Shipped);
+        fs::remove_file(site.path().join("docroot/otra/api/comedor.php")).unwrap();
+        start(&mut site, example);
+        for path in [
+            "otra/api/comedor.php",
+            "otra/api/comedor.php/x",
+            "nothing/api/comedor.php",
+            "nothing/api/comedor.php/x",
+            "api/api/comedor.php",
+            "api/comedor.php/../../otra/api/comedor.php",
+            "api/comedor.php/%2e%2e/%2e%2e/nothing/api/comedor.php",
+        ] {
+            let (status, answer) = site.curl(&["--path-as-is", &site.url(path)]);
+            // Without the script, lighttpd does not run a CGI program.
+            let is_refused = status == 404 || answer.contains("another script of this server");
+            assert!(is_refused, "{example}: {path} {status} {answer}");
+        }
+    }
+}
+
+#[test]
+fn include_inside_the_location_that_has_the_root_of_nginx_names_the_script() {
+    let expected = [
+        ("INCLUDE location / { ROOT }", 500),
+        ("location / { ROOT INCLUDE }", 400),
+        ("location /api/ { alias FOLDER/docroot/api/; INCLUDE }", 400),
+    ];
+    for (lines, status) in expected {
+        let mut site = site(Shipped);
+        let folder = site.path().display().to_string();
+        let example = site.fill(NGINX, Settings::File);
+        site.start_responder();
+        // The root of `start_nginx` is that of the server, so this is another server of the same nginx.
+        let port = free_port();
+        let lines = lines
+            .replace("INCLUDE", &example)
+            .replace("ROOT", "root FOLDER/docroot;")
+            .replace("FOLDER", &folder);
+        let server = format!("server {{ listen 127.0.0.1:{port}; {lines} }}");
+        site.start_nginx(&server, "");
+        let url = format!("http://127.0.0.1:{port}/api/comedor.php");
+        let (found, answer) = site.curl(&[&url]);
+        assert_eq!(found, status, "{lines} {answer}");
+    }
 }
