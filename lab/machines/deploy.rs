@@ -54,6 +54,19 @@ mod upgrades_from_0_4_0 {
     }
 }
 
+/// Two applications with the same session name, session folder and ids, set up by the guide.
+mod two_applications {
+    use super::run;
+
+    scripts! {
+        neither_touches_the_other_and_both_work_with_apache:
+            "applications.sh" "Apache" "Two applications on one server";
+        neither_touches_the_other_and_both_work_with_apache_and_fastcgi:
+            "applications.sh" "Apache with FastCGI";
+        neither_touches_the_other_and_both_work_with_nginx: "applications.sh" "nginx";
+    }
+}
+
 /// Every command of the guides, by its heading.
 mod guides {
     use super::run;

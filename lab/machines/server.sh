@@ -11,6 +11,8 @@ date=2026-11-20
 application=/var/www/html/entreaulas data=/DATA/entreaulas
 servers='apache2 nginx caddy lighttpd'
 
+# The machine that this is a copy of may be a container, in which the set-up page offers no COMEDOR_SCRIPT.
+rm -f /.dockerenv
 useradd --system --no-create-home maestra
 usermod -aG www-data caddy
 echo '127.0.0.1 school.example other.example' >> /etc/hosts
@@ -210,12 +212,14 @@ try_comedor() {
     api save_menu -H 'Content-Type: application/json' -d @/tmp/body | expect '"success":true'
 }
 
-# follow_the_guide HEADING: the whole way of an administrator on this server, by commands of the guide only.
+# follow_the_guide HEADING [SHOWN]: the whole way of an administrator on this server, by commands of the guide only. SHOWN
+# is the heading that the page names, if the administrator chooses another one.
 follow_the_guide() {
     install_package
-    open_page "$1"
+    open_page "${2:-$1}"
     paste '3. Configure.1' /tmp/values
-    run '3. Configure.2' "s/www-data/$user/"
+    { run '3. Configure.2' "s/www-data/$user/" || [ $? = 1 ]; } > /tmp/checked
+    only_the_page_is_found /tmp/checked
     script_answers
     enable "$1"
     try_comedor
@@ -231,7 +235,7 @@ open_page() {
     ask "day.php?date=$date" -d plate=primero -d name=Lentejas > /dev/null
     ask api/comedor-setup.php > /tmp/page
     values /tmp/page > /tmp/values
-    # The machine may be a container: a note follows the heading then.
+    # A note can follow the heading.
     grep -qF "<bdi>$user</bdi>" /tmp/page && grep -qE "<bdi>$1(</bdi>| \()" /tmp/page || { cat /tmp/page && return 1; }
 }
 # Step 4 of the guide.
@@ -251,10 +255,13 @@ change_the_service() {
     mv '/tmp/blocks/The service.1' /tmp/done/
     sed "s/maestra/$user/; s#=/srv/.*#=${data_at:-$data} $sessions#" '/tmp/done/The service.1' > /etc/systemd/system/comedor.service.d/override.conf
     run 'The service.2' > /tmp/status
-    # With COMEDOR_SCRIPT the only problem is the set-up page, which is still there.
-    local problems='no problems found'
-    grep -q 'the set-up page is still beside the script' /tmp/status && problems=': 1 warning'
-    expect "$problems" < /tmp/status
+    only_the_page_is_found /tmp/status
+}
+# What `comedor check` has found: only the set-up page, which is still there.
+only_the_page_is_found() {
+    expect 'the set-up page is still beside the script' < "$1"
+    expect '1 warning' < "$1"
+    ! grep -E '(^|: )(error|[0-9]+ errors?)' "$1"
 }
 # disable HEADING: step 1 of the guide's undo.
 disable() {

@@ -55,9 +55,10 @@ impl Script {
 
     /// The file that the request is for; `None` if the web server does not say it.
     ///
-    /// It is in `SCRIPT_FILENAME`, as for PHP, and with the `Action` of apache.conf.example in `PATH_TRANSLATED` (RFC
-    /// 3875 §4.1.6), since there `SCRIPT_FILENAME` is the program. A path that follows the script's name is cut off. A
-    /// value without that name is not the path of a script: it is the program's (fcgiwrap, `ScriptAlias`, .htaccess).
+    /// It is in `SCRIPT_FILENAME`, as for PHP, and in `PATH_TRANSLATED` (RFC 3875 §4.1.6) with the `Action` of
+    /// apache.conf.example and as nginx-fcgiwrap.conf.example sets it: there `SCRIPT_FILENAME` is the program. A path that
+    /// follows the script's name is cut off. A value without that name is the path of the program (`ScriptAlias`,
+    /// .htaccess).
     fn requested<'v>(&self, variables: &Variables<'v>) -> Option<&'v Path> {
         let said = if variables.meta("REDIRECT_HANDLER") == Some(ACTION) {
             variables.meta("PATH_TRANSLATED")?
