@@ -18,10 +18,12 @@ use super::report::counted;
 use crate::config::DATA_DIR;
 use crate::model::{Day, DocumentError, Id, MenuTypes};
 use crate::php::json::Value;
+use crate::store::access::{Old, Owners, Refusal};
 use crate::store::attributes::Attributes;
 use crate::store::data_file::Parts;
-use crate::store::{self, Aulario, access::of_replacement, layout};
+use crate::store::{self, Aulario, layout};
 use crate::sys::accounts::owner_of;
+use crate::sys::process::have_numbers;
 use crate::sys::shared_file::{Fault, MAX_SIZE, Snapshot};
 
 /// The maximum size of a file that is read: a parsed file needs up to 64 times as much. A day has some 300 bytes.
@@ -172,16 +174,18 @@ impl Survey<'_> {
     /// Reports what a save in the aulario needs and the user may not use.
     fn report_closed(&mut self, folder: &Path) {
         let closed = mem::take(&mut self.closed);
-        let Some(Closed { path, error }) = closed.first else {
+        let Some(Closed { path, why, heading }) = closed.first else {
             return;
         };
         let user = &self.user;
         let paths = counted(closed.count, "path");
-        let path = path.display();
+        let first = path.display();
+        let owner = owner_of(&path);
+        let heading = after_sentence(heading);
         let text = format!(
-            "{user} cannot write to {paths} here, so menus cannot be saved; the first is {path} ({error})"
+            "{user} cannot write to {paths} here, so menus cannot be saved; the first is {first} ({why}){owner}{heading}"
         );
-        self.problem(Kind::NotWritable, folder, text, Heading::for_error(&error));
+        self.add(Kind::NotWritable, folder, text);
     }
 
     /// Notes that a save needs `path`, which the user may use or not. An absent path is correct.
@@ -189,9 +193,25 @@ impl Survey<'_> {
         if let Err(error) = allowed.map_err(Into::into)
             && error.kind() != ErrorKind::NotFound
         {
-            let path = path.to_owned();
-            self.closed.add(Closed { path, error });
+            self.closes(path, &error, Heading::for_error(&error));
         }
+    }
+
+    /// Notes that a save needs to replace the file at `path`, by the rule of requests.
+    fn needs_replacement(&mut self, path: &Path, old: &Snapshot) {
+        match may_replace(path, old) {
+            Ok(Ok(())) => {}
+            Ok(Err(refusal)) => self.closes(path, &refusal, Some(Heading::from(&refusal))),
+            Err(error) => self.needs(path, Err::<(), _>(error)),
+        }
+    }
+
+    fn closes(&mut self, path: &Path, why: impl Display, heading: Option<Heading>) {
+        self.closed.add(Closed {
+            path: path.to_owned(),
+            why: why.to_string(),
+            heading,
+        });
     }
 
     /// The folders in `folder`, in which a save may have to create others.
@@ -236,7 +256,7 @@ impl Survey<'_> {
                 let text = "is empty, as after an interrupted save by PHP; it counts as absent";
                 self.add(Kind::FileEmpty, path, text);
             }
-            self.needs(path, may_replace(path, snapshot));
+            self.needs_replacement(path, snapshot);
         }
         parse(value)
             .map_err(|why| self.fault(path, &store::Error::unusable(path, why)))
@@ -377,8 +397,7 @@ impl Survey<'_> {
     /// Adds a finding about a file, with its owner and the heading that has the command.
     fn problem(&self, kind: Kind, path: &Path, text: impl Display, heading: Option<Heading>) {
         let owner = owner_of(path);
-        let heading = heading.map(|heading| heading.to_string());
-        let heading = heading.unwrap_or_default();
+        let heading = after_sentence(heading);
         self.add(kind, path, format!("{text}{owner}{heading}"));
     }
 }
@@ -387,14 +406,24 @@ fn name(path: &Path) -> Cow<'_, str> {
     path.file_name().unwrap_or_default().to_string_lossy()
 }
 
-/// Whether the user can write the file at `path`, and replace it so that its owner, usually PHP, keeps access.
-fn may_replace(path: &Path, old: &Snapshot) -> Result<(), Errno> {
+fn after_sentence(heading: Option<Heading>) -> String {
+    heading
+        .map(|heading| heading.to_string())
+        .unwrap_or_default()
+}
+
+/// Whether a save by this user replaces the file at `path`.
+fn may_replace(path: &Path, old: &Snapshot) -> io::Result<Result<(), Refusal>> {
     access(path, Access::WRITE_OK)?;
-    let attributes = Attributes::of(&old.file).map_err(|_| Errno::PERM)?;
-    match of_replacement(&old.metadata, &attributes, path) {
-        Ok(_) => Ok(()),
-        Err(_) => Err(Errno::PERM),
-    }
+    let attributes = Attributes::of(&old.file)?;
+    let folder = fs::metadata(layout::folder_of(path))?;
+    let created = Owners::of_new_file(&folder);
+    let old = Old {
+        file: &old.metadata,
+        attributes: &attributes,
+        folder: &folder,
+    };
+    Ok(old.choose_owners(created, |owners| have_numbers(owners.uid, owners.gid)))
 }
 
 /// Whether the user can create files in `folder`.

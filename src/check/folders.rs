@@ -41,10 +41,11 @@ pub struct Survey<'r> {
     pub closed: Counted<Closed>,
 }
 
-/// A path that the user may not use
+/// A path that the user may not use as a save needs
 pub struct Closed {
     pub path: PathBuf,
-    pub error: io::Error,
+    pub why: String,
+    pub heading: Option<Heading>,
 }
 
 /// How many there are, of which only the first is kept.

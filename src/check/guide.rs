@@ -6,11 +6,15 @@ use std::io;
 
 use rustix::io::Errno;
 
+use crate::store::access::Refusal;
+
 /// A heading of the guide
 #[derive(Clone, Copy, Debug)]
 pub enum Heading {
     PermissionDenied,
     WrongOwner,
+    StickyBit,
+    AccessControlList,
     Disk,
     InvalidJson,
     ApplicationUpdated,
@@ -21,6 +25,8 @@ impl Heading {
         match self {
             Heading::PermissionDenied => "Permission denied",
             Heading::WrongOwner => "Wrong owner, group or mode",
+            Heading::StickyBit => "Sticky bit",
+            Heading::AccessControlList => "Access control list",
             Heading::Disk => "Disk full or read-only",
             Heading::InvalidJson => "Invalid JSON",
             Heading::ApplicationUpdated => "The application was updated",
@@ -34,6 +40,16 @@ impl Heading {
             Errno::PERM => Some(Heading::WrongOwner),
             Errno::NOSPC | Errno::DQUOT | Errno::ROFS => Some(Heading::Disk),
             _ => None,
+        }
+    }
+}
+
+impl From<&Refusal> for Heading {
+    fn from(refusal: &Refusal) -> Heading {
+        match refusal {
+            Refusal::TakesAccess { .. } => Heading::WrongOwner,
+            Refusal::Sticky { .. } => Heading::StickyBit,
+            Refusal::UnknownList => Heading::AccessControlList,
         }
     }
 }
@@ -52,6 +68,24 @@ pub const SERVICE: &str = "docs/install.md#the-service";
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::access::Loser;
+
+    #[test]
+    fn the_log_and_the_check_name_the_same_heading_for_a_refusal() {
+        for refusal in [
+            Refusal::TakesAccess {
+                user: 33,
+                loser: Loser::NewOwner,
+                rights: 2,
+            },
+            Refusal::Sticky { user: 33 },
+            Refusal::UnknownList,
+        ] {
+            let title = Heading::from(&refusal).title().to_lowercase();
+            let anchor = title.replace(',', "").replace(' ', "-");
+            assert_eq!(refusal.anchor(), anchor);
+        }
+    }
 
     #[test]
     fn the_guides_of_both_languages_have_every_heading() {
@@ -60,6 +94,8 @@ mod tests {
         for heading in [
             Heading::PermissionDenied,
             Heading::WrongOwner,
+            Heading::StickyBit,
+            Heading::AccessControlList,
             Heading::Disk,
             Heading::InvalidJson,
             Heading::ApplicationUpdated,

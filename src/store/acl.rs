@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// What an access control list grants to others than the owner of a file, under its mask. Permissions
+/// What an access control list grants to all but the owner of a file, under its mask. Permissions
 /// are those of a digit of a mode: 4 read, 2 write, 1 execute.
 #[derive(Debug)]
 pub struct Acl {
@@ -12,6 +12,8 @@ pub struct Acl {
     pub groups: BTreeMap<u32, u32>,
     /// Permissions of the file's own group
     pub own_group: u32,
+    /// Permissions of all other users, which the mask does not limit
+    pub others: u32,
 }
 
 impl Acl {
@@ -21,6 +23,7 @@ impl Acl {
             users: BTreeMap::new(),
             groups: BTreeMap::new(),
             own_group: mode >> 3 & 7,
+            others: mode & 7,
         }
     }
 
@@ -39,6 +42,7 @@ impl Acl {
         let mut users = BTreeMap::new();
         let mut groups = BTreeMap::new();
         let mut own_group = None;
+        let mut others = None;
         let mut mask = 7;
         for &[tag0, tag1, low, high, ref id @ ..] in entries {
             let id = u32::from_le_bytes(*id);
@@ -48,7 +52,8 @@ impl Acl {
                 GROUP => _ = groups.insert(id, permissions),
                 OWN_GROUP => own_group = Some(permissions),
                 MASK => mask = permissions,
-                OWNER | OTHER => {}
+                OTHER => others = Some(permissions),
+                OWNER => {}
                 _ => return None,
             }
         }
@@ -60,6 +65,7 @@ impl Acl {
             users,
             groups,
             own_group: own_group? & mask,
+            others: others?,
         })
     }
 }
@@ -85,12 +91,12 @@ mod tests {
         let acl = parse(2, &entries).expect("a list");
         assert_eq!(acl.users, BTreeMap::from([(7, 6)]));
         assert_eq!(acl.groups, BTreeMap::from([(300, 5)]));
-        assert_eq!(acl.own_group, 6);
+        assert_eq!((acl.own_group, acl.others), (6, 7));
 
         let acl = parse(2, &[&entries[..], &[MASK]].concat()).expect("a list");
         assert_eq!(acl.users, BTreeMap::from([(7, 4)]));
         assert_eq!(acl.groups, BTreeMap::from([(300, 4)]));
-        assert_eq!(acl.own_group, 4);
+        assert_eq!((acl.own_group, acl.others), (4, 7));
     }
 
     #[test]
@@ -98,6 +104,7 @@ mod tests {
         let unknown = [64, 0, 6, 0, 255, 255, 255, 255];
         assert!(parse(1, &[OWNER, OWN_GROUP, OTHER]).is_none());
         assert!(parse(2, &[OWNER, OTHER]).is_none());
+        assert!(parse(2, &[OWNER, OWN_GROUP]).is_none());
         assert!(parse(2, &[OWNER, OWN_GROUP, OTHER, unknown]).is_none());
         assert!(Acl::parse(&[2, 0, 0, 0, 4, 0, 6]).is_none());
         assert!(Acl::parse(b"").is_none());

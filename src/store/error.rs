@@ -3,6 +3,7 @@
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
+use super::access::Refusal;
 use crate::error;
 use crate::model::DocumentError;
 use crate::sys::shared_file::{Fault, MAX_SIZE};
@@ -53,12 +54,8 @@ pub enum Defect {
     Document(#[from] DocumentError),
     #[error("would become larger than {} MiB", MAX_SIZE >> 20)]
     WouldBeTooLarge,
-    #[error(
-        "user {user} cannot replace it without locking out its owner: it must belong to the same user, or to a \
-         group that can write it and that this user is a member of, or its access control list must name its \
-         owner and group"
-    )]
-    WouldLockOutOwner { user: u32 },
+    #[error("{0}; see docs/troubleshooting.md#{anchor}", anchor = .0.anchor())]
+    Refused(#[from] Refusal),
     #[error("shared_comedor_from names {}, which is not a regular file", shared.display())]
     SharedNotRegular { shared: PathBuf },
     #[error("shared_comedor_from names {}, whose name must be {expected}", shared.display())]

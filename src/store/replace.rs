@@ -28,7 +28,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Access, AtFlags, CWD, RenameFlags, linkat, renameat_with};
 use rustix::io::Errno;
 
-use super::access::{self, Owners};
+use super::access::{Old, Owners};
 use super::attributes::Attributes;
 use super::data_file::is_at;
 use super::write_lock::WriteLock;
@@ -254,18 +254,24 @@ impl Temporary {
 
     /// Sets the owners, attributes and mode of the old file at `path`. Until then the file belongs to `owners`.
     fn keep_access(&self, old: &Snapshot, owners: Owners, path: &Path) -> Result<(), Error> {
-        let attributes =
-            Attributes::of(&old.file).map_err(Error::fault("read the attributes of", path))?;
-        if Owners::of(&old.metadata) != owners {
-            let kept = access::of_replacement(&old.metadata, &attributes, path)?;
-            if kept != owners {
-                fchown(&self.file, Some(kept.uid), Some(kept.gid))
-                    .map_err(Error::fault("keep the owner and group of", path))?;
-            }
-        }
-        // PHP could not save it either.
+        // If not, PHP could not save it either.
         rustix::fs::access(path, Access::WRITE_OK)
             .map_err(|error| Error::displaced_or("write", path)(error.into()))?;
+        let attributes =
+            Attributes::of(&old.file).map_err(Error::fault("read the attributes of", path))?;
+        // Most files belong to the user of this process: they save a system call.
+        if Owners::of(&old.metadata) != owners {
+            let folder = fs::metadata(layout::folder_of(path))
+                .map_err(Error::displaced_or("stat the folder of", path))?;
+            let old = Old {
+                file: &old.metadata,
+                attributes: &attributes,
+                folder: &folder,
+            };
+            let give = |to: Owners| fchown(&self.file, Some(to.uid), Some(to.gid)).is_ok();
+            old.choose_owners(owners, give)
+                .map_err(|refusal| Error::unusable(path, refusal))?;
+        }
         attributes
             .set(&self.file)
             .map_err(Error::fault("keep the access control list of", path))?;

@@ -18,6 +18,21 @@ pub fn user_name(uid: u32) -> String {
     user.map_or_else(|| uid.to_string(), |user| user.name)
 }
 
+/// The name and number of the user, `www-data (33)`, or the number of one without a name.
+pub fn user(uid: u32) -> String {
+    name_and_number(USERS, uid)
+}
+
+/// The same of the group.
+pub fn group(gid: u32) -> String {
+    name_and_number(GROUPS, gid)
+}
+
+fn name_and_number(file: &str, id: u32) -> String {
+    let entry = entries(file).into_iter().find(|entry| entry.id == id);
+    entry.map_or_else(|| id.to_string(), |entry| format!("{} ({id})", entry.name))
+}
+
 /// The number of the group `name`.
 pub fn group_id(name: &str) -> Option<u32> {
     entries(GROUPS)

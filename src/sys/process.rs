@@ -1,10 +1,13 @@
 //! Child processes and users of processes.
 #![allow(unsafe_code)]
 
+use std::fs;
 use std::io;
 use std::process::exit;
 
 use rustix::process::{Pid, getegid, geteuid, getgid, getgroups, getuid};
+
+use rustix::thread::{CapabilitySet, capabilities};
 
 use super::or_errno;
 
@@ -15,16 +18,22 @@ pub struct Credentials {
     pub gid: u32,
     /// Supplementary groups
     pub groups: Vec<u32>,
+    /// Whether it may give a file to another user (CAP_CHOWN, capabilities(7))
+    pub may_give_away: bool,
 }
 
 impl Credentials {
     /// The effective user of this process.
     pub fn of_process() -> Credentials {
         let groups = getgroups().unwrap_or_default();
+        let uid = geteuid().as_raw();
+        let has_capability =
+            || capabilities(None).is_ok_and(|own| own.effective.contains(CapabilitySet::CHOWN));
         Credentials {
-            uid: geteuid().as_raw(),
+            uid,
             gid: getegid().as_raw(),
             groups: groups.into_iter().map(|gid| gid.as_raw()).collect(),
+            may_give_away: uid == 0 && has_capability(),
         }
     }
 
@@ -36,6 +45,27 @@ impl Credentials {
     pub fn is_member(&self, gid: u32) -> bool {
         self.gid == gid || self.groups.contains(&gid)
     }
+}
+
+/// Whether this user and group have numbers in the user namespace of this process (user_namespaces(7)). No file can be
+/// given to others.
+pub fn have_numbers(uid: u32, gid: u32) -> bool {
+    is_in_map("/proc/self/uid_map", uid) && is_in_map("/proc/self/gid_map", gid)
+}
+
+/// Whether `id` is in one of the ranges in `file`: the first number inside, the first outside, and their count.
+fn is_in_map(file: &str, id: u32) -> bool {
+    let Ok(map) = fs::read_to_string(file) else {
+        return true;
+    };
+    map.lines().any(|range| {
+        let mut numbers = range.split_whitespace().map(str::parse);
+        let (Some(Ok(first)), Some(Ok(count))) = (numbers.next(), numbers.nth(1)) else {
+            return false;
+        };
+        id.checked_sub(first)
+            .is_some_and(|offset: u32| offset < count)
+    })
 }
 
 /// Runs `run` in a child process (fork(2)), which exits with the status that it returns. The caller must be

@@ -1,6 +1,7 @@
 //! The rules of storage, which a save must keep on a real disk. `tests/contract/` has those that Rust alone can test:
 //! `store.rs`, writers at the same time (`together.rs`), PHP pages (`pages.rs`) and power cuts (`power_cuts.rs`).
 
+mod access;
 mod attributes;
 mod faults;
 mod file_systems;
