@@ -140,7 +140,7 @@ impl Survey<'_> {
         if !self.enters(folder) {
             return;
         }
-        self.needs(folder, access(folder, CHANGE));
+        self.needs_to_change(folder);
         self.lock(&folder.join(layout::LOCK));
         let types = self.document(&folder.join(layout::TYPES), MenuTypes::of_file);
         let mut deleted = Counted::default();
@@ -197,6 +197,14 @@ impl Survey<'_> {
         }
     }
 
+    /// Notes that a save needs to create files in `folder`.
+    fn needs_to_change(&mut self, folder: &Path) {
+        self.needs(folder, access(folder, CHANGE));
+        if access(folder, Access::READ_OK) == Err(Errno::ACCESS) {
+            self.flushes(folder);
+        }
+    }
+
     /// Notes that a save needs to replace the file at `path`, by the rule of requests.
     fn needs_replacement(&mut self, path: &Path, old: &Snapshot) {
         match may_replace(path, old) {
@@ -216,7 +224,7 @@ impl Survey<'_> {
 
     /// The folders in `folder`, in which a save may have to create others.
     fn changeable_folders(&mut self, folder: &Path) -> Vec<PathBuf> {
-        self.needs(folder, access(folder, CHANGE));
+        self.needs_to_change(folder);
         self.folders(folder)
     }
 
@@ -231,7 +239,7 @@ impl Survey<'_> {
             return None;
         }
         self.days += usize::from(self.goes_on());
-        self.needs(folder, access(folder, CHANGE));
+        self.needs_to_change(folder);
         self.document(&folder.join(layout::DAY), |value| Day::of_file(value, None))
     }
 

@@ -17,6 +17,7 @@ use super::report::Report;
 use crate::config::{Config, SESSION_DIR, Setting, Settings, Source};
 use crate::session::redis::probe;
 use crate::session::{Address, RedisServer, SavePath};
+use crate::store::folder::Folder;
 use crate::store::layout::folder_of;
 use crate::sys::accounts::{owner_of, user_name};
 
@@ -136,6 +137,9 @@ impl<'r> Survey<'r> {
     pub fn file_system(&self, folder: &Path, purpose: Purpose) {
         let found = file_system(kind_of(folder).as_deref().unwrap_or("unknown"), purpose);
         self.add(found.kind, folder, found.text);
+        if purpose == Purpose::Data {
+            self.flushes(folder);
+        }
         let Ok(mount) = statvfs(folder) else { return };
         // access(2) would name a missing permission first.
         if mount.f_flag.contains(StatVfsMountFlags::RDONLY) {
@@ -149,6 +153,16 @@ impl<'r> Survey<'r> {
             let heading = Heading::Disk;
             let text = format!("the disk is full, so no menu can be saved{heading}");
             self.add(Kind::DiskFull, folder, text);
+        }
+    }
+
+    /// Warns about a folder that cannot be flushed.
+    pub fn flushes(&self, folder: &Path) {
+        let flushed = Folder::open(folder).and_then(|folder| folder.flush());
+        if matches!(flushed, Ok(false)) {
+            let text = "cannot be flushed, by its file system or because this user may not list it: a power cut can \
+                        undo saves in it that were answered as successful";
+            self.add(Kind::FolderNotFlushed, folder, text);
         }
     }
 

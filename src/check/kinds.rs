@@ -81,6 +81,7 @@ kinds! {
     SetupPageLeft: Warning "setup-page-left", "The set-up page is still beside the script.";
     FileSystemVolatile: Warning "file-system-volatile", "A restart deletes what the file system holds.";
     FileSystemUntested: Warning "file-system-untested", "The file system is of a kind that may lose changes.";
+    FolderNotFlushed: Warning "folder-not-flushed", "A power cut can undo saves in a folder.";
     IdInvalid: Warning "id-invalid", "No request can use a file or folder, because of its name.";
     AularioCopied: Warning "aulario-copied", "Syncthing's copy of a configuration counts as an aulario.";
     SharingIgnored: Warning "sharing-ignored", "The key shared_comedor_from has another effect than it says.";

@@ -10,6 +10,7 @@ use std::time::{Duration, SystemTime};
 use rustix::fs::OFlags;
 
 use super::Error;
+use super::folder::Folder;
 use super::layout::folder_of;
 use crate::model::known_key;
 use crate::php::json::Value;
@@ -179,22 +180,21 @@ fn absent(path: &Path) -> Result<Content, Error> {
 pub fn make_folders(folder: &Path, names: &[&str]) -> Result<(), Error> {
     let mut path = folder.to_owned();
     for name in names {
-        let is_new = create_folder(&path)?;
-        match File::open(folder_of(&path)).and_then(|parent| parent.sync_all()) {
-            // If another user created the folder, this user may lack access to its parent.
-            Err(error) if !is_new && error.kind() == ErrorKind::PermissionDenied => {}
-            flushed => flushed.map_err(Error::displaced_or("flush the parent of folder", &path))?,
-        }
+        create_folder(&path)?;
+        Folder::open(folder_of(&path))
+            .and_then(|parent| parent.flush())
+            .map_err(Error::displaced_or("flush the parent of folder", &path))?;
         path.push(name);
     }
     Ok(())
 }
 
-/// Creates `folder` if it is missing; returns whether it was.
-pub fn create_folder(folder: &Path) -> Result<bool, Error> {
+/// Creates `folder` if it is missing.
+pub fn create_folder(folder: &Path) -> Result<(), Error> {
     match fs::create_dir(folder) {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
-        Err(error) => Err(Error::displaced_or("create folder", folder)(error)),
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => {
+            Err(Error::displaced_or("create folder", folder)(error))
+        }
+        _ => Ok(()),
     }
 }

@@ -20,6 +20,7 @@ pub(crate) mod attributes;
 mod change;
 pub(crate) mod data_file;
 mod error;
+pub(crate) mod folder;
 pub(crate) mod layout;
 mod replace;
 mod write_lock;

@@ -31,6 +31,7 @@ use rustix::io::Errno;
 use super::access::{Old, Owners};
 use super::attributes::Attributes;
 use super::data_file::is_at;
+use super::folder::Folder;
 use super::write_lock::WriteLock;
 use super::{Error, layout};
 use crate::sys::file_id::FileId;
@@ -157,7 +158,8 @@ fn put_new(path: &Path, temporary: &Temporary, lock: &WriteLock) -> Result<(), E
     }
     // NFS cannot rename without replacing, but a link never replaces.
     match linkat(CWD, &temporary.path, CWD, path, AtFlags::empty()) {
-        Err(error) if is_unsupported(error) || error == Errno::PERM => {}
+        // Some drivers of FUSE answer as if all were read-only.
+        Err(error) if is_unsupported(error) || [Errno::PERM, Errno::ROFS].contains(&error) => {}
         linked => return settle("link to", linked, path, temporary),
     }
     // A FUSE file system may not support hard links.
@@ -210,14 +212,13 @@ struct Temporary {
     path: PathBuf,
     file: File,
     id: FileId,
-    /// Its folder, open because another program may delete it
-    folder: File,
+    folder: Folder,
 }
 
 impl Temporary {
     /// Creates the new file with the owner, group, mode and attributes of the file of `snapshot`.
     fn create(path: &Path, snapshot: Option<&Snapshot>) -> Result<Temporary, Error> {
-        let folder = File::open(layout::folder_of(path))
+        let folder = Folder::open(layout::folder_of(path))
             .map_err(Error::displaced_or("open the folder of", path))?;
         let temporary_path = layout::temporary(path);
         // The mode of the old file is set after the owner.
@@ -319,7 +320,8 @@ impl Temporary {
     /// Flushes the folder, so that the replacement of `path` survives a power cut.
     fn flush_folder(&self, path: &Path) -> Result<(), Error> {
         self.folder
-            .sync_all()
+            .flush()
+            .map(|_| ())
             .map_err(Error::unflushed("flush the folder", path))
     }
 

@@ -109,6 +109,84 @@ fn the_parent_of_the_aulario_folder_need_not_be_readable() {
         .ok();
 }
 
+/// As VirtualBox's shared folders, older CIFS and some drivers of FUSE answer; PHP saves there.
+#[test]
+fn a_folder_that_cannot_be_flushed_prevents_no_save() {
+    for (error, is_saved) in [
+        ("EINVAL", true),
+        ("EOPNOTSUPP", true),
+        ("EBADF", true),
+        ("EIO", false),
+    ] {
+        let school = School::new();
+        let day = school.path(DAY).parent().unwrap().to_owned();
+        let folders: Vec<_> = day
+            .ancestors()
+            .take(5)
+            .map(|it| it.to_str().unwrap())
+            .collect();
+        let mut strace = vec!["strace", "-f", "-o", "/dev/null"];
+        strace.extend(folders.iter().flat_map(|folder| ["-P", folder]));
+        let fault = format!("inject=fsync:error={error}");
+        strace.extend(["-e", &fault]);
+        for name in ["first", "second"] {
+            let answer = school
+                .post("save_menu")
+                .json(&save(name))
+                .under(&strace)
+                .run();
+            assert_eq!(answer.status == 200, is_saved, "{error}: {}", answer.log);
+        }
+        let (centros, warning) = (school.data().join("Centros"), "a power cut can undo saves");
+        let checked = [
+            "strace",
+            "-f",
+            "-o",
+            "/dev/null",
+            "-P",
+            centros.to_str().unwrap(),
+            "-e",
+            &fault,
+        ];
+        let findings = crate::check::check(&school, &checked, &[], "");
+        assert_eq!(
+            format!("{findings:?}").contains(warning),
+            is_saved,
+            "{findings:#?}"
+        );
+    }
+}
+
+#[test]
+fn a_folder_that_its_user_may_not_list_prevents_no_save() {
+    let school = School::with_menu("old");
+    chmod(school.sessions().join("sess_admin"), 0o666);
+    let day = school.path(DAY).parent().unwrap().to_owned();
+    for path in [school.path("aula1"), school.path("aula1/Comedor")] {
+        chmod(path, 0o777);
+    }
+    [DAY, LOCK]
+        .iter()
+        .for_each(|file| chmod(school.path(file), 0o666));
+    chmod(day.parent().unwrap(), 0o733);
+    chmod(&day, 0o733);
+    for date in [DATE, "2026-11-21"] {
+        let body = json!({"date": date, "menu_type": "basal", "plates": {}});
+        school
+            .post("save_menu")
+            .json(&body)
+            .under(AS_NOBODY)
+            .run()
+            .ok();
+    }
+    let findings = crate::check::check(&school, AS_NOBODY, &[], "");
+    let text = "this user may not list it: a power cut can undo saves";
+    crate::check::found(&findings, "warning", "2026-11", text);
+    chmod(day.parent().unwrap(), 0o777);
+    let findings = crate::check::check(&school, AS_NOBODY, &[], "");
+    crate::check::found(&findings, "warning", "2026-11/20", text);
+}
+
 #[test]
 fn a_success_is_on_disk_before_its_answer() {
     let school = School::new();

@@ -206,6 +206,7 @@ fn writes_work_without_leases_exchange_links_or_a_change_of_mode() {
         &["renameat2:error=ENOSYS"],
         &[no_exchange, "?link,linkat:error=EPERM"],
         &[no_exchange, "?link,linkat:error=EOPNOTSUPP"],
+        &[no_exchange, "?link,linkat:error=EROFS"],
         // The new file has the mode from the start.
         &["fchmod:error=EPERM"],
     ] {
