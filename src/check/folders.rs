@@ -147,9 +147,10 @@ impl<'r> Survey<'r> {
             let text = format!("is read-only for this process, so requests fail{heading}");
             self.add(Kind::ReadOnly, folder, text);
         }
-        // Some file systems have no limit of files, and give 0 for all numbers.
+        // Some file systems have no limit of files, or do not know their size, and give 0 for all numbers.
+        let has_no_space = mount.f_blocks > 0 && mount.f_bavail == 0;
         let has_no_files = mount.f_files > 0 && mount.f_favail == 0;
-        if purpose == Purpose::Data && (mount.f_bavail == 0 || has_no_files) {
+        if purpose == Purpose::Data && (has_no_space || has_no_files) {
             let heading = Heading::Disk;
             let text = format!("the disk is full, so no menu can be saved{heading}");
             self.add(Kind::DiskFull, folder, text);
