@@ -34,7 +34,7 @@ pub enum Token<'b> {
 }
 
 /// A key of an array or object. PHP converts a string to an integer if it is one: "-3", not "05" or "-0".
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Key<'b> {
     Int(i64),
     Text(&'b [u8]),
@@ -61,6 +61,14 @@ pub struct Cursor<'b> {
 }
 
 impl<'b> Cursor<'b> {
+    /// A cursor at the offset `at` of the same file.
+    pub fn moved_to(&self, at: u32) -> Cursor<'b> {
+        Cursor {
+            at: at as usize,
+            ..*self
+        }
+    }
+
     fn rest(&self) -> &'b [u8] {
         self.bytes.get(self.at..).unwrap_or_default()
     }

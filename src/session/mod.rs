@@ -10,7 +10,9 @@ use std::time::Duration;
 
 use crate::error::Error;
 pub use crate::php::ini::{Format, parse_lifetime, parse_name};
+use crate::php::unserialize::MAX_LENGTH;
 pub use crate::php::unserialize::{PhpArray, PhpValue, Session};
+use crate::sys::shared_file::MAX_SIZE;
 pub use cookie::{SessionId, session_id};
 pub use save_path::{Address, RedisServer, SavePath, SessionFolder};
 
@@ -46,6 +48,7 @@ pub fn open(config: &SessionConfig, cookies: Option<&[u8]>) -> Result<Session, E
 
 /// Reads the session with this id.
 pub fn read(config: &SessionConfig, id: &SessionId, effect: Effect) -> Result<Session, Error> {
+    const { assert!(MAX_SIZE <= MAX_LENGTH as u64) };
     match &config.save_path {
         SavePath::Files(folder) => session_file::read(config, folder, id, effect),
         SavePath::Redis(server) => redis::read(config, server, id, effect),

@@ -1,10 +1,15 @@
 //! Decoding a whole file: checks it as PHP does, and stores the offsets of entries and values.
 
+use std::hash::{BuildHasher, Hash, RandomState};
+
 use crate::php::ini::Format;
 use crate::php::lexer::{Cursor, Error, Key, Token};
 
 /// PHP's `unserialize_max_depth`
 const MAX_DEPTH: usize = 4096;
+
+/// The maximum length of the content
+pub const MAX_LENGTH: usize = 16 * 1024 * 1024;
 
 /// The room for keys and values of most sessions, so that these do not grow three times
 const ROOM: usize = 64;
@@ -19,7 +24,7 @@ pub struct Decoded {
 /// Decodes the content of a session file. Fails if PHP does.
 pub fn decode(bytes: &[u8], format: Format) -> Result<Decoded, Error> {
     let cursor = Cursor { bytes, at: 0 };
-    cursor.require(u32::try_from(bytes.len()).is_ok(), "less than 4 GiB")?;
+    cursor.require(bytes.len() <= MAX_LENGTH, "at most 16 MiB")?;
     let mut decoder = Decoder {
         cursor,
         slots: Slots {
@@ -107,10 +112,9 @@ impl<'b> Decoder<'b> {
             self.value()?;
             self.keys.clear();
         }
-        let key_at = |at| {
-            Cursor { at, ..self.cursor }
-                .entry_key(format)
-                .unwrap_or_default()
+        let key_at = |start| {
+            let mut cursor = self.cursor.moved_to(start);
+            cursor.entry_key(format).unwrap_or_default()
         };
         self.cursor
             .require(!repeats(&entries, key_at), "unique keys")?;
@@ -231,7 +235,7 @@ impl<'b> Decoder<'b> {
         let Some(open) = self.open.pop() else {
             return Ok(());
         };
-        let key_at = |at| open.key_at(Cursor { at, ..self.cursor });
+        let key_at = |start| open.key_at(self.cursor.moved_to(start));
         let keys = self.keys.get(open.keys..).unwrap_or_default();
         self.cursor
             .require(open.last.is_some() || !repeats(keys, key_at), "unique keys")?;
@@ -243,14 +247,44 @@ impl<'b> Decoder<'b> {
     }
 }
 
+/// Up to this number of keys a sort is cheaper than a hash table, whose secret comes from the kernel (getrandom(2)).
+const FEW: usize = 32;
+
 /// Whether two of the keys that start at these offsets are equal.
-fn repeats<K: Ord>(starts: &[u32], key_at: impl Fn(usize) -> K) -> bool {
-    let key_at = |start: &u32| key_at(*start as usize);
+fn repeats<K: Ord + Hash>(starts: &[u32], key_at: impl Fn(u32) -> K) -> bool {
+    if starts.len() > FEW {
+        return repeats_among_many(starts, key_at);
+    }
     let mut starts = starts.to_vec();
-    starts.sort_unstable_by_key(key_at);
+    starts.sort_unstable_by_key(|start| key_at(*start));
     starts
         .windows(2)
-        .any(|pair| key_at(&pair[0]) == key_at(&pair[1]))
+        .any(|pair| key_at(pair[0]) == key_at(pair[1]))
+}
+
+/// The same in linear time, by a hash table. An entry is an offset and, in the bits above it, a part of the key's hash, so
+/// that a key is rarely read again to be compared. (A table of keys takes four times the memory.)
+fn repeats_among_many<K: Eq + Hash>(starts: &[u32], key_at: impl Fn(u32) -> K) -> bool {
+    const FREE: u32 = 0;
+    const OFFSET: u32 = MAX_LENGTH as u32 - 1;
+    const { assert!(MAX_LENGTH.is_power_of_two() && MAX_LENGTH <= 1 << 31) };
+    let secret = RandomState::new();
+    let mut table = vec![FREE; starts.len() * 5 / 4];
+    starts.iter().any(|&start| {
+        let key = key_at(start);
+        let hash = secret.hash_one(&key);
+        // Never that of a free entry
+        let mark = (hash as u32 & !OFFSET) | (OFFSET + 1);
+        let mut slot = (hash >> 32) as usize % table.len();
+        while table[slot] != FREE {
+            if table[slot] & !OFFSET == mark && key_at(table[slot] & OFFSET) == key {
+                return true;
+            }
+            slot = (slot + 1) % table.len();
+        }
+        table[slot] = mark | start;
+        false
+    })
 }
 
 /// The name of a property: `\0*\0name` if it is protected, `\0Class\0name` if it is private
@@ -319,6 +353,24 @@ mod tests {
             let file = format!("x|O:8:\"stdClass\":1:{{s:{length}:\"{name}\";i:1;}}");
             let decoded = decode(file.as_bytes(), Format::Php);
             assert_eq!(decoded.is_ok(), is_property, "{name:?}");
+        }
+    }
+
+    #[test]
+    fn a_key_is_unique_among_few_and_among_many() {
+        for count in [2, FEW, FEW + 1, 10 * FEW] {
+            for (last, is_accepted) in [(count, true), (0, false), (count - 1, false)] {
+                let keys = (0..count)
+                    .chain([last])
+                    .map(|key| format!("s:9:\"key{key:06}\";N;"));
+                let keys: String = keys.collect();
+                let array = format!("x|a:{}:{{{keys}}}", count + 1);
+                let decoded = decode(array.as_bytes(), Format::Php);
+                assert_eq!(decoded.is_ok(), is_accepted, "{count} {last}");
+                let variables = (0..count).chain([last]).map(|key| format!("key{key}|N;"));
+                let decoded = decode(variables.collect::<String>().as_bytes(), Format::Php);
+                assert_eq!(decoded.is_ok(), is_accepted, "{count} {last}");
+            }
         }
     }
 

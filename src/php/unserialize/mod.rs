@@ -18,6 +18,7 @@ mod decoder;
 
 use super::ini::Format;
 use super::lexer::{Cursor, Error, Token};
+pub use decoder::MAX_LENGTH;
 use decoder::{Decoded, Slots, decode};
 
 /// A session that PHP accepts.

@@ -92,3 +92,29 @@ fn cost_is_linear_in_the_size_of_the_session() {
     });
     assert_linear("reads, by bytes of session", sizes, costs, 60.);
 }
+
+/// They are compared with each other: PHP never writes one twice.
+#[test]
+fn cost_is_linear_in_the_number_of_keys_in_the_session() {
+    let school = school_with_a_menu();
+    let sizes = [1_000, 10_000, 100_000];
+    // In no order, which would make a sort cheap
+    let keys = |count: u64| (0..count).map(move |n| format!("key{:07}", n * 7919 % count));
+    let variables = |count| keys(count).map(|key| format!("{key}|N;")).collect();
+    let array = |count| {
+        let items: String = keys(count)
+            .map(|key| format!("s:10:\"{key}\";N;"))
+            .collect();
+        format!("basket|a:{count}:{{{items}}}")
+    };
+    for (what, content) in [
+        ("variables", &variables as &dyn Fn(u64) -> String),
+        ("keys of an array", &array),
+    ] {
+        let costs = sizes.map(|size| {
+            school.log_in("teacher", content(size) + &session(TEACHER));
+            cost(&get_menu(&school))
+        });
+        assert_linear(&format!("reads, by {what}"), sizes, costs, 2_000.);
+    }
+}
