@@ -12,6 +12,7 @@ use rustix::process::{geteuid, getuid};
 
 use super::{Effect, Session, SessionConfig, SessionFolder, SessionId, TIMEOUT, unusable};
 use crate::error::Error;
+use crate::sys::accounts;
 use crate::sys::lock::Lock;
 use crate::sys::shared_file::{self, Fault};
 
@@ -46,7 +47,7 @@ pub fn read(
     }
     let owner = snapshot.metadata.uid();
     if !is_accepted(owner, geteuid().as_raw(), || getuid().as_raw()) {
-        let why = format!("it belongs to another user ({owner})");
+        let why = format!("it belongs to another user, {}", accounts::user(owner));
         return Err(unusable(&place(), &why));
     }
     let session = Session::decode(snapshot.bytes, config.format)
@@ -118,7 +119,7 @@ fn error_of_fault(fault: Fault, place: &str, folder: &Path) -> Error {
 
 /// INTERNAL_ERROR for what the user of this process cannot use at `place`.
 fn inaccessible(place: &str, problem: &str) -> Error {
-    let user = geteuid().as_raw();
+    let user = accounts::user(geteuid().as_raw());
     Error::internal(format!("session {place}: user {user} {problem}"))
 }
 

@@ -3,9 +3,12 @@
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
+use rustix::process::geteuid;
+
 use super::access::Refusal;
 use crate::error;
 use crate::model::DocumentError;
+use crate::sys::accounts::{self, owner_of};
 use crate::sys::shared_file::{Fault, MAX_SIZE};
 
 /// The error of a read or write. The path is for the log.
@@ -123,6 +126,21 @@ impl Error {
         }
     }
 
+    /// The line for the log. If a permission is missing, it says who lacks it, and to whom the file belongs.
+    fn logged(&self) -> String {
+        match self {
+            Error::Fault {
+                path,
+                source: Fault::Io(error),
+                ..
+            } if error.kind() == ErrorKind::PermissionDenied => {
+                let user = accounts::user(geteuid().as_raw());
+                format!("{self}; comedor runs as user {user}{}", owner_of(path))
+            }
+            _ => self.to_string(),
+        }
+    }
+
     /// Whether the file may be read and changed again.
     pub(super) fn is_transient(&self) -> bool {
         match self {
@@ -135,7 +153,7 @@ impl Error {
 
 impl From<Error> for error::Error {
     fn from(error: Error) -> error::Error {
-        let cause = error.to_string();
+        let cause = error.logged();
         match error {
             Error::Busy => error::Error::busy(),
             Error::InUse { .. }

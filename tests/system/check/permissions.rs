@@ -85,6 +85,35 @@ fn missing_permissions_are_found_with_the_owner_and_the_heading() {
     assert_eq!(errors(), 0);
 }
 
+/// As after an edit by root. The folder's owner would mislead exactly where the owner is the cause.
+#[test]
+fn a_file_of_root_is_named_with_its_own_owner_by_the_check_and_in_the_log() {
+    let school = School::with_menu("");
+    let mut chown = Command::new("chown");
+    output(
+        chown.args(["-R", "nobody:nogroup"]).arg(school.folder()),
+        "coreutils",
+    );
+    let root = Some(0);
+    std::os::unix::fs::chown(school.path(DAY), root, root).unwrap();
+    let denied = "Permission denied (os error 13)";
+    for (mode, action) in [(0o600, "get_menu"), (0o644, "save_menu")] {
+        chmod(school.path(DAY), mode);
+        let owner = format!("it belongs to root, mode {mode:04o}");
+        let findings = check(&school, AS_NOBODY, &[], "");
+        let text = format!("{DAY} ({denied}); {owner}; see \"Permission denied\" in docs/");
+        found(&findings, "error", "/aula1", &text);
+        let request = match action {
+            "get_menu" => school.get(action).query("date", DATE),
+            _ => school.post(action).json(&save("new")),
+        };
+        let answer = request.under(AS_NOBODY).run();
+        let log = &answer.fails("INTERNAL_ERROR").log;
+        let text = format!("{denied}; comedor runs as user nobody (65534); {owner}\n");
+        assert!(log.contains(&text), "{log}");
+    }
+}
+
 #[test]
 fn a_closed_folder_outside_of_the_data_is_an_error() {
     let school = School::new();

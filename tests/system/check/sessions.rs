@@ -79,7 +79,7 @@ fn check_of_a_session_shows_only_centre_aularios_and_permissions() {
         &findings,
         "error",
         "session",
-        "user 65534 needs read and write permission",
+        "user nobody (65534) needs read and write permission",
     );
 }
 

@@ -88,7 +88,7 @@ fn missing_access_is_a_server_fault_and_another_owner_an_invalid_session() {
     let school = School::new();
     let file = school.sessions().join("sess_teacher");
     const FOLDER: u32 = 0o1733;
-    let needed = "sess_teac…: user 65534 needs read and write permission";
+    let needed = "sess_teac…: user nobody (65534) needs read and write permission";
     let for_folder = format!("{needed} for the file, as PHP does, and execute");
     for (folder_mode, file_mode, owner, code, log) in [
         (FOLDER, 0o600, 65534, "OK", ""),
@@ -102,7 +102,7 @@ fn missing_access_is_a_server_fault_and_another_owner_an_invalid_session() {
             0o666,
             65533,
             "INVALID_SESSION",
-            "sess_teac…: it belongs to another user (65533)",
+            "sess_teac…: it belongs to another user, 65533",
         ),
         (0o700, 0o666, 65534, "INTERNAL_ERROR", &for_folder),
     ] {
