@@ -48,7 +48,7 @@ impl Survey<'_> {
         }
         self.file_system(&centros, Purpose::Data);
         self.capabilities(&centros);
-        for centre in self.folders(&centros) {
+        for centre in self.folders(&centros, |centre| layout::aularios(centre).is_dir()) {
             self.centre(&centre);
         }
         let aularios = counted(self.aularios, "aulario");
@@ -79,7 +79,7 @@ impl Survey<'_> {
         }
         let folder = layout::aularios(centre);
         let mut lacks_folder = false;
-        for path in self.list(&folder) {
+        for path in self.list(&folder, |path| layout::configured(&name(path)).is_some()) {
             match self.entry(&centro, &path) {
                 Some(data) if data.is_dir() => self.aulario(&data),
                 Some(_) => lacks_folder = true,
@@ -144,8 +144,10 @@ impl Survey<'_> {
         self.lock(&folder.join(layout::LOCK));
         let types = self.document(&folder.join(layout::TYPES), MenuTypes::of_file);
         let mut deleted = Counted::default();
-        for month in self.changeable_folders(&folder.join(layout::MONTHS)) {
-            for day in self.changeable_folders(&month) {
+        let is_month = |month: &Path| layout::date(&name(month), "01").is_some();
+        for month in self.changeable_folders(&folder.join(layout::MONTHS), is_month) {
+            let is_day = |day: &Path| layout::date(&name(&month), &name(day)).is_some();
+            for day in self.changeable_folders(&month, is_day) {
                 let day = self.day(&name(&month), &day);
                 if let (Some(day), Some(types)) = (day, &types) {
                     let is_deleted = |id: &&str| types.find(id).as_deref() != Some(*id);
@@ -223,9 +225,13 @@ impl Survey<'_> {
     }
 
     /// The folders in `folder`, in which a save may have to create others.
-    fn changeable_folders(&mut self, folder: &Path) -> Vec<PathBuf> {
+    fn changeable_folders(
+        &mut self,
+        folder: &Path,
+        comes_first: impl Fn(&Path) -> bool,
+    ) -> Vec<PathBuf> {
         self.needs_to_change(folder);
-        self.folders(folder)
+        self.folders(folder, comes_first)
     }
 
     /// Checks the folder of a day and reads its menus.
@@ -309,8 +315,8 @@ impl Survey<'_> {
         matches!(aulario, Ok(Some(aulario)) if aulario.is_shared)
     }
 
-    fn folders(&mut self, folder: &Path) -> Vec<PathBuf> {
-        self.list(folder)
+    fn folders(&mut self, folder: &Path, comes_first: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
+        self.list(folder, comes_first)
             .into_iter()
             .filter(|path| path.is_dir())
             .collect()
@@ -325,8 +331,9 @@ impl Survey<'_> {
             .is_some()
     }
 
-    /// The entries of `folder` that a page lists, sorted: not those of macOS (`._x`), Office (`~$x`) and Syncthing.
-    fn list(&mut self, folder: &Path) -> Vec<PathBuf> {
+    /// The entries of `folder` that a page lists: not those of macOS (`._x`), Office (`~$x`) and Syncthing. Sorted, but
+    /// those of the school `come_first`: among any number of others they are checked.
+    fn list(&mut self, folder: &Path, comes_first: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
         if !self.goes_on() || !self.enters(folder) {
             return Vec::new();
         }
@@ -340,13 +347,29 @@ impl Survey<'_> {
             .flatten()
             .map(|entry| entry.path());
         let paths = paths.filter(|path| !name(path).starts_with(['.', '~']));
-        let mut paths: Vec<_> = paths.take(MAX_ENTRIES + 1).collect();
-        if paths.len() > MAX_ENTRIES {
+        let mut first = Vec::new();
+        let mut others = Vec::new();
+        let mut has_more = false;
+        for path in paths.take_while(|_| self.goes_on()) {
+            let kept = if comes_first(&path) {
+                &mut first
+            } else {
+                &mut others
+            };
+            if kept.len() < MAX_ENTRIES {
+                kept.push(path);
+            } else {
+                has_more = true;
+            }
+        }
+        if has_more {
             let text = format!("has more than {MAX_ENTRIES} entries; the others were not checked");
             self.add(Kind::EntriesNotChecked, folder, text);
         }
-        paths.sort();
-        paths
+        first.sort();
+        others.sort();
+        first.append(&mut others);
+        first
     }
 
     /// The result, or reports that the user cannot do `what` with `folder`, and the `effect`. It may be absent.

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::path::Path;
 
 use super::{check, count, found};
 use crate::support::*;
@@ -42,6 +43,32 @@ fn errors_are_first_and_what_was_dropped_or_not_looked_at_is_a_warning() {
     let hints = count(&findings, "hint");
     assert!((300..600).contains(&hints), "{hints}");
     found(&findings, "warning", "findings", " more of the level hint");
+}
+
+#[test]
+fn centres_aularios_and_days_are_checked_among_any_number_of_other_folders() {
+    let school = School::in_memory();
+    let centros = school.data().join("Centros");
+    let junk = |folder: &Path, count: usize| {
+        fs::create_dir_all(folder).unwrap();
+        (0..count).for_each(|number| {
+            fs::create_dir(folder.join(format!("_{number}"))).unwrap();
+        });
+    };
+    // On tmpfs a folder lists its newest entries first.
+    junk(&centros, 100_000);
+    junk(&school.aularios(), 10_001);
+    school.save(save(""));
+    let months = school.path("aula1/Comedor");
+    junk(&months, 10_001);
+    junk(&months.join("2026-11"), 10_001);
+    let findings = check(&school, LIMITED, &[], "");
+    let text = "3 aularios and 1 saved day checked";
+    found(&findings, "ok", "/Centros", text);
+    for folder in ["/Centros", "/Aularios", "/Comedor", "/2026-11"] {
+        let text = "has more than 10000 entries; the others were not";
+        found(&findings, "warning", folder, text);
+    }
 }
 
 #[test]
