@@ -92,6 +92,7 @@ mod guides {
         the_parts_of_a_path_are_shown: "guides.sh" "Permission denied";
         files_of_others_become_those_of_phps_user: "guides.sh" "Wrong owner, group or mode";
         temporary_files_are_removed: "guides.sh" "Leftover temporary files";
+        a_session_folder_of_its_own_is_phps_alone: "guides.sh" "Session folder";
         php_fpm_is_restarted: "guides.sh" "BUSY";
     }
 }

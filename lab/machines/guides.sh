@@ -249,6 +249,11 @@ Restore)
     run 'Leftover temporary files.1'
     [ -z "$(find /DATA/entreaulas -name '*.tmp')" ]
     ;;
+'Session folder')
+    lay_out
+    run 'Session folder.1'
+    [ "$(stat -c %U:%G:%a /srv/sessions)" = www-data:www-data:700 ]
+    ;;
 BUSY)
     lay_out php=fpm
     process() { systemctl show -P MainPID "$fpm"; }

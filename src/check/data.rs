@@ -51,6 +51,9 @@ impl Survey<'_> {
         for centre in self.folders(&centros, |centre| layout::aularios(centre).is_dir()) {
             self.centre(&centre);
         }
+        if let Some(text) = self.modes.problem() {
+            self.add(Kind::UmaskDiffers, &centros, text);
+        }
         let aularios = counted(self.aularios, "aulario");
         let days = counted(self.days, "saved day");
         self.add(
@@ -246,6 +249,7 @@ impl Survey<'_> {
         }
         self.days += usize::from(self.goes_on());
         self.needs_to_change(folder);
+        self.modes.note(&folder.join(layout::DAY));
         self.document(&folder.join(layout::DAY), |value| Day::of_file(value, None))
     }
 

@@ -14,6 +14,7 @@ use rustix::thread::{CapabilitySet, capabilities};
 use super::guide::{Heading, SERVICE};
 use super::kinds::Kind;
 use super::report::Report;
+use super::umask::Modes;
 use crate::config::{Config, SESSION_DIR, Setting, Settings, Source};
 use crate::session::redis::probe;
 use crate::session::{Address, RedisServer, SavePath};
@@ -38,6 +39,8 @@ pub struct Survey<'r> {
     pub end: Instant,
     pub aularios: usize,
     pub days: usize,
+    /// The modes of their files
+    pub modes: Modes,
     /// What a save in the current aulario needs and the user may not use
     pub closed: Counted<Closed>,
 }
@@ -94,6 +97,7 @@ impl<'r> Survey<'r> {
             end,
             aularios: 0,
             days: 0,
+            modes: Modes::default(),
             closed: Counted::default(),
         }
     }
@@ -104,6 +108,7 @@ impl<'r> Survey<'r> {
             SavePath::Files(sessions) => {
                 if self.reaches(&sessions.folder, "the session folder", &SESSION_DIR) {
                     self.file_system(&sessions.folder, Purpose::Sessions);
+                    self.exposure(&sessions.folder);
                 }
             }
             SavePath::Redis(server) => {
@@ -111,6 +116,30 @@ impl<'r> Survey<'r> {
                 self.password(server);
             }
         }
+    }
+
+    /// Warns about a session folder that gives every user of this machine the sessions of others. In Debian's (1733)
+    /// everyone may create files, but neither list those of others nor replace them.
+    fn exposure(&self, folder: &Path) {
+        const STICKY: u32 = 0o1000;
+        const WRITE: u32 = 0o002;
+        const LIST: u32 = 0o004;
+        let mode = fs::metadata(folder).map_or(0, |folder| folder.mode());
+        let what = if mode & WRITE == 0 {
+            return;
+        } else if mode & STICKY == 0 {
+            "replace session files here, so they can act as any user of the application"
+        } else if mode & LIST != 0 {
+            "list the session ids here, which work like passwords"
+        } else {
+            return;
+        };
+        let heading = Heading::SessionFolder;
+        let text = format!(
+            "all users of this machine can {what}{}{heading}",
+            owner_of(folder)
+        );
+        self.add(Kind::SessionsExposed, folder, text);
     }
 
     /// Whether this user can enter `folder`, which is `what` of the `setting`, and every folder above it.

@@ -18,6 +18,7 @@ pub enum Heading {
     Disk,
     InvalidJson,
     ApplicationUpdated,
+    SessionFolder,
 }
 
 impl Heading {
@@ -30,6 +31,7 @@ impl Heading {
             Heading::Disk => "Disk full or read-only",
             Heading::InvalidJson => "Invalid JSON",
             Heading::ApplicationUpdated => "The application was updated",
+            Heading::SessionFolder => "Session folder",
         }
     }
 
@@ -99,6 +101,7 @@ mod tests {
             Heading::Disk,
             Heading::InvalidJson,
             Heading::ApplicationUpdated,
+            Heading::SessionFolder,
         ] {
             let title = heading.title();
             let is_it = |line: &str| line.trim_start_matches('#').trim() == title;

@@ -79,6 +79,7 @@ kinds! {
     PasswordReadable: Warning "password-readable", "Every user can read the password of Redis.";
     ScriptNotChecked: Warning "script-not-checked", "This process cannot look at the script.";
     SetupPageLeft: Warning "setup-page-left", "The set-up page is still beside the script.";
+    SessionsExposed: Warning "sessions-exposed", "Every user can replace session files, or list their ids.";
     FileSystemVolatile: Warning "file-system-volatile", "A restart deletes what the file system holds.";
     FileSystemUntested: Warning "file-system-untested", "The file system is of a kind that may lose changes.";
     FolderNotFlushed: Warning "folder-not-flushed", "A power cut can undo saves in a folder.";
@@ -98,6 +99,7 @@ kinds! {
     ServiceDefault: Hint "service-default", "The service is the default, and the data folder has another name.";
     ScriptChanged: Hint "script-changed", "The script was changed after the settings, as by an update of the application.";
     FileSystemUnproven: Hint "file-system-unproven", "The file system was not tested with power cuts, or has limits.";
+    UmaskDiffers: Hint "umask-differs", "New files get another mode than most saved days have.";
     AularioUnused: Hint "aulario-unused", "A folder of an aulario without configuration file.";
     DayNameInvalid: Hint "day-name-invalid", "A folder among the days is not one of a day.";
     TypesDeleted: Hint "types-deleted", "Saved menus of types that were deleted.";

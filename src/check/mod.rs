@@ -12,6 +12,7 @@ mod report;
 mod script;
 mod session;
 mod settings;
+mod umask;
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;

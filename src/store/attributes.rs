@@ -11,7 +11,7 @@ use xattr::FileExt;
 use super::acl::Acl;
 
 /// The access control list
-const ACL: &str = "system.posix_acl_access";
+pub const ACL: &str = "system.posix_acl_access";
 
 /// Names and values of the access control list, of SELinux's label and of user attributes. Of the others some
 /// belong to one content (`security.ima`), and some only root can see.

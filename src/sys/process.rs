@@ -68,6 +68,15 @@ fn is_in_map(file: &str, id: u32) -> bool {
     })
 }
 
+/// The umask of this process (umask(2) would change it). `None` before Linux 4.7, or without /proc.
+pub fn umask() -> Option<u32> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let umask = status
+        .lines()
+        .find_map(|line| line.strip_prefix("Umask:"))?;
+    u32::from_str_radix(umask.trim(), 8).ok()
+}
+
 /// Runs `run` in a child process (fork(2)), which exits with the status that it returns. The caller must be
 /// the only thread of the process.
 pub fn run_in_child(run: impl FnOnce() -> i32) -> io::Result<Pid> {

@@ -142,6 +142,85 @@ fn a_closed_folder_outside_of_the_data_is_an_error() {
 }
 
 #[test]
+fn a_session_folder_that_exposes_sessions_is_a_warning() {
+    let school = School::new();
+    let replace = "all users of this machine can replace session files here";
+    let list = "all users of this machine can list the session ids here, which work like passwords";
+    for (mode, expected) in [
+        (0o700, None),
+        (0o755, None),
+        (0o770, None),
+        // Debian's
+        (0o1733, None),
+        (0o777, Some(replace)),
+        (0o733, Some(replace)),
+        // As /tmp
+        (0o1777, Some(list)),
+    ] {
+        chmod(school.sessions(), mode);
+        let findings = check(&school, &[], &[], "");
+        if let Some(text) = expected {
+            let finding = found(&findings, "warning", "/sessions", text);
+            assert_eq!(finding["code"], "sessions-exposed");
+            let text = finding["text"].as_str().unwrap();
+            assert!(
+                text.ends_with("see \"Session folder\" in docs/troubleshooting.md"),
+                "{text}"
+            );
+        }
+        let is_found = format!("{findings:?}").contains("sessions-exposed");
+        assert_eq!(is_found, expected.is_some(), "{mode:o}: {findings:#?}");
+    }
+}
+
+/// As if PHP had saved the days.
+#[test]
+fn a_umask_that_gives_new_files_another_mode_than_most_days_have_is_a_hint() {
+    let school = School::with_menu("");
+    let days = [
+        DAY, "aula1/Comedor/2026-11/21/_datos.json", "aula1/Comedor/2026-11/22/_datos.json",
+    ];
+    days.iter().for_each(|day| school.write(day, "{}"));
+    for (modes, umask, expected) in [
+        ([0o644, 0o644, 0o664], "0022", ""),
+        (
+            [0o644, 0o664, 0o664],
+            "0022",
+            "a new day has the mode 0644, but 2 of 3 saved days have 0664: ",
+        ),
+        ([0o644, 0o664, 0o664], "0002", ""),
+        (
+            [0o600, 0o600, 0o600],
+            "0022",
+            "a new day has the mode 0644, but 3 of 3 saved days have 0600: ",
+        ),
+        ([0o600, 0o600, 0o600], "0077", ""),
+        ([0o600, 0o640, 0o664], "0022", ""),
+    ] {
+        days.iter()
+            .zip(modes)
+            .for_each(|(day, mode)| chmod(school.path(day), mode));
+        let script = format!("umask {umask}; exec \"$@\"");
+        let findings = check(&school, &["sh", "-c", &script, "sh"], &[], "");
+        if !expected.is_empty() {
+            let text = format!("with the umask {umask} of this process {expected}");
+            let finding = found(&findings, "hint", "/Centros", &text);
+            assert_eq!(finding["code"], "umask-differs");
+        }
+        let is_found = format!("{findings:?}").contains("umask-differs");
+        assert_eq!(is_found, !expected.is_empty(), "{modes:?}: {findings:#?}");
+    }
+    // A list determines the mode, whatever the umask is.
+    days.iter().for_each(|day| {
+        chmod(school.path(day), 0o600);
+        let mut setfacl = Command::new("setfacl");
+        output(setfacl.args(["-m", "u:7:rw"]).arg(school.path(day)), "acl");
+    });
+    let findings = format!("{:?}", check(&school, &[], &[], ""));
+    assert!(!findings.contains("umask-differs"), "{findings}");
+}
+
+#[test]
 fn symbolic_links_are_named() {
     let school = School::with_menu("");
     let link = |path| {
