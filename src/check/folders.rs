@@ -20,7 +20,7 @@ use crate::session::redis::probe;
 use crate::session::{Address, RedisServer, SavePath};
 use crate::store::folder::Folder;
 use crate::store::layout::folder_of;
-use crate::sys::accounts::{owner_of, user_name};
+use crate::sys::accounts::{self, owner_of, user_name};
 
 /// File systems that are shared with other machines, provided by a program, or made for other systems
 const OTHERS: &[&str] = &[
@@ -119,13 +119,14 @@ impl<'r> Survey<'r> {
     }
 
     /// Warns about a session folder that gives every user of this machine the sessions of others. In Debian's (1733)
-    /// everyone may create files, but neither list those of others nor replace them.
+    /// everyone may create files, but neither list those of others nor replace them. The folder of the released image is
+    /// open, for PHP of any user, and the container has no other users.
     fn exposure(&self, folder: &Path) {
         const STICKY: u32 = 0o1000;
         const WRITE: u32 = 0o002;
         const LIST: u32 = 0o004;
         let mode = fs::metadata(folder).map_or(0, |folder| folder.mode());
-        let what = if mode & WRITE == 0 {
+        let what = if mode & WRITE == 0 || !accounts::exist() {
             return;
         } else if mode & STICKY == 0 {
             "replace session files here, so they can act as any user of the application"
@@ -241,8 +242,9 @@ impl<'r> Survey<'r> {
         if owner != 0 && geteuid().is_root() && lacks_some() {
             let needed = "capabilities CHOWN, DAC_OVERRIDE, FOWNER and LEASE (cap_add)";
             let owner = user_name(owner);
-            let text =
-                format!("root lacks some of the {needed}, so it cannot save files of {owner}");
+            let text = format!(
+                "root lacks some of the {needed}, so it cannot save files of {owner}, unless all users may write them"
+            );
             self.add(Kind::CapabilitiesMissing, centros, text);
         }
     }

@@ -26,7 +26,7 @@ use rustix::process::geteuid;
 use crate::config::Config;
 use crate::session::SavePath;
 use crate::store::layout;
-use crate::sys::accounts::user_name;
+use crate::sys::accounts::{self, user_name};
 use crate::sys::signals::leave_alarms_to_another_thread;
 use folders::Survey;
 use kinds::Kind;
@@ -95,8 +95,8 @@ fn look(session: Option<&str>, report: &Report) {
     };
     let user = user_name(geteuid().as_raw());
     report.add(Kind::User, "user", &user);
-    // In a container of the released image, which has no accounts, requests run as root too.
-    if geteuid().is_root() && Path::new("/etc/passwd").exists() {
+    // In a container of the released image requests run as root too.
+    if geteuid().is_root() && accounts::exist() {
         advise_root(&config, report);
     }
     let mut survey = Survey::new(

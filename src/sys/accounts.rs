@@ -12,10 +12,14 @@ struct Entry {
     id: u32,
 }
 
+/// Whether this machine has accounts. In a container of the released image there are none.
+pub fn exist() -> bool {
+    Path::new(USERS).exists()
+}
+
 /// The name of the user, else the number.
 pub fn user_name(uid: u32) -> String {
-    let user = entries(USERS).into_iter().find(|user| user.id == uid);
-    user.map_or_else(|| uid.to_string(), |user| user.name)
+    name_of(USERS, uid).unwrap_or_else(|| uid.to_string())
 }
 
 /// The name and number of the user, `www-data (33)`, or the number of one without a name.
@@ -29,8 +33,7 @@ pub fn group(gid: u32) -> String {
 }
 
 fn name_and_number(file: &str, id: u32) -> String {
-    let entry = entries(file).into_iter().find(|entry| entry.id == id);
-    entry.map_or_else(|| id.to_string(), |entry| format!("{} ({id})", entry.name))
+    name_of(file, id).map_or_else(|| id.to_string(), |name| format!("{name} ({id})"))
 }
 
 /// The number of the group `name`.
@@ -51,6 +54,11 @@ pub fn owner_of(path: &Path) -> String {
         user_name(file.uid()),
         file.mode() & 0o7777
     )
+}
+
+fn name_of(file: &str, id: u32) -> Option<String> {
+    let entry = entries(file).into_iter().find(|entry| entry.id == id)?;
+    Some(entry.name)
 }
 
 fn entries(file: &str) -> Vec<Entry> {
