@@ -319,14 +319,16 @@ function zone(): ?string
 }
 
 /** The path of the script as the web server says it, which is what comedor compares: not the target of links. None if
-    it says another file, such as a front controller, or a folder of the site that PHP does not see, as in a chroot. */
+    it says another file, such as a front controller, or if PHP sees another path, as in a chroot: then the folder of
+    the site is neither a part of the path nor to be found. (open_basedir can hide the folder, too.) */
 function script_path(): ?string
 {
     $path = (string) ($_SERVER['SCRIPT_FILENAME'] ?? '');
     $root = (string) ($_SERVER['DOCUMENT_ROOT'] ?? '');
     $is_script = strpos($path, '/') === 0 && basename($path) === 'comedor.php'
         && is_same_file($path, __DIR__ . '/comedor.php');
-    return $is_script && ($root === '' || @is_dir($root)) ? $path : null;
+    $is_below_root = strpos($path, rtrim($root, '/') . '/') === 0;
+    return $is_script && ($is_below_root || @is_dir($root)) ? $path : null;
 }
 
 /** The other application that comedor.conf is for: its script, or without that (as version 1.0.0 wrote it) its data

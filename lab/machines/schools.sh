@@ -16,7 +16,7 @@ lay_out php=fpm site="${pass}school/var/www/html\"" server="<VirtualHost *:80>
 install_package
 open_page Apache
 paste '3. Configure.1' /tmp/values
-run '3. Configure.2'
+check_settings
 other() { host=other.example "$@"; }
 touch /tmp/running
 # Apache refuses connections while it restarts.

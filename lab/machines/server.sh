@@ -218,13 +218,17 @@ follow_the_guide() {
     install_package
     open_page "${2:-$1}"
     paste '3. Configure.1' /tmp/values
-    { run '3. Configure.2' "s/www-data/$user/" || [ $? = 1 ]; } > /tmp/checked
-    only_the_page_is_found /tmp/checked
+    check_settings
     script_answers
     enable "$1"
     try_comedor
     run '5. Try.1'
     comedor_answers
+}
+# Step 3 of the guide, before the page is removed.
+check_settings() {
+    { run '3. Configure.2' "s/www-data/$user/" || [ $? = 1 ]; } > /tmp/checked
+    only_the_page_is_found /tmp/checked
 }
 open_page() {
     run '2. Open the set-up page.1'
