@@ -73,7 +73,7 @@ whole_way() {
     mkdir -p /etc/systemd/system/comedor.socket.d
     run 'Undo.2'
     find /DATA/ /srv/disk -name .comedor.lock | grep lock
-    run 'Undo.3'
+    run 'Undo.3' "s/www-data/$user/"
     [ -z "$(find /DATA/ /srv/disk -name .comedor.lock)" ]
     nothing_remains
 }
@@ -175,13 +175,18 @@ Restore)
     lay_out
     back_up
     mv /var/backups/comedor-*.tar.gz /var/backups/comedor-2026-11-22-170500.tar.gz
-    for block in 'Restore.1' 'Restore.2'; do
+    export backup=/var/backups/comedor-2026-11-22-170500.tar.gz
+    for block in 'Restore.1' 'Restore.3'; do
         echo '{' > $day
+        [ $block = Restore.1 ] || ! run 'Restore.2' > /tmp/changed || exit 1
+        echo COMEDOR_SERVICE=other > /etc/comedor/comedor.conf
         run "$block"
         grep Lentejas $day
         getfacl -cp $day | grep user:nobody:r--
         [ "$(stat -c %U $day "$(dirname $day)/../../../.comedor.lock" | uniq)" = www-data ]
     done
+    grep -F "${day#/}" /tmp/changed
+    grep COMEDOR_SERVICE=entreaulas /etc/comedor/comedor.conf
     ;;
 'Without the package')
     lay_out

@@ -180,6 +180,41 @@ fn commands_of_the_readmes_are_those_of_the_guide() {
     }
 }
 
+/// PHP's user can put a link in place of a folder there while the command runs.
+#[test]
+fn no_command_of_the_documents_writes_as_root_below_the_data_folder() {
+    // `find` and `chown -h` follow no link.
+    const CHOWN: &str = "-execdir chown -h www-data: {} +";
+    // semanage changes the policy of SELinux.
+    const READING: [&str; 7] = [
+        "cat", "find", "namei", "readlink", "semanage", "tar", "test",
+    ];
+    let mut count = 0;
+    for (path, text) in documents() {
+        let lines = shell_blocks(&text).flat_map(str::lines).map(one_line);
+        let commands: Vec<String> = lines.chain(code_spans(&text)).collect();
+        let of_root = commands
+            .iter()
+            .flat_map(|command| command.split("sudo ").skip(1));
+        for command in of_root.filter(|command| !command.starts_with("-u ")) {
+            let is_below_data = ["DATA/", "/DATA", "PATH", "FOLDER"]
+                .iter()
+                .any(|folder| command.contains(folder));
+            let name = command.split(' ').next().unwrap();
+            let writes = !READING.contains(&name)
+                || command.contains(" -delete")
+                || command.contains(" -exec") && !command.contains(CHOWN)
+                || name == "tar" && command.contains(" -x");
+            // The folder of a new machine, which has no data yet
+            let is_new = command == "install -d -o www-data -g www-data /DATA/entreaulas";
+            let path = path.display();
+            assert!(!is_below_data || !writes || is_new, "{path}: {command}");
+            count += usize::from(is_below_data);
+        }
+    }
+    assert!(count > 10, "{count} commands of root");
+}
+
 #[test]
 fn troubleshooting_md_shows_log_lines_of_the_program() {
     let troubleshooting = text_of("docs/troubleshooting.md");
