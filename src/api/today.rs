@@ -1,13 +1,24 @@
 //! Today, in the time zone of the settings.
 
-use std::io::{self, ErrorKind};
+use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use chrono::DateTime;
-use tz::TimeZone;
+use tz::error::TzError;
+use tz::{TimeZone, TimeZoneSettings};
 
 use crate::config::Zone;
 use crate::model::Date;
+use crate::sys::shared_file::{self, Fault};
+
+/// The maximum size of a file of a zone. Those of tzdata have up to 4 KiB.
+const MAX_FILE: u64 = 64 * 1024;
+
+/// Where named zones are looked up, and how their files are read: a path can lead to a FIFO, a device or a large file.
+const ZONES: TimeZoneSettings =
+    TimeZoneSettings::new(TimeZoneSettings::DEFAULT_DIRECTORIES, |path| {
+        Ok(shared_file::read_small(Path::new(path), MAX_FILE)?.bytes)
+    });
 
 /// A zone that does not tell the day.
 #[derive(Debug, thiserror::Error)]
@@ -27,6 +38,11 @@ pub enum Problem {
     LeapSeconds,
     #[error("it has no rules for the future")]
     NoRules,
+    #[error(
+        "there is no zone of this name, which must be written in the same case, and it is not a rule, such as \
+         CET-1CEST,M3.5.0,M10.5.0/3 ({0})"
+    )]
+    Unknown(TzError),
     #[error(transparent)]
     Unusable(#[from] tz::Error),
 }
@@ -50,29 +66,34 @@ pub fn today(zone: &Zone) -> Result<Date, Error> {
 pub fn day_at(zone: &Zone, seconds: i64) -> Result<Date, Error> {
     let offset = match zone {
         Zone::Utc => 0,
-        Zone::Named(name) => {
-            offset(TimeZone::from_posix_tz(name), seconds).map_err(Error::Named)?
-        }
+        Zone::Named(name) => offset(named_zone(name), seconds).map_err(Error::Named)?,
         Zone::System => offset(system_zone(), seconds).map_err(Error::System)?,
     };
     let local = DateTime::from_timestamp(seconds + i64::from(offset), 0);
     Ok(local.unwrap_or_default().date_naive().into())
 }
 
+fn named_zone(name: &str) -> Result<TimeZone, Problem> {
+    // Only a file can have a name that starts with `:`, so its error says why the file cannot be read.
+    let file = name.starts_with('/').then(|| format!(":{name}"));
+    match ZONES.parse_posix_tz(file.as_deref().unwrap_or(name)) {
+        Err(tz::Error::Tz(error @ TzError::TzString(_))) => Err(Problem::Unknown(error)),
+        zone => Ok(zone?),
+    }
+}
+
 /// The system's zone; UTC if none is configured.
-fn system_zone() -> Result<TimeZone, tz::Error> {
-    match TimeZone::local() {
-        Err(tz::Error::Io(error))
-            if error.downcast_ref().map(io::Error::kind) == Some(ErrorKind::NotFound) =>
-        {
+fn system_zone() -> Result<TimeZone, Problem> {
+    match ZONES.parse_local() {
+        Err(tz::Error::Io(error)) if error.downcast_ref().is_some_and(Fault::is_absent) => {
             Ok(TimeZone::utc())
         }
-        zone => zone,
+        zone => Ok(zone?),
     }
 }
 
 /// The offset of `zone` from UTC in seconds.
-fn offset(zone: Result<TimeZone, tz::Error>, seconds: i64) -> Result<i32, Problem> {
+fn offset(zone: Result<TimeZone, Problem>, seconds: i64) -> Result<i32, Problem> {
     let zone = zone?;
     let rules = zone.as_ref();
     if !rules.leap_seconds().is_empty() {

@@ -51,10 +51,18 @@ pub enum Fault {
     SymbolicLink,
     #[error("it is not a regular file")]
     NotRegular,
-    #[error("it is larger than {} MiB", MAX_SIZE >> 20)]
-    TooLarge,
+    #[error("it is larger than {}", size(*.0))]
+    TooLarge(u64),
     #[error("another program holds a lease on it")]
     Leased,
+}
+
+/// A limit as a message shows it.
+fn size(bytes: u64) -> String {
+    match bytes >> 20 {
+        0 => format!("{} KiB", bytes >> 10),
+        mebibytes => format!("{mebibytes} MiB"),
+    }
 }
 
 impl Fault {
@@ -92,7 +100,12 @@ pub fn open_and<T>(
 
 /// Reads the file at `path`, through symbolic links. See [`read`].
 pub fn read_followed(path: &Path) -> Result<Snapshot, Fault> {
-    read(open_with(OFlags::RDONLY, path)?)
+    read_small(path, MAX_SIZE)
+}
+
+/// The same for a file of at most `max_size` bytes.
+pub fn read_small(path: &Path, max_size: u64) -> Result<Snapshot, Fault> {
+    read_within(open_with(OFlags::RDONLY, path)?, max_size)
 }
 
 /// Opens a file without the standard library: musl's `open` sets `CLOEXEC` by another system call again.
@@ -120,12 +133,16 @@ fn open_with(flags: OFlags, path: &Path) -> Result<File, Fault> {
 
 /// Reads `file`, which must be regular, and not larger than [`MAX_SIZE`].
 pub fn read(file: File) -> Result<Snapshot, Fault> {
+    read_within(file, MAX_SIZE)
+}
+
+fn read_within(file: File, max_size: u64) -> Result<Snapshot, Fault> {
     let metadata = file.metadata()?;
     if !metadata.is_file() {
         return Err(Fault::NotRegular);
     }
-    if metadata.len() > MAX_SIZE {
-        return Err(Fault::TooLarge);
+    if metadata.len() > max_size {
+        return Err(Fault::TooLarge(max_size));
     }
     let mut bytes = Vec::with_capacity(metadata.len() as usize + 1);
     let count = retry_on_intr(|| rustix::io::read(&file, spare_capacity(&mut bytes)));
@@ -133,7 +150,7 @@ pub fn read(file: File) -> Result<Snapshot, Fault> {
     // changed meanwhile, or a network file system returns it in parts.
     if count.map_err(io::Error::from)? as u64 != metadata.len() {
         (&file)
-            .take(MAX_SIZE.saturating_sub(bytes.len() as u64))
+            .take(max_size.saturating_sub(bytes.len() as u64))
             .read_to_end(&mut bytes)?;
     }
     Ok(Snapshot {

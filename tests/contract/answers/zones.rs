@@ -38,10 +38,23 @@ fn a_zone_that_cannot_be_used_is_an_error_of_the_setting_that_says_why() {
     let school = School::new();
     let file = school.folder().join("zone");
     let path = file.to_str().unwrap();
+    let fifo = school.folder().join("fifo");
+    output(Command::new("mkfifo").arg(&fifo), "coreutils");
     let valid = zone_file(true, false, "ABC-1");
     let damaged = valid[..valid.len() - 12].to_vec();
     for (zone, content, why) in [
-        ("Mars", Vec::new(), "invalid TZ string"),
+        (
+            "Mars",
+            Vec::new(),
+            "there is no zone of this name, which must be written in the same case",
+        ),
+        ("/dev/zero", Vec::new(), "it is not a regular file"),
+        (
+            fifo.to_str().unwrap(),
+            Vec::new(),
+            "it is not a regular file",
+        ),
+        (path, vec![0; 64 * 1024 + 1], "it is larger than 64 KiB"),
         (
             path,
             zone_file(true, false, ""),
