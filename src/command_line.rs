@@ -27,7 +27,7 @@ usage:
                             nginx, caddy or lighttpd
                 --group NAME
                             PHP's group, which may read a file with a password of Redis
-                --yes       do not ask
+                --yes       do not ask, if standard input is not a terminal
   comedor fastcgi SOCKET    create the Unix socket SOCKET and serve FastCGI on it
   comedor --help            print this text
   comedor --version         print the version

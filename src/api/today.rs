@@ -74,7 +74,7 @@ pub fn day_at(zone: &Zone, seconds: i64) -> Result<Date, Error> {
 }
 
 fn named_zone(name: &str) -> Result<TimeZone, Problem> {
-    // Only a file can have a name that starts with `:`, so its error says why the file cannot be read.
+    // A name that starts with `:` can only be that of a file, so the error says why the file cannot be read.
     let file = name.starts_with('/').then(|| format!(":{name}"));
     match ZONES.parse_posix_tz(file.as_deref().unwrap_or(name)) {
         Err(tz::Error::Tz(error @ TzError::TzString(_))) => Err(Problem::Unknown(error)),

@@ -1,19 +1,20 @@
 //! `comedor configure`: writes pasted settings to the settings file, the only command for root.
 //!
 //! What is pasted is data, read by the parser of requests. The command shows what it changes, and asks; it
-//! looks at nothing else, and starts nothing.
+//! looks at nothing that a value names, and starts nothing.
 
 mod input;
 mod next;
 mod settings_file;
+mod unusual;
 
 use std::io::{self, Write};
 use std::path::Path;
 
-use crate::api::today;
 use crate::config::{self, Config, SETTINGS, Setting, Settings};
 use crate::session::SavePath;
 use crate::sys::log::{self, printable};
+use input::Terminal;
 pub use next::Server;
 use settings_file::SettingsFile;
 
@@ -24,7 +25,7 @@ pub struct Options {
     pub server: Option<&'static Server>,
     /// The group that may read a file with a password
     pub group: Option<String>,
-    /// Ask nothing
+    /// Ask nothing, unless the settings are pasted at a terminal
     pub yes: bool,
 }
 
@@ -32,15 +33,27 @@ pub struct Options {
 #[derive(Debug, thiserror::Error)]
 enum Error {
     #[error(transparent)]
-    Input(#[from] input::Error),
+    Paste(#[from] input::PasteError),
     #[error("no settings were pasted")]
     NoSettings,
     #[error(transparent)]
     Settings(#[from] config::Error),
     #[error(transparent)]
-    Zone(#[from] today::Error),
+    Unusual(#[from] unusual::Error),
+    #[error(transparent)]
+    Answer(#[from] input::AnswerError),
     #[error(transparent)]
     File(#[from] settings_file::Error),
+}
+
+impl Error {
+    /// Whether this happened after the paste was read, and before an answer.
+    fn is_unanswered(&self) -> bool {
+        match self {
+            Error::Paste(_) | Error::NoSettings | Error::Settings(_) | Error::Unusual(_) => true,
+            Error::Answer(_) | Error::File(_) => false,
+        }
+    }
 }
 
 /// Runs the command. The exit status is 0 if the settings are in the file, or if there are none and the commands for a
@@ -53,6 +66,9 @@ pub fn run(options: &Options) -> u8 {
         }
         Err(error) => {
             log::log(&format!("{error}; nothing was written"));
+            if error.is_unanswered() {
+                wait_for_end_of_paste();
+            }
             1
         }
     }
@@ -60,34 +76,55 @@ pub fn run(options: &Options) -> u8 {
 
 fn configure(options: &Options) -> Result<(), Error> {
     let file = SettingsFile::open()?;
-    let pasted = input::read()?;
-    let pasted = Settings::default().with_file(Path::new("standard input"), &pasted)?;
+    let text = input::read()?;
+    let pasted = Settings::default().with_file(Path::new("standard input"), &text)?;
     if SETTINGS.iter().all(|setting| pasted.get(setting).is_none()) {
         options.server.ok_or(Error::NoSettings)?;
         print("No settings: nothing was written.\n");
+        wait_for_end_of_paste();
         return Ok(());
     }
     let content = file.with(&pasted);
     let settings = Settings::default().with_file(&file.path, &content)?;
     let config = Config::from_settings(&settings)?;
-    // Requests read the zone's file only if they need it.
-    today::today(&config.zone)?;
-    print(&changes(&file, &pasted));
-    if content == file.content {
-        print("The file has these settings already.\n");
-        return Ok(());
-    }
-    if !options.yes {
-        input::confirm()?;
-    }
+    let of_paste = Config::from_settings(&pasted)?;
+    unusual::refuse(&of_paste)?;
+    let (old, text) = changes(&file, &pasted);
+    print(&text);
+    confirm(options, &unusual::effects(&old, &pasted, &of_paste))?;
     let readers = if has_password(&config) {
         file.only_group(options.group.as_deref())?
     } else {
         file.as_before()
     };
+    // Also without a change: `check` takes the time of the file as that of the last look at the set-up page.
     file.replace(&content, &readers)?;
     print(&format!("Wrote {}\n", file.path.display()));
     Ok(())
+}
+
+/// Asks whether to write the settings, and first about each effect of an unusual one. A script is told the effects.
+fn confirm(options: &Options, effects: &[String]) -> Result<(), Error> {
+    if options.yes && !input::is_terminal() {
+        for effect in effects {
+            print(&format!("{effect}\n"));
+        }
+        return Ok(());
+    }
+    let terminal = Terminal::open()?;
+    for effect in effects {
+        print(&format!("{effect}\n"));
+        terminal.ask("If this is right")?;
+    }
+    print("To write nothing, press Ctrl-C.\n");
+    Ok(terminal.ask("To write this")?)
+}
+
+/// At a terminal waits until an answer says that no more of a paste comes, which the shell would run.
+fn wait_for_end_of_paste() {
+    if input::is_terminal() {
+        _ = Terminal::open().and_then(|terminal| terminal.ask("To end"));
+    }
 }
 
 fn has_password(config: &Config) -> bool {
@@ -97,8 +134,8 @@ fn has_password(config: &Config) -> bool {
     }
 }
 
-/// Each pasted setting, old and new.
-fn changes(file: &SettingsFile, pasted: &Settings) -> String {
+/// The old settings, and the text of each pasted one, old and new.
+fn changes(file: &SettingsFile, pasted: &Settings) -> (Settings, String) {
     let mut text = format!("{}:\n", file.path.display());
     // A line that cannot be used may be one that is replaced.
     let old = Settings::default()
@@ -123,7 +160,7 @@ fn changes(file: &SettingsFile, pasted: &Settings) -> String {
         };
         text += &format!("  {}={line}\n", setting.name);
     }
-    text
+    (old, text)
 }
 
 fn shown(setting: &Setting, value: &[u8]) -> String {

@@ -59,8 +59,8 @@ impl Server {
 
 /// What to run next.
 pub fn steps(server: Option<&Server>) -> String {
-    let check = "\nNext, as PHP's user, which the set-up page shows (www-data in Debian):\n\
-                 sudo -u www-data comedor check\n";
+    let check = "\nNext, with the user that the page shows instead of USER:\n\
+                 sudo -u USER comedor check\n";
     match server {
         Some(server) => format!("{check}\nThen enable comedor:\n{}", server.commands),
         None => {

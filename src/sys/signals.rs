@@ -4,6 +4,8 @@
 use std::io;
 use std::mem::MaybeUninit;
 use std::ptr::{self, null, null_mut};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 
 pub(super) fn ignore(signals: &[libc::c_int]) {
@@ -15,6 +17,24 @@ pub(super) fn ignore(signals: &[libc::c_int]) {
 /// Ignores the signals that the keys of a terminal send: a paste can contain their characters.
 pub fn ignore_keys() {
     ignore(&[libc::SIGINT, libc::SIGQUIT, libc::SIGTSTP]);
+}
+
+/// Whether Ctrl-C or Ctrl-\\ was pressed after [`note_keys`]
+static KEY_WAS_PRESSED: AtomicBool = AtomicBool::new(false);
+
+/// Notes Ctrl-C and Ctrl-\\ for [`was_key_pressed`]. They must not end the process, which would leave the rest of a paste
+/// to the shell; Ctrl-Z would do the same, and stays ignored.
+pub fn note_keys() {
+    extern "C" fn note(_: libc::c_int) {
+        KEY_WAS_PRESSED.store(true, SeqCst);
+    }
+    for signal in [libc::SIGINT, libc::SIGQUIT] {
+        sigaction(signal, note as *const () as usize);
+    }
+}
+
+pub fn was_key_pressed() -> bool {
+    KEY_WAS_PRESSED.load(SeqCst)
 }
 
 /// Blocks SIGALRM in this thread: another one is to be interrupted by [timers](super::timers). That one inherits this, and
@@ -40,7 +60,7 @@ pub(super) fn interrupt_calls(signal: libc::c_int) -> io::Result<()> {
 /// Without SA_RESTART, so that an interrupted call is not started again.
 fn sigaction(signal: libc::c_int, action: libc::sighandler_t) {
     // SAFETY: zeros are a valid structure, of which the call keeps no pointer. The action is one that runs no code, or
-    // the function above, which does nothing. The call fails only for signals that no caller names.
+    // a function above, which does nothing or sets a flag. The call fails only for signals that no caller names.
     unsafe {
         let mut new: libc::sigaction = MaybeUninit::zeroed().assume_init();
         new.sa_sigaction = action;

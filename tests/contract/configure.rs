@@ -90,8 +90,8 @@ fn pasted_settings_replace_their_lines_and_everything_else_stays() {
         // What follows an empty line, and comments
         (
             "COMEDOR_SERVICE=a\n",
-            "# c\nCOMEDOR_DATA_DIR=/srv/menús y más\n \t\nTZ=UTC\n",
-            "COMEDOR_SERVICE=a\nCOMEDOR_DATA_DIR=/srv/menús y más\n",
+            "# menús\nCOMEDOR_DATA_DIR=/srv/my-school_2.x\n \t\nTZ=UTC\n",
+            "COMEDOR_SERVICE=a\nCOMEDOR_DATA_DIR=/srv/my-school_2.x\n",
         ),
         // A value that cannot be used is replaced.
         (
@@ -107,6 +107,8 @@ fn pasted_settings_replace_their_lines_and_everything_else_stays() {
             "# Written by `comedor setup`\nCOMEDOR_SERVICE=aulas\n# End\nCOMEDOR_ACCESS=listed\n",
         ),
         ("", "TZ=UTC\n", "TZ=UTC\n"),
+        // Nothing looks for the zone, nor for the folder.
+        ("", "TZ=Mars/Phobos\n", "TZ=Mars/Phobos\n"),
     ] {
         let installed = Installed::with(before);
         installed.writes(pasted);
@@ -135,13 +137,87 @@ fn each_setting_is_shown_with_its_old_value() {
         said.contains(&format!("Wrote {}\n", installed.file().display())),
         "{said}"
     );
-    let before = fs::metadata(installed.file()).unwrap().ino();
-    let said = installed.writes("TZ=Europe/Madrid\n");
-    assert!(
-        said.contains("The file has these settings already."),
-        "{said}"
+    // The time of the change says that the settings were looked at.
+    let before = (
+        fs::metadata(installed.file()).unwrap(),
+        installed.settings(),
     );
-    assert_eq!(fs::metadata(installed.file()).unwrap().ino(), before);
+    let said = installed.writes("TZ=Europe/Madrid\n");
+    assert!(said.contains("TZ=Europe/Madrid (unchanged)"), "{said}");
+    assert_ne!(
+        fs::metadata(installed.file()).unwrap().ino(),
+        before.0.ino()
+    );
+    assert_eq!(installed.settings(), before.1);
+}
+
+/// Without a terminal, where nobody is asked. With one: tests/system/configure.rs
+#[test]
+fn a_script_is_told_what_an_unusual_value_does() {
+    let other = "comedor will answer for another application, and no longer for that of /srv/a/comedor.php.";
+    for (before, pasted, effect) in [
+        (
+            "",
+            "COMEDOR_SESSION_DIR=tcp://redis.example?auth=s3cret",
+            "sessions will come from another machine, redis.example, and who controls it can be any user, also an \
+             administrator.",
+        ),
+        (
+            "",
+            "COMEDOR_SESSION_DIR=tcp://10.0.0.1:6379",
+            "from another machine, 10.0.0.1, ",
+        ),
+        ("", "COMEDOR_SESSION_DIR=tcp://127.0.0.1:6379", ""),
+        ("", "COMEDOR_SESSION_DIR=tcp://[::1]", ""),
+        ("", "COMEDOR_SESSION_DIR=tcp://localhost", ""),
+        ("", "COMEDOR_SESSION_DIR=unix:///run/redis.sock", ""),
+        (
+            "COMEDOR_SESSION_DIR=tcp://redis.example\n",
+            "COMEDOR_SESSION_DIR=tcp://redis.example",
+            "",
+        ),
+        (
+            "",
+            "COMEDOR_TRUSTED_ORIGINS=https://A.example, https://b.example",
+            "pages of https://a.example, https://b.example will be able to read and change menus, as the user who has \
+             them open.",
+        ),
+        (
+            "COMEDOR_TRUSTED_ORIGINS=https://a.example\n",
+            "COMEDOR_TRUSTED_ORIGINS=https://a.example",
+            "",
+        ),
+        (
+            "COMEDOR_TRUSTED_ORIGINS=https://a.example\n",
+            "COMEDOR_TRUSTED_ORIGINS=",
+            "",
+        ),
+        (
+            "COMEDOR_SCRIPT=/srv/a/comedor.php\n", "COMEDOR_SCRIPT=/srv/b/comedor.php", other,
+        ),
+        (
+            "COMEDOR_SCRIPT=/srv/a/comedor.php\n", "COMEDOR_SCRIPT=/srv/a/comedor.php", "",
+        ),
+        ("", "COMEDOR_SCRIPT=/srv/b/comedor.php", ""),
+    ] {
+        let installed = Installed::with(before);
+        let group = String::from_utf8(output(Command::new("id").arg("-gn"), "coreutils")).unwrap();
+        let output = installed.run(&["--yes", "--group", group.trim()], pasted.as_bytes());
+        let said = String::from_utf8(output.stdout).unwrap();
+        let name = pasted.split('=').next().unwrap();
+        let told = said
+            .lines()
+            .find(|line| line.starts_with(&format!("{name}: ")));
+        match told {
+            Some(told) => assert!(
+                !effect.is_empty() && told.contains(effect),
+                "{pasted}: {told}"
+            ),
+            None => assert_eq!(effect, "", "{pasted}: {said}"),
+        }
+        assert!(!said.contains("s3cret"), "{said}");
+        assert_eq!(installed.settings(), format!("{pasted}\n"));
+    }
 }
 
 #[test]
@@ -169,7 +245,39 @@ fn a_paste_that_cannot_be_used_is_refused_and_nothing_is_written() {
             "COMEDOR_ACCESS=all\n",
             "COMEDOR_ACCESS must be centre or listed",
         ),
-        ("TZ=Mars\n", "TZ must name a time zone"),
+        ("TZ=Europe Madrid\n", "TZ must be a time zone"),
+        (
+            "TZ=/dev/zero\n",
+            "TZ: only the name of a time zone, such as Europe/Madrid, can be pasted; write this line into the file by hand",
+        ),
+        ("TZ=../../../../dev/zero\n", "TZ: only the name"),
+        ("TZ=CET-1CEST,M3.5.0,M10.5.0/3\n", "TZ: only the name"),
+        (
+            "COMEDOR_DATA_DIR=/DATA/x;chmod 4755 /bin/dash\n",
+            "COMEDOR_DATA_DIR: a pasted path can have only A-Z a-z 0-9 . _ - and /, and not `..`; write this line into \
+             the file by hand",
+        ),
+        (
+            "COMEDOR_DATA_DIR=/DATA/$(id)\n", "COMEDOR_DATA_DIR: a pasted path",
+        ),
+        (
+            "COMEDOR_DATA_DIR=/DATA/../etc\n", "COMEDOR_DATA_DIR: a pasted path",
+        ),
+        (
+            "COMEDOR_DATA_DIR=/srv/menús\n", "COMEDOR_DATA_DIR: a pasted path",
+        ),
+        (
+            "COMEDOR_SESSION_DIR=1;/a /etc\n", "COMEDOR_SESSION_DIR: a pasted path",
+        ),
+        (
+            "COMEDOR_SESSION_DIR=/tmp/../s\n", "COMEDOR_SESSION_DIR: a pasted path",
+        ),
+        (
+            "COMEDOR_SCRIPT=/srv/a`id`.php\n", "COMEDOR_SCRIPT: a pasted path",
+        ),
+        (
+            "COMEDOR_SCRIPT=/srv/../comedor.php\n", "COMEDOR_SCRIPT: a pasted path",
+        ),
         (
             "COMEDOR_DATA_DIR=/a\u{202e}b\n",
             "line 1, column 20: an invisible or combining character (U+202E) cannot be pasted",
@@ -323,7 +431,8 @@ fn without_a_terminal_only_yes_writes() {
 #[test]
 fn the_next_commands_are_constant_for_each_web_server() {
     let installed = Installed::with("TZ=UTC\n");
-    let check = "sudo -u www-data comedor check\n";
+    let check =
+        "\nNext, with the user that the page shows instead of USER:\nsudo -u USER comedor check\n";
     for (server, command) in [
         ("apache", "a2enconf comedor && "),
         ("apache-fastcgi", "a2enconf comedor-fastcgi && "),

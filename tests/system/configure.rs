@@ -41,58 +41,119 @@ fn shown(child: &mut Child, end: &str) -> String {
     String::from_utf8(text).unwrap()
 }
 
-#[test]
-fn the_number_that_is_shown_confirms_and_any_other_answer_does_not() {
-    for (answer, status, settings) in [
-        (None, 0, "TZ=UTC\nCOMEDOR_SERVICE=aulas\n"),
-        (Some("y"), 1, "TZ=UTC\n"),
-    ] {
-        let folder = open_folder();
-        let program = program_in(folder.path(), "TZ=UTC\n");
-        let line = format!("{} configure", program.display());
-        let mut child = start(&line, "COMEDOR_SERVICE=aulas\n\n");
-        let question = shown(&mut child, " and press Enter: ");
-        assert!(question.contains("COMEDOR_SERVICE=aulas (before: service, the default)"));
-        let number = question.rsplit(' ').nth(4).unwrap();
-        let answer = answer.unwrap_or(number);
-        child
-            .stdin
-            .as_mut()
-            .unwrap()
-            .write_all(format!("{answer}\n").as_bytes())
-            .unwrap();
-        let rest = shown(&mut child, "\0");
-        assert_eq!(
-            child.wait().unwrap().code(),
-            Some(status),
-            "{question}{rest}"
-        );
-        assert_eq!(
-            fs::read_to_string(folder.path().join("comedor.conf")).unwrap(),
-            settings
-        );
-    }
+/// Reads up to a question. Returns what was shown, and the number that answers it.
+fn question(child: &mut Child) -> (String, String) {
+    let shown = shown(child, " and press Enter: ");
+    let number = shown.rsplit(' ').nth(4).unwrap().to_owned();
+    (shown, number)
 }
 
-/// Nor does the shell get it, which would run it.
+/// Answers the last question. The next program at this terminal reads what is typed then, and nothing else.
+#[track_caller]
+fn assert_only_what_is_typed_is_left(mut child: Child, number: &str) {
+    paste(&mut child, &format!("{number}\n"));
+    shown(&mut child, &format!("{number}\r\n"));
+    paste(&mut child, "typed\n");
+    let left = shown(&mut child, "\0");
+    // The terminal echoes it.
+    assert_eq!(left.matches("typed\r\n").count(), 2, "{left}");
+    assert!(!left.contains("id\r\n"), "{left}");
+    child.wait().unwrap();
+}
+
 #[test]
-fn a_paste_can_neither_answer_nor_go_on_after_the_empty_line() {
+fn only_the_number_that_is_shown_confirms_and_ctrl_c_cancels() {
     let folder = open_folder();
-    let program = program_in(folder.path(), "TZ=UTC\n").display().to_string();
-    for rest in ["y\n", "1234\n", "\n\n4321\nid\n", "COMEDOR_ACCESS=listed\n"] {
-        let line = format!("{program} configure; head -n 1");
-        let mut child = start(&line, &format!("COMEDOR_SERVICE=aulas\n\n{rest}"));
-        let refused = shown(&mut child, "; nothing was written\r\n");
+    let program = program_in(folder.path(), "TZ=UTC\n");
+    let line = format!("exec {} configure", program.display());
+    let settings = || fs::read_to_string(folder.path().join("comedor.conf")).unwrap();
+    for key in ["\x03", "\x1c"] {
+        let mut child = start(&line, "COMEDOR_SERVICE=aulas\n\n");
+        let (said, number) = question(&mut child);
         assert!(
-            refused.contains("text follows the empty line; paste the settings alone"),
+            said.contains("COMEDOR_SERVICE=aulas (before: service, the default)"),
+            "{said}"
+        );
+        assert!(
+            said.contains("\nTo write nothing, press Ctrl-C.\r\nTo write this, type "),
+            "{said}"
+        );
+        // It asks again.
+        for answer in ["", "y", "\x04", "12345"] {
+            paste(&mut child, &format!("{answer}\n"));
+            assert_eq!(question(&mut child).1, number, "{answer}");
+        }
+        paste(&mut child, key);
+        let refused = shown(&mut child, "\0");
+        assert!(
+            refused.contains("not confirmed; nothing was written"),
             "{refused}"
         );
-        // What the next program at this terminal reads
-        child.stdin.as_mut().unwrap().write_all(b"typed\n").unwrap();
-        let read = shown(&mut child, "\0");
-        assert_eq!(read.replace("typed\r\n", ""), "", "{refused}");
-        child.wait().unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(1));
+        assert_eq!(settings(), "TZ=UTC\n");
     }
+    let mut child = start(&line, "COMEDOR_SERVICE=aulas\n\n");
+    let (_, number) = question(&mut child);
+    paste(&mut child, &format!("{number}\n"));
+    let said = shown(&mut child, "\0");
+    assert!(
+        said.contains("Wrote ") && said.contains("sudo -u USER comedor check"),
+        "{said}"
+    );
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert_eq!(settings(), "TZ=UTC\nCOMEDOR_SERVICE=aulas\n");
+}
+
+/// Otherwise the shell would run the rest of a paste.
+#[test]
+fn what_follows_the_empty_line_at_once_or_after_a_pause_is_discarded_until_an_answer() {
+    let folder = open_folder();
+    let program = program_in(folder.path(), "TZ=UTC\n").display().to_string();
+    let follows = "text follows the empty line; paste the settings alone; nothing was written";
+    for (options, pasted, problem) in [
+        ("", "COMEDOR_SERVICE=aulas\n\ny\n", follows),
+        ("", "COMEDOR_SERVICE=aulas\n\n1234\n", follows),
+        ("", "COMEDOR_SERVICE=aulas\n\n\n\n4321\nid\n", follows),
+        (
+            "",
+            "COMEDOR_SERVICE=aulas\n\nCOMEDOR_ACCESS=listed\n",
+            follows,
+        ),
+        (
+            "",
+            "COMEDOR_X=1\n\n",
+            "unknown setting `COMEDOR_X`; nothing was written",
+        ),
+        ("", "\n", "no settings were pasted; nothing was written"),
+        ("--server apache", "\n", "No settings: nothing was written."),
+        (
+            "--yes", "TZ=/dev/zero\n\n", "TZ: only the name of a time zone",
+        ),
+    ] {
+        let line = format!("{program} configure {options}; head -n 1");
+        let mut child = start(&line, pasted);
+        let (said, number) = question(&mut child);
+        assert!(said.contains(problem), "{pasted}: {said}");
+        assert!(said.contains("\nTo end, type "), "{pasted}: {said}");
+        for rest in ["id\n", "\n\n", "id\nid"] {
+            paste(&mut child, rest);
+            assert_eq!(question(&mut child).1, number, "{pasted}");
+        }
+        assert_only_what_is_typed_is_left(child, &number);
+    }
+    // A shell at a terminal does not end by the key either.
+    let line = format!("trap : INT; {program} configure; head -n 1");
+    let mut child = start(&line, "COMEDOR_SERVICE=aulas\n\n");
+    let (_, number) = question(&mut child);
+    paste(&mut child, "id\n");
+    assert_eq!(question(&mut child).1, number);
+    // It ends the question, and what comes with it is discarded too.
+    paste(&mut child, "\x03id\nid");
+    shown(&mut child, "not confirmed; nothing was written\r\n");
+    paste(&mut child, "typed\n");
+    // The terminal echoes it.
+    assert_eq!(shown(&mut child, "\0"), "typed\r\ntyped\r\n");
+    child.wait().unwrap();
     assert_eq!(
         fs::read_to_string(folder.path().join("comedor.conf")).unwrap(),
         "TZ=UTC\n"
@@ -104,38 +165,60 @@ fn a_paste_cannot_end_the_program_by_the_characters_of_keys() {
     let folder = open_folder();
     let program = program_in(folder.path(), "TZ=UTC\n").display().to_string();
     for key in ["\x03", "\x1c", "\x1a"] {
-        let mut child = start(&format!("exec {program} configure"), "");
+        // A shell at a terminal does not end by the key either.
+        let line = format!("trap : INT QUIT TSTP; {program} configure; head -n 1");
+        let mut child = start(&line, "");
         shown(&mut child, "is empty:\r\n");
-        let pasted = format!("COMEDOR_SERVICE=aulas\n{key}id\n\n");
-        paste(&mut child, &pasted);
+        paste(&mut child, &format!("COMEDOR_SERVICE=aulas\n{key}id\n\n"));
         let refused = shown(&mut child, "; nothing was written\r\n");
         assert!(
             refused.contains("expected NAME=value; nothing was written"),
             "{refused}"
         );
-        assert_eq!(child.wait().unwrap().code(), Some(1));
+        let (_, number) = question(&mut child);
+        assert_only_what_is_typed_is_left(child, &number);
     }
 }
 
-/// A paste over a network can have a pause after the empty line.
+/// Also with --yes, which is for scripts.
 #[test]
-fn what_follows_a_wrong_answer_is_discarded() {
+fn each_unusual_value_has_a_question_of_its_own() {
+    let before = "COMEDOR_SCRIPT=/srv/a/comedor.php\n";
+    let pasted = "COMEDOR_SCRIPT=/srv/b/comedor.php\nCOMEDOR_TRUSTED_ORIGINS=https://menus.example\n\
+                  COMEDOR_SESSION_DIR=tcp://10.0.0.1\n";
     let folder = open_folder();
-    let program = program_in(folder.path(), "TZ=UTC\n").display().to_string();
-    let line = format!("{program} configure; head -n 1");
-    let mut child = start(&line, "COMEDOR_SERVICE=aulas\n\n");
-    shown(&mut child, " and press Enter: ");
-    child
-        .stdin
-        .as_mut()
-        .unwrap()
-        .write_all(b"y\nid\nid")
-        .unwrap();
-    let refused = shown(&mut child, "not confirmed; nothing was written\r\n");
-    child.stdin.as_mut().unwrap().write_all(b"typed\n").unwrap();
-    let read = shown(&mut child, "\0");
-    assert_eq!(read.replace("typed\r\n", ""), "", "{refused}");
-    child.wait().unwrap();
+    let program = program_in(folder.path(), before);
+    let line = format!("{} configure --yes", program.display());
+    let mut child = start(&line, &format!("{pasted}\n"));
+    for (name, aim) in [
+        (
+            "COMEDOR_SESSION_DIR: sessions will come",
+            "If this is right",
+        ),
+        (
+            "COMEDOR_TRUSTED_ORIGINS: pages of https://menus.example",
+            "If this is right",
+        ),
+        (
+            "COMEDOR_SCRIPT: comedor will answer for another",
+            "If this is right",
+        ),
+        ("To write nothing", "To write this"),
+    ] {
+        let settings = fs::read_to_string(folder.path().join("comedor.conf"));
+        assert_eq!(settings.unwrap(), before);
+        let (said, number) = question(&mut child);
+        assert!(said.contains(&format!("\n{name}")), "{name}: {said}");
+        assert!(
+            said.contains(&format!("\n{aim}, type {number} ")),
+            "{aim}: {said}"
+        );
+        paste(&mut child, &format!("{number}\n"));
+    }
+    shown(&mut child, "\0");
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    let settings = fs::read_to_string(folder.path().join("comedor.conf"));
+    assert_eq!(settings.unwrap().lines().count(), 3);
 }
 
 #[test]

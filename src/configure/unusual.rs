@@ -1,0 +1,162 @@
+//! Pasted values that the settings allow, and that hardly any school has. Who can change the set-up page can choose what
+//! is pasted, and the guide has root write the folders into commands.
+
+use std::net::IpAddr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path};
+
+use crate::cgi::Origin;
+use crate::config::{
+    Config, DATA_DIR, SCRIPT, SESSION_DIR, Setting, Settings, TRUSTED_ORIGINS, Zone,
+};
+use crate::session::{Address, SavePath};
+use crate::sys::log::printable;
+
+/// Why a value cannot be pasted.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(
+        "{0}: a pasted path can have only A-Z a-z 0-9 . _ - and /, and not `..`; write this line into the file by hand"
+    )]
+    Path(&'static str),
+    #[error(
+        "TZ: only the name of a time zone, such as Europe/Madrid, can be pasted; write this line into the file by hand"
+    )]
+    Zone,
+}
+
+/// Refuses what only an editor can write.
+pub fn refuse(pasted: &Config) -> Result<(), Error> {
+    let session_dir = match &pasted.session.save_path {
+        SavePath::Files(files) => Some(files.folder.as_path()),
+        SavePath::Redis(_) => None,
+    };
+    let script = pasted.script.as_ref().map(|script| script.path());
+    for (setting, path) in [
+        (DATA_DIR, Some(pasted.data_dir.as_path())),
+        (SESSION_DIR, session_dir),
+        (SCRIPT, script),
+    ] {
+        if path.is_some_and(|path| !is_usual_path(path)) {
+            return Err(Error::Path(setting.name));
+        }
+    }
+    if is_usual_zone(&pasted.zone) {
+        Ok(())
+    } else {
+        Err(Error::Zone)
+    }
+}
+
+fn is_usual_path(path: &Path) -> bool {
+    let is_usual_byte = |byte: &u8| byte.is_ascii_alphanumeric() || b"._/-".contains(byte);
+    let leads_up = path.components().any(|part| part == Component::ParentDir);
+    path.as_os_str().as_bytes().iter().all(is_usual_byte) && !leads_up
+}
+
+/// Whether this is the system's zone or a name of tzdata (its file `theory.html`), which leads to no file elsewhere.
+fn is_usual_zone(zone: &Zone) -> bool {
+    let Zone::Named(name) = zone else {
+        return true;
+    };
+    let is_name_char = |c: char| c.is_ascii_alphanumeric() || "/._+-".contains(c);
+    let mut parts = name.split('/');
+    name.chars().all(is_name_char) && parts.all(|part| !matches!(part, "" | ".."))
+}
+
+/// What the new values do that an administrator may not expect: a sentence for each.
+pub fn effects(old: &Settings, pasted: &Settings, config: &Config) -> Vec<String> {
+    let is_new = |setting: &Setting| {
+        let new = pasted.get(setting);
+        new.is_some() && new != old.get(setting)
+    };
+    let effects = [
+        (SESSION_DIR, of_sessions(&config.session.save_path)),
+        (TRUSTED_ORIGINS, of_origins(&config.trusted_origins)),
+        (SCRIPT, of_another_script(old.get(&SCRIPT))),
+    ];
+    effects
+        .into_iter()
+        .filter(|(setting, _)| is_new(setting))
+        .filter_map(|(setting, effect)| Some(format!("{}: {}.", setting.name, effect?)))
+        .collect()
+}
+
+fn of_sessions(save_path: &SavePath) -> Option<String> {
+    let SavePath::Redis(server) = save_path else {
+        return None;
+    };
+    match &server.address {
+        Address::Tcp { host, .. } if !is_this_machine(host) => Some(format!(
+            "sessions will come from another machine, {}, and who controls it can be any user, also an administrator",
+            printable(host)
+        )),
+        _ => None,
+    }
+}
+
+fn of_origins(origins: &[Origin]) -> Option<String> {
+    let origins: Vec<_> = origins.iter().map(Origin::as_str).collect();
+    (!origins.is_empty()).then(|| {
+        format!(
+            "pages of {} will be able to read and change menus, as the user who has them open",
+            origins.join(", ")
+        )
+    })
+}
+
+fn of_another_script(old: Option<&[u8]>) -> Option<String> {
+    let old = old.filter(|old| !old.is_empty())?;
+    Some(format!(
+        "comedor will answer for another application, and no longer for that of {}",
+        printable(&String::from_utf8_lossy(old))
+    ))
+}
+
+fn is_this_machine(host: &str) -> bool {
+    let is_loopback = host
+        .parse()
+        .is_ok_and(|address: IpAddr| address.is_loopback());
+    is_loopback || host == "localhost"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn usual_paths_and_zones_cannot_lead_a_command_elsewhere() {
+        for (path, is_usual) in [
+            ("/DATA/entreaulas", true),
+            ("/srv/my-school_2.x/..data", true),
+            ("/DATA/../etc", false),
+            ("/DATA/..", false),
+            ("/DATA/x;id", false),
+            ("/DATA/$(id)", false),
+            ("/a /etc", false),
+            ("/srv/menús", false),
+        ] {
+            assert_eq!(is_usual_path(Path::new(path)), is_usual, "{path}");
+        }
+        for (zone, is_usual) in [
+            ("", true),
+            ("UTC", true),
+            ("Europe/Madrid", true),
+            ("Etc/GMT+10", true),
+            ("America/Port-au-Prince", true),
+            ("/dev/zero", false),
+            (":/dev/zero", false),
+            (":Europe/Madrid", false),
+            ("../../../dev/zero", false),
+            ("Europe/../../x", false),
+            ("CET-1CEST,M3.5.0,M10.5.0/3", false),
+            ("<-03>3", false),
+        ] {
+            assert_eq!(
+                is_usual_zone(&Zone::parse(zone).unwrap()),
+                is_usual,
+                "{zone}"
+            );
+        }
+    }
+}
