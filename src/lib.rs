@@ -84,6 +84,7 @@ fn perform<R: Read>(
     let id = api::aulario(query)?;
     caller.may_use(&id)?;
     let action = api::action(query)?;
+    action.agrees_with(variables.last_segment())?;
     let aulario = Aulario::find(&config.data_dir, &caller.centro, &id)?
         .ok_or_else(|| Error::not_found("Aulario"))?;
     action.accepts(variables.method())?;

@@ -68,6 +68,21 @@ static ACTIONS: [Action; 6] = [
 ];
 
 impl Action {
+    /// INVALID_ACTION if the last segment of the path is another action. A generated client sends both, and one that takes
+    /// `action` as a plain string can send two: the path of the operation that was called, and a wrong argument.
+    pub fn agrees_with(&self, segment: Option<&[u8]>) -> Result<(), Error> {
+        let in_path = ACTIONS
+            .iter()
+            .find(|action| Some(action.name.as_bytes()) == segment);
+        match in_path {
+            Some(other) if other.name != self.name => Err(Error::invalid_action(format!(
+                "action is {}, but the path ends with {}.",
+                self.name, other.name
+            ))),
+            _ => Ok(()),
+        }
+    }
+
     /// INVALID_ACTION if the action does not accept `method`.
     pub fn accepts(&self, method: Method) -> Result<(), Error> {
         match (&self.run, method) {

@@ -19,8 +19,8 @@ macro_rules! names {
 
 names! {
     "CONTENT_LENGTH" "CONTENT_TYPE" "GATEWAY_INTERFACE" "HTTP_ACCESS_CONTROL_REQUEST_METHOD" "HTTP_COOKIE" "HTTP_HOST"
-    "HTTP_ORIGIN" "HTTP_SEC_FETCH_SITE" "PATH_TRANSLATED" "QUERY_STRING" "REDIRECT_HANDLER" "REQUEST_METHOD"
-    "SCRIPT_FILENAME" "SERVER_NAME" "SERVER_SOFTWARE"
+    "HTTP_ORIGIN" "HTTP_SEC_FETCH_SITE" "PATH_INFO" "PATH_TRANSLATED" "QUERY_STRING" "REDIRECT_HANDLER"
+    "REQUEST_METHOD" "SCRIPT_FILENAME" "SCRIPT_NAME" "SERVER_NAME" "SERVER_SOFTWARE"
 }
 
 /// Meta-variables by name. Values are bytes, not necessarily UTF-8.
@@ -91,6 +91,16 @@ impl<'v> Variables<'v> {
             Some(b"POST") => Method::Post,
             _ => Method::Other,
         }
+    }
+
+    /// The last segment of the path in the address, as far as the web server passes it: in `PATH_INFO`, what follows the
+    /// script's name (RFC 3875 §4.1.5), with Apache's `Action` the whole path; Caddy has the whole path in `SCRIPT_NAME`.
+    pub(crate) fn last_segment(&self) -> Option<&'v [u8]> {
+        let path = self
+            .meta("PATH_INFO")
+            .or_else(|| self.meta("SCRIPT_NAME"))?;
+        path.rsplit(|&byte| byte == b'/')
+            .find(|segment| !segment.is_empty())
     }
 
     /// `QUERY_STRING`, decoded

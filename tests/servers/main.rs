@@ -271,7 +271,8 @@ impl Site {
             r#"{{"date":"{DATE}","menu_type":"basal","plates":{{"primero":{{"name":"Trozos"}}}}}}"#
         );
         let own = format!("Origin: http://127.0.0.1:{}", self.port);
-        let path_info = read.replace("comedor.php?", "comedor.php/extra?");
+        let of_path = |path: &str| read.replace("comedor.php?", &format!("comedor.php/{path}?"));
+        let path_info = of_path("extra");
         let preflight = [
             "-iX", "OPTIONS", "-H", "Origin: https://menus.example", "-H",
             "Access-Control-Request-Method: POST", &save,
@@ -312,6 +313,9 @@ impl Site {
             (200, "menu_types", &[&help]),
             (400, "MISSING_PARAM", &[&only_help]),
             (200, "menu_types", &[&path_info]),
+            (200, "menu_types", &[&of_path("get_menu_types")]),
+            (400, "INVALID_ACTION", &[&of_path("get_menu")]),
+            (400, "INVALID_ACTION", &[&of_path("get_menu/")]),
             (400, "INVALID_ACTION", &["-X", "DELETE", &read]),
             (400, "INVALID_ACTION", &[&save]),
             (403, "FORBIDDEN", &[&read.replace("aula1", "aula2")]),

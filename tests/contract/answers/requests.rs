@@ -50,6 +50,56 @@ fn reads_accept_get_head_and_post_and_writes_accept_only_post() {
     );
 }
 
+/// Two generators take the action of an operation as a plain string, so that a client can send another one.
+#[test]
+fn a_path_that_ends_with_another_action_is_refused_before_anything_is_done() {
+    let school = School::new();
+    let another = "action is delete_menu_type, but the path ends with rename_menu_type.";
+    for (variable, path, sentence) in [
+        ("PATH_INFO", "/rename_menu_type", Some(another)),
+        ("PATH_INFO", "/rename_menu_type/", Some(another)),
+        (
+            "PATH_INFO",
+            "/entreaulas/api/comedor.php/rename_menu_type",
+            Some(another),
+        ),
+        (
+            "SCRIPT_NAME",
+            "/api/comedor.php/rename_menu_type",
+            Some(another),
+        ),
+        ("PATH_INFO", "/delete_menu_type", None),
+        ("PATH_INFO", "/rename_menu_type/x", None),
+        ("PATH_INFO", "/rename_menu_types", None),
+        ("PATH_INFO", "/Rename_menu_type", None),
+        ("PATH_INFO", "/entreaulas/api/comedor.php", None),
+        ("PATH_INFO", "/\u{fffd}", None),
+        ("PATH_INFO", "/", None),
+        ("PATH_INFO", "", None),
+        ("SCRIPT_NAME", "/entreaulas/api/comedor.php", None),
+    ] {
+        let delete = school.post("delete_menu_type").set(variable, path);
+        let answer = delete.json(&json!({"id": "none"})).run();
+        match sentence {
+            Some(sentence) => {
+                assert_eq!(
+                    answer.fails("INVALID_ACTION").value()["error"],
+                    sentence,
+                    "{path}"
+                );
+            }
+            None => drop(answer.fails("NOT_FOUND")),
+        }
+    }
+    let unknown = school.get("x").set("PATH_INFO", "/get_menu").run();
+    let sentence = unknown.fails("INVALID_ACTION").value()["error"].clone();
+    assert!(
+        sentence.as_str().unwrap().starts_with("action must be "),
+        "{sentence}"
+    );
+    assert!(!school.path("aula1").exists());
+}
+
 #[test]
 fn parameters_come_from_the_query_and_the_last_duplicate_counts() {
     let school = School::new();
