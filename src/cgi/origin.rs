@@ -1,5 +1,5 @@
-//! The site that a request comes from: the headers `Origin` (Fetch standard) and `Sec-Fetch-Site` (Fetch
-//! Metadata). A browser sends the session cookie with a form of another site too; no page can forge these.
+//! The site that a request comes from: the headers `Origin` (Fetch standard), `Sec-Fetch-Site` (Fetch Metadata) and, of
+//! old browsers, `Referer`. A browser sends the session cookie with a form of another site too; no page can forge these.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -43,19 +43,27 @@ impl<'t> Cors<'t> {
 
 /// Whether the request comes from a page of another site that is not among `trusted`.
 ///
-/// Browsers send `Sec-Fetch-Site` only over HTTPS and to localhost; without it `Origin` must match
-/// the requested host. A request with neither header does not come from a browser and is accepted.
+/// Browsers send `Sec-Fetch-Site` only over HTTPS and to localhost: without it, or with `none`, for a request that no page
+/// made, `Origin` must match the requested host. Any other value than `same-origin`, such as one that a proxy repeats, is
+/// another site. Browsers before 2020 send neither header with a form, but `Referer`. A request with none of the three
+/// does not come from a browser and is accepted.
 pub fn is_another_site(variables: &Variables, trusted: &[Origin]) -> bool {
     if Cors::new(variables, trusted).origin.is_some() {
         return false;
     }
+    let is_foreign = |origin: Option<Origin>| {
+        !origin.is_some_and(|origin| origin.is_own(variables) || trusted.contains(&origin))
+    };
     match (
         variables.meta("HTTP_SEC_FETCH_SITE"),
         variables.meta("HTTP_ORIGIN"),
     ) {
-        (Some(b"cross-site" | b"same-site"), _) => true,
-        (Some(b"same-origin" | b"none"), _) | (_, None) => false,
-        (_, Some(origin)) => !Origin::sent(origin).is_some_and(|origin| origin.is_own(variables)),
+        (Some(b"same-origin"), _) | (Some(b"none"), None) => false,
+        (Some(b"none") | None, Some(origin)) => is_foreign(Origin::sent(origin)),
+        (None, None) => variables
+            .meta("HTTP_REFERER")
+            .is_some_and(|url| is_foreign(Origin::of_url(url))),
+        _ => true,
     }
 }
 
@@ -71,6 +79,14 @@ impl Origin {
         };
         let site = authority(site, default_port)?;
         Some(Origin(format!("{scheme}://{site}")))
+    }
+
+    /// The origin of the address in the header `Referer`. `None` if it has none.
+    fn of_url(header: &[u8]) -> Option<Origin> {
+        let start = header.windows(3).position(|bytes| bytes == b"://")? + 3;
+        let is_end = |byte: &u8| matches!(byte, b'/' | b'?' | b'#');
+        let length = header[start..].iter().position(is_end);
+        Origin::sent(&header[..length.map_or(header.len(), |length| start + length)])
     }
 
     /// An origin of a setting, spelled as a browser sends it (URL standard, "host serializing"). `None` for

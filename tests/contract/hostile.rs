@@ -14,10 +14,10 @@ fn invalid_utf8_in_any_variable_gets_a_well_formed_answer() {
     let garbage = OsStr::from_bytes(b"\xff\xfe=;&%\x01\x7f[");
     for name in [
         "QUERY_STRING", "HTTP_COOKIE", "CONTENT_TYPE", "CONTENT_LENGTH", "REQUEST_METHOD",
-        "HTTP_ORIGIN", "HTTP_HOST", "HTTP_SEC_FETCH_SITE", "PATH_INFO", "HTTP_X",
-        "GATEWAY_INTERFACE", "SERVER_NAME", "COMEDOR_SERVICE", "COMEDOR_DATA_DIR",
-        "COMEDOR_SESSION_DIR", "COMEDOR_SESSION_NAME", "COMEDOR_SESSION_FORMAT",
-        "COMEDOR_TRUSTED_ORIGINS", "TZ",
+        "HTTP_ORIGIN", "HTTP_HOST", "HTTP_REFERER", "HTTP_SEC_FETCH_SITE", "PATH_INFO",
+        "SCRIPT_NAME", "HTTP_X", "GATEWAY_INTERFACE", "SERVER_NAME", "COMEDOR_SERVICE",
+        "COMEDOR_DATA_DIR", "COMEDOR_SESSION_DIR", "COMEDOR_SESSION_NAME",
+        "COMEDOR_SESSION_FORMAT", "COMEDOR_TRUSTED_ORIGINS", "TZ",
     ] {
         let write = school.post("delete_menu_type").json(&json!({"id": "no"}));
         for cgi in [write, school.get("get_menu")] {
