@@ -24,9 +24,13 @@ async function comedor(parameters, fields, attempts = 3) {
 
 const aulario = "aula1", date = "2026-11-23";
 const { menu_types } = await comedor({ action: "get_menu_types", aulario });
-const { menu } = await comedor({ action: "get_menu", aulario, date, menu: menu_types[0].id });
+const menu_type = menu_types[0].id;
+const isAskedFor = (answer) => answer.date === date && answer.menu_type === menu_type;
+const day = await comedor({ action: "get_menu", aulario, date, menu: menu_type });
+if (!isAskedFor(day)) throw new Error("the answer is for another menu");
 const plates = { primero: { name: "Lentejas" }, postre: { name: "Piña" } };
-await comedor({ action: "save_menu", aulario }, { date, menu_type: menu_types[0].id, plates });
+const saved = await comedor({ action: "save_menu", aulario }, { date, menu_type, plates });
+if (!isAskedFor(saved)) throw new Error("another menu was saved");
 try {
   await comedor({ action: "delete_menu_type", aulario }, { id: "sin-sal" });
 } catch (error) {

@@ -37,9 +37,12 @@ function comedor(array $parameters, ?array $fields = null, int $attempts = 3): a
 
 [$aulario, $date] = ['aula1', '2026-11-23'];
 $types = comedor(['action' => 'get_menu_types', 'aulario' => $aulario])['menu_types'];
-$menu = comedor(['action' => 'get_menu', 'aulario' => $aulario, 'date' => $date, 'menu' => $types[0]['id']])['menu'];
+$asked = ['date' => $date, 'menu_type' => $types[0]['id']];
+$day = comedor(['action' => 'get_menu', 'aulario' => $aulario, 'date' => $date, 'menu' => $asked['menu_type']]);
+if ([$day['date'], $day['menu_type']] !== array_values($asked)) throw new Exception('the answer is for another menu');
 $plates = ['primero' => ['name' => 'Lentejas'], 'postre' => ['name' => 'Piña']];
-comedor(['action' => 'save_menu', 'aulario' => $aulario], ['date' => $date, 'menu_type' => $types[0]['id'], 'plates' => $plates]);
+$saved = comedor(['action' => 'save_menu', 'aulario' => $aulario], [...$asked, 'plates' => $plates]);
+if ([$saved['date'], $saved['menu_type']] !== array_values($asked)) throw new Exception('another menu was saved');
 try {
     comedor(['action' => 'delete_menu_type', 'aulario' => $aulario], ['id' => 'sin-sal']);
 } catch (ComedorError $error) {

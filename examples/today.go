@@ -26,9 +26,12 @@ func main() {
 	configuration.Servers = comedor.ServerConfigurations{{URL: school}}
 	configuration.HTTPClient = browser
 	api := comedor.NewAPIClient(configuration).ComedorAPI
-	day, _, err := api.GetMenu(context.Background()).Action("get_menu").Aulario("aula1").Execute()
+	day, _, err := api.GetMenu(context.Background()).Action("get_menu").Aulario("aula1").Menu("basal").Execute()
 	if err != nil {
 		log.Fatal(err)
+	}
+	if day.MenuType != "basal" {
+		log.Fatal("the answer is for ", day.MenuType)
 	}
 	for _, key := range []string{"primero", "segundo", "postre"} {
 		fmt.Printf("%s: %s\n", key, day.Menu.Plates[key].Name)

@@ -7,6 +7,10 @@ $browser->post("$school/login.php", ['form_params' => ['user' => '…', 'passwor
 
 $configuration = (new OpenAPI\Client\Configuration())->setHost($school);
 $api = new OpenAPI\Client\Api\ComedorApi($browser, $configuration);
-foreach ($api->getMenu('get_menu', 'aula1')->getMenu()->getPlates() as $key => $plate) {
+$day = $api->getMenu('get_menu', 'aula1', menu: 'basal');
+if ($day->getMenuType() !== 'basal') {
+    throw new RuntimeException("the answer is for {$day->getMenuType()}");
+}
+foreach ($day->getMenu()->getPlates() as $key => $plate) {
     echo "$key: {$plate->getName()}\n";
 }

@@ -6,5 +6,6 @@ printf %s "$password" |
     curl -sS -c cookies -o login.html --data-urlencode user=… --data-urlencode password@- "$school/login.php"
 # With --retry, curl repeats a request that is BUSY, after the time of Retry-After, but also one that may have been
 # stored (another 5xx, no answer): only for reads. On standard output, answers before a retry would stay.
-curl -sS -b cookies --retry 2 -o menu.json "$school/api/comedor.php?action=get_menu&aulario=aula1" &&
-    cat menu.json # without an answer, it is that of an earlier run
+curl -sS -b cookies --retry 2 -o menu.json "$school/api/comedor.php?action=get_menu&aulario=aula1&menu=basal" &&
+    cat menu.json && # without an answer, it is that of an earlier run
+    grep -q '"menu_type":"basal"' menu.json

@@ -6,5 +6,6 @@ const login = await fetch(`${school}/login.php`, { method: "POST", body: fields,
 const cookie = login.headers.get("set-cookie")?.match(/PHPSESSID=[^;]+/)?.[0] ?? "";
 
 const api = new ComedorApi(new Configuration({ basePath: school, headers: { Cookie: cookie } }));
-const { menu } = await api.getMenu({ action: "get_menu", aulario: "aula1" });
+const { menu, menuType } = await api.getMenu({ action: "get_menu", aulario: "aula1", menu: "basal" });
+if (menuType !== "basal") throw new Error(`the answer is for ${menuType}`);
 for (const [key, plate] of Object.entries(menu.plates)) console.log(`${key}: ${plate.name}`);

@@ -67,8 +67,7 @@ func main() {
 	equal(len(day.MenuTypes), 3)
 
 	plates := map[string]comedor.PlateChange{"primero": {Name: "Piñas"}, "extra": {Name: "Pan"}}
-	body := comedor.NewSaveMenuBody("vegetariano", plates)
-	body.SetDate(date)
+	body := comedor.NewSaveMenuBody(date, "vegetariano", plates)
 	saved, _, err := api.SaveMenu(ctx).Action("save_menu").Aulario(aulario).SaveMenuBody(*body).Execute()
 	check(err)
 	equal(saved.Menu.Plates["extra"].Name, "Pan")

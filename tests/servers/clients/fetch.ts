@@ -26,6 +26,9 @@ assert.deepEqual([day.date, day.menuType, day.menuTypes.length], [date, menu, 3]
 assert.equal(day.menu.plates.primero?.name, "");
 
 const plates = { primero: { name: "Piñas" }, extra: { name: "Pan" } };
+// @ts-expect-error Without a date, today's menu would be changed.
+const forgotten: comedor.SaveMenuBody = { menuType: menu, plates };
+assert.equal(forgotten.date, undefined);
 const saved = await api.saveMenu({ action: "save_menu", aulario, saveMenuBody: { date, menuType: menu, plates } });
 assert.equal(saved.menu.plates.extra?.name, "Pan");
 assert.deepEqual((await api.getMenu({ action: "get_menu", aulario, date, menu })).menu, saved.menu);

@@ -325,6 +325,22 @@ fn php_client_and_its_documented_program_work() {
     assert_eq!(run(&mut php("today.php")), TODAY);
 }
 
+/// Java's default library checks the names of fields in each model, unless the option of the document says otherwise.
+#[test]
+fn java_client_as_documented_rejects_no_unknown_field() {
+    let folder = folder("java");
+    let option = "--additional-properties=disallowAdditionalPropertiesIfNotPresent=false";
+    generate("java", &[option], &folder);
+    let models = folder.join("comedor/src/main/java/org/openapitools/client/model");
+    let rejecting = |file: &String| {
+        let code = fs::read_to_string(models.join(file)).unwrap();
+        code.contains("is not defined in the")
+    };
+    let files = files_below(&models, &["-name", "*.java"]);
+    assert!(files.contains(&"Menu.java".to_owned()), "{files:?}");
+    assert!(!files.iter().any(rejecting), "{files:?}");
+}
+
 #[test]
 fn documented_program_of_curl_reads_today_s_menu() {
     let folder = folder("curl");
