@@ -167,6 +167,25 @@ fn caddy_with_php_fpm_also_in_a_route_and_a_socket_of_the_program() {
     }
 }
 
+#[test]
+fn caddy_runs_the_script_by_no_path_with_a_backslash() {
+    for program in CADDIES {
+        let site = caddy(program, PAGES_OF_CADDY);
+        for path in [
+            "api/comedor%5c.php",
+            "api/comedor%5C.php?action=get_menu_types&aulario=aula1",
+            "api/%5ccomedor.php",
+            "api%5c/comedor.php",
+            "api/com%5c%5cedor.php/x",
+        ] {
+            for method in ["GET", "POST"] {
+                let (status, answer) = site.curl(&["-X", method, &site.url(path)]);
+                assert_eq!((status, &*answer), (404, ""), "{program} {method} {path}");
+            }
+        }
+    }
+}
+
 impl Site {
     /// The program answers a request without a session.
     #[track_caller]
