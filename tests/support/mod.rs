@@ -5,6 +5,7 @@
 mod cgi;
 pub mod disk;
 pub mod fastcgi;
+pub mod power_cuts;
 pub mod redis;
 pub mod site;
 pub mod tracer;

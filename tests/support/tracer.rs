@@ -346,14 +346,14 @@ macro_rules! names {
 const NAMES: &[(i64, &str)] = names![
     SYS_openat SYS_read SYS_pread64 SYS_write SYS_writev SYS_fsync SYS_fdatasync SYS_syncfs SYS_sync
     SYS_renameat SYS_renameat2 SYS_linkat SYS_unlinkat SYS_mkdirat SYS_flock SYS_fcntl SYS_ftruncate SYS_fstat
-    SYS_newfstatat SYS_statx SYS_faccessat SYS_faccessat2 SYS_fchmod SYS_fchown SYS_utimensat SYS_readlinkat
+    SYS_newfstatat SYS_statx SYS_faccessat SYS_faccessat2 SYS_fchmod SYS_fchmodat SYS_fchown SYS_fchownat SYS_utimensat SYS_readlinkat
     SYS_flistxattr SYS_fgetxattr SYS_fsetxattr SYS_fremovexattr SYS_getdents64 SYS_close
     SYS_clock_nanosleep SYS_nanosleep SYS_futex SYS_epoll_pwait SYS_accept4 SYS_exit_group
 ];
 /// Those that new processors do not have
 #[cfg(target_arch = "x86_64")]
 const OLD_NAMES: &[(i64, &str)] = names![
-    SYS_open SYS_stat SYS_lstat SYS_access SYS_mkdir SYS_rename SYS_link SYS_unlink SYS_rmdir SYS_readlink
+    SYS_open SYS_stat SYS_lstat SYS_access SYS_chmod SYS_chown SYS_mkdir SYS_rename SYS_link SYS_unlink SYS_rmdir SYS_readlink
     SYS_epoll_wait
 ];
 #[cfg(not(target_arch = "x86_64"))]

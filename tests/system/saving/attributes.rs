@@ -13,7 +13,7 @@ const US: &[&str] = &["setpriv", "--reuid=65534", "--regid=65534", "--groups=33"
 
 /// Owner, group, bits of the mode and entries, as getfacl prints them with numbers.
 #[track_caller]
-fn getfacl(path: &Path) -> String {
+pub fn getfacl(path: &Path) -> String {
     String::from_utf8(output(Command::new("getfacl").arg("-np").arg(path), "acl")).unwrap()
 }
 
@@ -32,7 +32,7 @@ fn open_school() -> School {
 
 /// Gives a file or folder this owner, group and mode, and these entries alone.
 #[track_caller]
-fn give(path: &Path, owner: u32, group: u32, mode: u32, entries: &str) {
+pub fn give(path: &Path, owner: u32, group: u32, mode: u32, entries: &str) {
     output(Command::new("setfacl").arg("-b").arg(path), "acl");
     chown(path, Some(owner), Some(group)).expect("this test needs to run as root");
     chmod(path, mode);

@@ -75,7 +75,7 @@ fn folders_that_are_read_only_for_the_process_are_errors() {
 }
 
 /// Unmounts the folder when dropped.
-struct Mounted(PathBuf);
+pub struct Mounted(pub PathBuf);
 
 impl Drop for Mounted {
     fn drop(&mut self) {
