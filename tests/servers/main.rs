@@ -21,10 +21,12 @@ mod kept;
 mod openapi;
 mod pages;
 mod paths;
+mod pictures;
 mod place;
 mod restarts;
 mod routing;
 mod rules;
+mod screen;
 mod setup_page;
 #[path = "../support/mod.rs"]
 mod support;

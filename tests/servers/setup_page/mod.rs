@@ -8,13 +8,13 @@ mod try_it;
 
 use std::fs;
 use std::os::unix::fs::{chown, symlink};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use crate::chromium::Browser;
 use crate::support::redis::Redis;
 use crate::support::site::{CADDIES, NOBODY, Php, Settings, Site, module, wait_until};
-use crate::support::{REPOSITORY, chmod, free_port, output, text_of};
+use crate::support::{chmod, free_port, output, text_of};
 use crate::{LIGHTTPD, PAGES_OF_CADDY};
 
 const DAY: &str = "data/Centros/centro1/Aularios/aula1/Comedor/2026-03/04/_datos.json";

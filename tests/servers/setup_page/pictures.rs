@@ -1,12 +1,10 @@
 //! The pictures of the page in README and guides.
 
 use super::*;
+use crate::pictures;
 
 /// The pictures of the page in the guides.
 const PICTURES: [(&str, &str); 2] = [("en", "docs/setup-page.png"), ("es", "docs/es/pagina.png")];
-/// For each a line of sha256sum: not of the file, but of text and style of the page in it.
-const SHOWN: &str = "tests/servers/pictures.sha256";
-
 /// Writes the names of a school over those of this test, and over versions.
 const RENAME: &str = r#"
     const names = [["FOLDER/docroot", "/var/www/html"], ["FOLDER/data", "/DATA/entreaulas"],
@@ -20,8 +18,6 @@ const RENAME: &str = r#"
 
 #[test]
 fn pictures_in_the_guides_show_the_page_as_it_is() {
-    let is_to_write = std::env::var_os("COMEDOR_PICTURES").is_some();
-    let mut shown = String::new();
     for (language, file) in PICTURES {
         let mut setup = Setup::new(Server::Apache, language);
         setup.insert("date_default_timezone_set('Europe/Madrid'); umask(0022);");
@@ -36,25 +32,6 @@ fn pictures_in_the_guides_show_the_page_as_it_is() {
         let folder = setup.site.path().display().to_string();
         let text = setup.browser.text(&RENAME.replace("FOLDER", &folder));
         assert!(!text.contains(&folder), "{text}");
-        setup.site.write("tmp/shown", &text);
-        let mut sum = Command::new("sha256sum");
-        let sum = output(sum.arg(setup.site.path().join("tmp/shown")), "coreutils");
-        shown += &format!("{}  {file}\n", &String::from_utf8(sum).unwrap()[..64]);
-        let path = Path::new(REPOSITORY).join(file);
-        if is_to_write {
-            fs::write(&path, setup.browser.picture(700, "out")).unwrap();
-        }
-        assert!(
-            fs::metadata(path).unwrap().len() <= 180_000,
-            "{file} is large"
-        );
+        pictures::shows(&mut setup.browser, file, (700, "out"), &text);
     }
-    if is_to_write {
-        fs::write(Path::new(REPOSITORY).join(SHOWN), &shown).unwrap();
-    }
-    assert_eq!(
-        text_of(SHOWN),
-        shown,
-        "take new pictures: COMEDOR_PICTURES=1 cargo test --test servers -- pictures"
-    );
 }
