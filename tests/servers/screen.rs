@@ -2,12 +2,14 @@
 //! run when a test says so.
 
 use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Command, Stdio};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::chromium::Browser;
 use crate::pictures;
 use crate::support::site::{Php, Settings, Site, apache, wait_until};
-use crate::support::{Value, json, text_of};
+use crate::support::{REPOSITORY, Value, json, text_of};
 
 /// A zone in which it is noon, and one in which it is another day: in neither does the day change during a test.
 fn zones() -> [String; 2] {
@@ -132,7 +134,7 @@ impl Screen {
         let path = self.folder().join(file);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, content.to_string()).unwrap();
-        let mut chown = std::process::Command::new("chown");
+        let mut chown = Command::new("chown");
         crate::output(
             chown.args(["-R", "33:33"]).arg(self.folder()),
             "a run as root",
@@ -523,4 +525,34 @@ fn picture_of_the_screen_in_the_readmes_shows_the_page_as_it_is() {
         (1280, "state"),
         &shown,
     );
+}
+
+/// At a terminal (script(1)); elsewhere it ends before.
+#[test]
+fn demo_shows_the_screen_until_enter_is_pressed() {
+    let mut demo = Command::new("script");
+    demo.args(["-qec", "cgi-bin/demo", "/dev/null"])
+        .current_dir(REPOSITORY);
+    demo.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut demo = demo.spawn().expect("script, of Debian's bsdutils");
+    let lines = BufReader::new(demo.stdout.take().unwrap()).lines();
+    let mut addresses = lines.map_while(Result::ok).filter_map(|line| {
+        let start = line.find("http://127.0.0.1:")?;
+        Some(line[start..].trim_end().to_owned())
+    });
+    let mut browser = Browser::new("es");
+    browser.call(
+        "Page.addScriptToEvaluateOnNewDocument",
+        json!({"source": TIME}),
+    );
+    let [today, week] = [(); 2].map(|()| addresses.next().expect("an address"));
+    for (address, count) in [(&today, 3), (&week, 15)] {
+        browser.open(address);
+        browser.evaluate("waits()");
+        let lists = "document.querySelectorAll('#menus ul li:nth-child(3)').length";
+        assert_eq!(browser.evaluate(lists), count, "{address}");
+    }
+    demo.stdin.take().unwrap().write_all(b"\n").unwrap();
+    assert_eq!(addresses.next(), None);
+    assert!(demo.wait().unwrap().success());
 }
