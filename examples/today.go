@@ -11,12 +11,15 @@ import (
 	"example/comedor"
 )
 
-const school = "https://school.example"
+const (
+	site   = "https://school.example"
+	school = site + "/entreaulas"
+)
 
 func main() {
 	cookies, _ := cookiejar.New(nil)
 	browser := &http.Client{Jar: cookies}
-	login, err := browser.PostForm(school+"/login.php", url.Values{"user": {"…"}, "password": {"…"}})
+	login, err := browser.PostForm(site+"/_login.php", url.Values{"user": {"…"}, "password": {"…"}})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -24,7 +27,12 @@ func main() {
 
 	configuration := comedor.NewConfiguration()
 	configuration.Servers = comedor.ServerConfigurations{{URL: school}}
-	configuration.HTTPClient = browser
+	address, _ := url.Parse(school)
+	for _, cookie := range cookies.Cookies(address) {
+		if cookie.Name == "PHPSESSID" {
+			configuration.AddDefaultHeader("Cookie", cookie.String())
+		}
+	}
 	api := comedor.NewAPIClient(configuration).ComedorAPI
 	day, _, err := api.GetMenu(context.Background()).Action("get_menu").Aulario("aula1").Menu("basal").Execute()
 	if err != nil {

@@ -1,12 +1,15 @@
 <?php
 require 'comedor/vendor/autoload.php';
 
-$school = 'https://school.example';
-$browser = new GuzzleHttp\Client(['cookies' => true]);
-$browser->post("$school/login.php", ['form_params' => ['user' => '…', 'password' => '…']]);
+$site = 'https://school.example';
+$school = "$site/entreaulas";
+$cookies = new GuzzleHttp\Cookie\CookieJar();
+$browser = new GuzzleHttp\Client(['cookies' => $cookies]);
+$browser->post("$site/_login.php", ['form_params' => ['user' => '…', 'password' => '…']]);
+$session = new GuzzleHttp\Cookie\CookieJar(false, array_filter([$cookies->getCookieByName('PHPSESSID')]));
 
 $configuration = (new OpenAPI\Client\Configuration())->setHost($school);
-$api = new OpenAPI\Client\Api\ComedorApi($browser, $configuration);
+$api = new OpenAPI\Client\Api\ComedorApi(new GuzzleHttp\Client(['cookies' => $session]), $configuration);
 $day = $api->getMenu('get_menu', 'aula1', menu: 'basal');
 if ($day->getMenuType() !== 'basal') {
     throw new RuntimeException("the answer is for {$day->getMenuType()}");

@@ -6,11 +6,12 @@ import urllib.request
 import comedor
 import urllib3
 
-school = "https://school.example"
+site = "https://school.example"
+school = f"{site}/entreaulas"
 cookies = http.cookiejar.CookieJar()
 browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(cookies))
-browser.open(f"{school}/login.php", urllib.parse.urlencode({"user": "…", "password": "…"}).encode())
-cookie = "; ".join(f"{cookie.name}={cookie.value}" for cookie in cookies)
+browser.open(f"{site}/_login.php", urllib.parse.urlencode({"user": "…", "password": "…"}).encode())
+cookie = "; ".join(f"{cookie.name}={cookie.value}" for cookie in cookies if cookie.name == "PHPSESSID")
 
 # Repeats an answer with Retry-After, as BUSY, after that time. A proxy's can follow a stored write: only for reads.
 retries = urllib3.Retry(2, read=False, other=False, allowed_methods=None, raise_on_status=False)

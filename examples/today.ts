@@ -1,8 +1,9 @@
 import { ComedorApi, Configuration } from "./comedor/index.js";
 
-const school = "https://school.example";
+const site = "https://school.example";
+const school = `${site}/entreaulas`;
 const fields = new URLSearchParams({ user: "…", password: "…" });
-const login = await fetch(`${school}/login.php`, { method: "POST", body: fields, redirect: "manual" });
+const login = await fetch(`${site}/_login.php`, { method: "POST", body: fields, redirect: "manual" });
 const cookie = login.headers.get("set-cookie")?.match(/PHPSESSID=[^;]+/)?.[0] ?? "";
 
 const api = new ComedorApi(new Configuration({ basePath: school, headers: { Cookie: cookie } }));

@@ -212,6 +212,8 @@ fn no_command_of_the_documents_changes_as_root_what_the_user_of_php_names() {
                 "install -d -o www-data -g www-data /DATA/entreaulas",
                 // A new file of the set-up page. `install -m` would change the mode of what has its name then.
                 "cp --remove-destination /usr/share/comedor/comedor-setup.php ",
+                "cp --remove-destination /usr/share/doc/comedor/examples/guardar.php ",
+                "cp --remove-destination /usr/share/doc/comedor/examples/pantalla.html ",
                 "rm /var/www/html/entreaulas/api/comedor-setup.php",
             ]
             .iter()

@@ -410,13 +410,14 @@ fn nothing_that_the_screen_reads_becomes_html_or_style() {
     );
 }
 
-/// The address that docs/api.md has for EntreAulas.
+/// The address for EntreAulas, as the comment in the page has it.
 const FILEFETCH: &str =
     "_filefetch.php?type=comedor_image&centro=colegio&aulario={aulario}&date={date}&file={file}";
 const NO_PICTOGRAMS: &str = "const PICTOGRAMS = \"\";";
 
 #[test]
 fn pictograms_are_shown_from_the_address_in_the_settings_and_absent_ones_are_left_out() {
+    assert!(text_of("examples/pantalla.html").contains(FILEFETCH));
     let mut screen = Screen::new(&[(
         NO_PICTOGRAMS,
         &format!("const PICTOGRAMS = \"{FILEFETCH}\";"),

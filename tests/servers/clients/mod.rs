@@ -14,7 +14,7 @@ use std::thread;
 
 use crate::LIGHTTPD;
 use crate::openapi::{BUSY, OPENAPI, TOOLS};
-use crate::support::site::{Settings, Site, lighttpd};
+use crate::support::site::{Settings, Site, wait_until};
 use crate::support::*;
 
 /// Clients are generated below this folder, each in one of its own.
@@ -117,7 +117,7 @@ fn failing_site() -> (String, Arc<AtomicUsize>) {
     let count = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&count);
     let url = server(move |request| {
-        if request.contains("/login.php") {
+        if request.contains("/_login.php") {
             return ("200 OK", String::new());
         }
         match counter.fetch_add(1, Ordering::SeqCst) {
@@ -134,10 +134,26 @@ fn failing_site() -> (String, Arc<AtomicUsize>) {
     (url, count)
 }
 
+/// EntreAulas' login, as far as programs see it: the form's fields, at the root of the site; and beside the session's
+/// cookie one that has the password.
+const FORM: &str = "<?php
+    if ($_POST == ['user' => '…', 'password' => '…']) {
+        setcookie('auth_user', $_POST['user'], time() + 3600, '/');
+        require 'login.php';
+        setcookie('auth_pass_b64', base64_encode($_POST['password']), time() + 3600, '/');
+    }";
+
+/// The cookies of each request, in lighttpd's log.
+const LOG_OF_COOKIES: &str = r#"
+    server.modules += ( "mod_accesslog" )
+    accesslog.filename = "FOLDER/log/access.log"
+    accesslog.format = "%U %{Cookie}i"
+"#;
+
 /// A site with a menu of today and a login, and another one whose session a page holds for longer than
 /// five seconds.
 struct LoggedIn {
-    _site: Site,
+    site: Site,
     /// The address of the site
     url: String,
     cookie: String,
@@ -146,7 +162,14 @@ struct LoggedIn {
 
 impl LoggedIn {
     fn new() -> LoggedIn {
-        let site = lighttpd(LIGHTTPD, "enable", Settings::File);
+        let mut site = Site::new();
+        let log = LOG_OF_COOKIES.replace("FOLDER", &site.path().display().to_string());
+        let example = site.fill(LIGHTTPD, Settings::File) + &log;
+        site.write("docroot/_login.php", FORM);
+        let application = site.path().join("docroot/entreaulas/api");
+        fs::create_dir_all(&application).unwrap();
+        fs::write(application.join("comedor.php"), "").unwrap();
+        site.start_lighttpd("enable", &example);
         let jar = site.path().join("cookies");
         let (_, answer) = site.curl(&["-i", "-c", jar.to_str().unwrap(), &site.url("login.php")]);
         let cookie = answer
@@ -166,7 +189,7 @@ impl LoggedIn {
         held.lock().unwrap();
         let url = site.url("").trim_end_matches('/').to_owned();
         LoggedIn {
-            _site: site,
+            site,
             url,
             cookie,
             _held: held,
@@ -180,6 +203,28 @@ impl LoggedIn {
 
     fn copy_example(&self, name: &str, folder: &Path) {
         copy_example(name, &self.url, folder);
+    }
+
+    /// The program prints today's menu, and has sent only the session's cookie to the API.
+    #[track_caller]
+    fn prints_today(&self, program: &mut Command) {
+        assert_eq!(run(program), TODAY);
+        self.has_received_only_the_session();
+    }
+
+    #[track_caller]
+    fn has_received_only_the_session(&self) {
+        let mut sent = Vec::new();
+        wait_until("the log", || {
+            let log = fs::read_to_string(self.site.path().join("log/access.log")).unwrap();
+            let lines = log.lines().filter_map(|line| line.split_once(' '));
+            let to_api = lines.filter(|(path, _)| path.starts_with("/entreaulas/api/comedor.php"));
+            sent = to_api.map(|(_, cookies)| cookies.to_owned()).collect();
+            !sent.is_empty()
+        });
+        let is_session =
+            |cookies: &String| cookies.starts_with("PHPSESSID=") && !cookies.contains(';');
+        assert!(sent.iter().all(is_session), "{sent:?}");
     }
 }
 
@@ -213,7 +258,7 @@ fn python_client_works_and_its_documented_program_repeats_only_busy_requests() {
     let login = LoggedIn::new();
     login.use_client(python().arg(format!("{PROGRAMS}/python.py")));
     login.copy_example("today.py", &folder);
-    assert_eq!(run(python().arg("today.py")), TODAY);
+    login.prints_today(python().arg("today.py"));
 
     // A save that the web server answers with 503 may have been stored.
     let (url, count) = failing_site();
@@ -263,10 +308,7 @@ fn typescript_client_and_its_documented_program_work() {
     login.copy_example("today.ts", &folder);
     compile_typescript(&folder);
     login.use_client(Command::new("node").arg(folder.join("build/fetch.js")));
-    assert_eq!(
-        run(Command::new("node").arg(folder.join("build/today.js"))),
-        TODAY
-    );
+    login.prints_today(Command::new("node").arg(folder.join("build/today.js")));
 }
 
 #[test]
@@ -303,7 +345,7 @@ fn go_client_and_its_documented_program_work() {
         go
     };
     login.use_client(&mut go("client.go"));
-    assert_eq!(run(&mut go("today.go")), TODAY);
+    login.prints_today(&mut go("today.go"));
 }
 
 #[test]
@@ -322,7 +364,7 @@ fn php_client_and_its_documented_program_work() {
     };
     login.use_client(&mut php(&format!("{PROGRAMS}/client.php")));
     login.copy_example("today.php", &folder);
-    assert_eq!(run(&mut php("today.php")), TODAY);
+    login.prints_today(&mut php("today.php"));
 }
 
 /// Java's default library checks the names of fields in each model, unless the option of the document says otherwise.
@@ -351,6 +393,7 @@ fn documented_program_of_curl_reads_today_s_menu() {
     program.arg("today.sh").current_dir(&folder);
     let answer: Value = serde_json::from_str(&run(&mut program)).expect("JSON");
     assert_eq!(answer["menu"]["plates"]["primero"]["name"], "Lentejas");
+    login.has_received_only_the_session();
 
     drop(login);
     let without_server = program.output().expect("sh");
