@@ -160,7 +160,7 @@ impl Server {
         // The first read of a file costs more: the kernel caches it and sets its time of access.
         let mut client = server.client();
         for number in 0..aularios.max(sessions) {
-            get_menu(&mut client, number % aularios, number % sessions, EMPTY);
+            server.get_menu(&mut client, number % aularios, number % sessions, EMPTY);
         }
         server
     }
@@ -172,7 +172,7 @@ impl Server {
     fn saved_menus(&self, clients: usize, span: Duration) -> f64 {
         rate(clients, span, |_| {
             let mut client = self.client();
-            move |_| get_menu(&mut client, 0, 0, DATE)
+            move |_| self.get_menu(&mut client, 0, 0, DATE)
         })
     }
 
@@ -183,7 +183,7 @@ impl Server {
             move |_| {
                 // A prime: neighbours in the folders are not neighbours in time.
                 let number = self.next.fetch_add(1, Ordering::Relaxed) * 7919;
-                get_menu(
+                self.get_menu(
                     &mut client,
                     number % self.aularios,
                     number % self.sessions,
@@ -230,7 +230,20 @@ impl Server {
             ("CONTENT_TYPE", "application/json"),
             ("CONTENT_LENGTH", &length),
         ]);
-        ask(client, &pairs, &body);
+        self.ask(client, &pairs, &body);
+    }
+
+    fn get_menu(&self, client: &mut Client, aulario: usize, session: usize, date: &str) {
+        let query = format!("action=get_menu&aulario=aula{aulario}&date={date}&menu=basal");
+        let cookie = format!("PHPSESSID=s{session}");
+        self.ask(client, &parameters("GET", &query, &cookie), "");
+    }
+
+    fn ask(&self, client: &mut Client, pairs: &[(&str, &str)], body: &str) {
+        // A worker that has answered its 5,000 requests closes the connection.
+        client.connect_again(&self.socket.path);
+        let reply = client.ask(true, pairs, body.as_bytes());
+        assert!(reply.stdout.starts_with("Status: 200"), "{reply:?}");
     }
 
     /// Disk usage of the menus of 28 days of an aulario.
@@ -253,20 +266,6 @@ impl Server {
         let (inodes, size) = (sizes.len(), sizes.iter().sum::<u64>() / 1024);
         format!("28 days of an aulario, with the folder of the month: {inodes} inodes, {size} KiB.")
     }
-}
-
-fn get_menu(client: &mut Client, aulario: usize, session: usize, date: &str) {
-    let query = format!("action=get_menu&aulario=aula{aulario}&date={date}&menu=basal");
-    ask(
-        client,
-        &parameters("GET", &query, &format!("PHPSESSID=s{session}")),
-        "",
-    );
-}
-
-fn ask(client: &mut Client, pairs: &[(&str, &str)], body: &str) {
-    let reply = client.ask(true, pairs, body.as_bytes());
-    assert!(reply.stdout.starts_with("Status: 200"), "{reply:?}");
 }
 
 fn run(command: &mut Command) {
