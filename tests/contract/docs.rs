@@ -28,7 +28,7 @@ fn documents() -> BTreeMap<PathBuf, String> {
 }
 
 /// The anchors that GitHub gives to the headings.
-fn anchors(text: &str) -> BTreeSet<String> {
+pub fn anchors(text: &str) -> BTreeSet<String> {
     let text = prose(text);
     let headings = text.lines().filter(|line| line.starts_with('#'));
     headings
@@ -366,7 +366,7 @@ fn every_error_code_and_reason_is_documented() {
 }
 
 #[test]
-fn both_readmes_have_the_same_figures_and_those_of_the_tests() {
+fn both_readmes_have_the_same_figures() {
     let [readme, spanish] = ["README.md", "README.es.md"].map(|name| one_line(&text_of(name)));
     // Each number without the separators of its language, in any order
     let numbers = |text: &str, separators: &[char]| {
@@ -382,24 +382,6 @@ fn both_readmes_have_the_same_figures_and_those_of_the_tests() {
         numbers(&readme, &[',', '.']),
         numbers(&spanish, &[',', '.', ' '])
     );
-    let tested = text_of("tests/results.md");
-    let sum = |unit: &str| -> usize {
-        let before = tested
-            .split(unit)
-            .map(|text| text.rsplit(' ').next().unwrap().replace(',', ""));
-        before
-            .filter_map(|number| number.parse::<usize>().ok())
-            .sum()
-    };
-    let (cuts, faults) = (
-        sum(" states, 0 lost, 0 torn"),
-        (sum(" kills") + sum(" errors")) / 1000,
-    );
-    let (thousands, rest) = (cuts / 1000, cuts % 1000);
-    assert!(readme.contains(&format!(
-        "0 lost in {thousands},{rest:03} simulated power cuts"
-    )));
-    assert!(readme.contains(&format!("in over {faults},000 kills and injected errors")));
     assert!(readme.contains(&format!(
         " {} session files",
         files_named("*.session").len()

@@ -14,6 +14,7 @@ mod docs;
 mod end_of_file;
 mod failing_calls;
 mod fastcgi;
+mod figures;
 mod golden;
 mod hostile;
 mod pages;

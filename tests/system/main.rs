@@ -8,6 +8,7 @@ mod check;
 mod configure;
 mod cost;
 mod end_of_file;
+mod evidence;
 mod restore;
 mod saving;
 mod sessions;
