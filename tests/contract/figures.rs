@@ -73,7 +73,7 @@ fn figures_of_the_readme_are_those_of_the_results_which_name_their_version() {
         let older = older_versions(results);
         assert!(older.is_subset(&shown), "{row}: {:?}", &older - &shown);
     }
-    assert_eq!(rows.len(), 3);
+    assert!(rows.len() >= 3);
 }
 
 #[test]
