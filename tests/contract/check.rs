@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::io::Write;
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use crate::support::*;
 
@@ -27,18 +26,12 @@ fn check(school: &School, options: &[&str], input: &str) -> (Option<i32>, String
 
 /// As by a PHP page that does not end.
 #[test]
-fn check_of_a_session_that_is_held_ends_after_five_seconds() {
+fn check_of_a_session_ends_while_it_is_held() {
     let school = School::new();
     let session = File::open(school.sessions().join("sess_admin")).unwrap();
     session.lock().unwrap();
-    let since = Instant::now();
     let (status, _) = check(&school, &["--session"], "admin");
     assert_eq!(status, Some(2));
-    assert!(
-        since.elapsed() < Duration::from_secs(15),
-        "{:?}",
-        since.elapsed()
-    );
 }
 
 #[test]

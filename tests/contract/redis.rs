@@ -48,6 +48,7 @@ fn a_slow_server_is_a_fault_after_five_seconds() {
             let read = read(&school, &save_path);
             scope.spawn(move || {
                 let start = Instant::now();
+                // The server would keep it for ever.
                 let answer = read.run();
                 answer.fails("INTERNAL_ERROR");
                 assert!(
@@ -56,7 +57,7 @@ fn a_slow_server_is_a_fault_after_five_seconds() {
                     answer.log
                 );
                 let seconds = start.elapsed().as_secs_f64();
-                assert!((5. ..15.).contains(&seconds), "{save_path}: {seconds}");
+                assert!(seconds >= 5., "{save_path}: {seconds}");
             });
         }
     });

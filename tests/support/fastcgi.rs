@@ -40,7 +40,7 @@ const POLLS: &[libc::c_long] = &[libc::SYS_ppoll];
 pub const PING: [u8; 8] = [1, 99, 0, 0, 0, 0, 0, 0];
 
 /// Long enough for a busy machine; a test that waits this long has failed.
-const PATIENCE: Duration = Duration::from_secs(120);
+pub const PATIENCE: Duration = Duration::from_secs(120);
 
 pub fn record(kind: u8, content: &[u8]) -> Vec<u8> {
     let [length1, length0] = u16::try_from(content.len())

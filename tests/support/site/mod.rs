@@ -15,7 +15,7 @@ use std::sync::{Mutex, OnceLock};
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
-use crate::support::fastcgi::Process;
+use crate::support::fastcgi::{PATIENCE, Process};
 use crate::support::*;
 #[allow(unused_imports, reason = "a benchmark uses none of these")]
 pub use fastcgi::*;
@@ -421,10 +421,7 @@ fn first_of(folder: &str, start: &str) -> PathBuf {
 pub fn wait_until(what: &str, mut is: impl FnMut() -> bool) {
     let started = Instant::now();
     while !is() {
-        assert!(
-            started.elapsed() < Duration::from_secs(20),
-            "timeout: {what}"
-        );
+        assert!(started.elapsed() < PATIENCE, "timeout: {what}");
         sleep(Duration::from_millis(20));
     }
 }
