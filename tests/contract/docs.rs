@@ -20,7 +20,7 @@ fn files_named(name: &str) -> Vec<String> {
 }
 
 /// Every Markdown file of the repository, by its path in it.
-fn documents() -> BTreeMap<PathBuf, String> {
+pub fn documents() -> BTreeMap<PathBuf, String> {
     let files = files_named("*.md").into_iter();
     files
         .map(|file| (PathBuf::from(&file), text_of(&file)))

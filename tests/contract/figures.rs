@@ -1,9 +1,9 @@
-//! The figures of the README against those that `lab/prove` and `benches/run` wrote. A Spanish one is compared with the
-//! English one in docs.rs.
+//! The figures of the README and the guides against those that `lab/prove` and `benches/run` wrote. The Spanish README is
+//! compared with the English one in docs.rs.
 
 use std::collections::BTreeSet;
 
-use crate::docs::anchors;
+use crate::docs::{anchors, documents};
 use crate::support::*;
 
 /// The number at the start of a text, without the separators of thousands, or a version.
@@ -62,10 +62,13 @@ fn rows_beside_results(text: &str) -> Vec<(&str, String)> {
     rows.filter(|(_, linked)| !linked.is_empty()).collect()
 }
 
+/// Those of tables. Figures of an older version are beside its number.
 #[test]
-fn figures_of_the_readme_are_those_of_the_results_which_name_their_version() {
-    let readme = text_of("README.md");
-    let rows = rows_beside_results(&readme);
+fn figures_beside_a_link_to_results_are_theirs_and_of_the_version_that_is_named() {
+    let mut documents = documents();
+    documents.retain(|path, _| !path.starts_with("docs/es") && !path.ends_with("README.es.md"));
+    let texts = documents.values();
+    let rows: Vec<_> = texts.flat_map(|text| rows_beside_results(text)).collect();
     for (row, results) in &rows {
         let known = numbers_of_results(results);
         let shown = numbers(row);
