@@ -135,11 +135,11 @@ fn speed_in_the_readme_is_that_of_the_benchmark() {
     }
     assert_eq!(rows.len(), 8);
     let (_, system) = benchmark.split_once("\n| comedor | commit ").unwrap();
-    let commit = format!("`{}`", &system[..7]);
+    let commit = &system[..7];
     let [speed, proved] =
         [readme, results].map(|text| text.split_once("\n## Speed\n").unwrap().1.to_owned());
     assert!(
-        speed.contains(&commit) && proved.contains(&commit),
+        speed.contains(commit) && proved.contains(commit),
         "{commit}"
     );
     for version in older_versions(&proved) {
