@@ -35,7 +35,9 @@ fn instructions_and_system_calls_stay_within_budget() {
         ("save_menu", save_menu(&school), 167_000, 89),
     ] {
         let (instructions, calls) = cost(&request);
-        println!("{name}: {instructions} instructions, {calls} system calls");
+        println!(
+            "{name}: {instructions} instructions of {most_instructions}, {calls} system calls of {most_calls}"
+        );
         assert!(instructions <= most_instructions, "{name}: {instructions}");
         assert!(calls <= most_calls, "{name}: {calls}");
     }
@@ -79,7 +81,7 @@ fn memory_of_a_read_stays_within_budget() {
         peak = line.trim().trim_end_matches(" kB").parse().unwrap();
     });
     answer.ok();
-    println!("get_menu: {faults} page faults, {peak} KiB");
+    println!("get_menu: {faults} page faults of 25, {peak} KiB of 650");
     assert!(faults <= 25, "{faults} page faults");
     assert!(peak <= 650, "{peak} KiB");
 }
@@ -134,7 +136,7 @@ fn a_fastcgi_request_stays_within_its_budget() {
     let by_redis = by_file.clone().set("COMEDOR_SESSION_DIR", redis.socket(""));
     for (name, settings, most_instructions, most_calls) in [
         ("get_menu", by_file, 89_000, 21),
-        ("session in Redis", by_redis, 101_000, 18),
+        ("get_menu, session in Redis", by_redis, 101_000, 18),
     ] {
         let counted = |count: &dyn Fn(&Path) -> u64| {
             let sum = of_all(count);
@@ -143,7 +145,9 @@ fn a_fastcgi_request_stays_within_its_budget() {
         };
         let instructions = in_memory(&settings, &callgrind, || counted(&total));
         let calls = in_memory(&settings, &strace, || counted(&lines));
-        println!("{name} by FastCGI: {instructions} instructions, {calls} system calls");
+        println!(
+            "{name} by FastCGI: {instructions} instructions of {most_instructions}, {calls} system calls of {most_calls}"
+        );
         assert!(instructions <= most_instructions, "{name}: {instructions}");
         assert!(calls <= most_calls, "{name}: {calls}");
     }
