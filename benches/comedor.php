@@ -1,7 +1,7 @@
 <?php
 // api/comedor.php as a PHP script: get_menu and save_menu with the sessions, rules, files and answers of
 // the program. It saves in place without a flush, as the application's pages do; with `durable=1` it
-// replaces the file atomically and flushes it.
+// replaces the file atomically and flushes it; with GUARDAR, the path of examples/guardar.php, it saves by that.
 
 function answer(int $status, array $answer): never
 {
@@ -24,6 +24,10 @@ function load(string $file): ?array
 
 function save(string $file, array $content, bool $durable): void
 {
+    if (getenv('GUARDAR')) {
+        \comedor\save($file, $content);
+        return;
+    }
     $text = json_encode($content, JSON_PRETTY_PRINT | JSON_UNESCAPED_UNICODE);
     if (!is_dir(dirname($file))) {
         mkdir(dirname($file), 0777, true);
@@ -105,6 +109,10 @@ if (!preg_match('/^(\d{4})-(\d\d)-(\d\d)$/D', $date, $parts) || !checkdate($part
 }
 
 $file = "$folder/Comedor/" . substr($date, 0, 7) . '/' . substr($date, 8) . '/_datos.json';
+if ($isSave && getenv('GUARDAR')) {
+    require getenv('GUARDAR');
+    $lock = \comedor\lock($folder);
+}
 $day = load($file) ?? ['date' => $date, 'menus' => []];
 if (!$isSave) {
     $menu = shown($day['menus'][$type] ?? []);

@@ -80,7 +80,8 @@ class Debian:
         shutil.copy(self.root / "bin/busybox", folder / "bin")
         shutil.copy(comedor, folder / "bin/comedor")
         shutil.copy(HERE / "script", folder / "bin")
-        shutil.copy(REPOSITORY / "benches/comedor.php", folder)
+        for script in ("benches/comedor.php", "examples/guardar.php"):
+            shutil.copy(REPOSITORY / script, folder)
         shutil.copy(HERE / "request", folder / "bin")
         shutil.copy(HERE / "init", folder)
         for name in PROGRAMS:

@@ -18,6 +18,7 @@ impl Repository {
             ("Cargo.toml", "[package]\nversion = \"1.1.0\"\n"),
             ("Cargo.lock", "name = \"comedor\"\nversion = \"1.1.0\"\n"),
             ("benches/comedor.php", "<?php\n"),
+            ("examples/guardar.php", "<?php\n"),
             ("src/lib.rs", "\n"),
             ("src/store/mod.rs", "\n"),
             ("tests/results.md", ""),
@@ -105,14 +106,14 @@ fn figures_expire_when_what_they_depend_on_changes() {
     assert_eq!(repository.due(), (vec![], true));
 
     repository.write("benches/comedor.php", "<?php echo 1;\n");
-    let script = "due: power-cuts-script (7 min)".to_owned();
+    let of_script = ["script", "guardar"].map(|name| format!("due: power-cuts-{name} (7 min)"));
     assert_eq!(
         repository.due(),
-        (vec![script.clone()], true),
-        "before a version with -dev"
+        (of_script.to_vec(), true),
+        "a version with -dev"
     );
     repository.write("Cargo.toml", "[package]\nversion = \"1.1.0\"\n");
-    assert_eq!(repository.due(), (vec![script], false), "a release");
+    assert_eq!(repository.due(), (of_script.to_vec(), false), "a release");
 
     // Of another folder than the one whose changes were tried
     repository.write("src/lib.rs", "// changed\n");
