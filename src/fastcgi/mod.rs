@@ -16,19 +16,18 @@
 //! tells how many are free.
 //!
 //! SIGTERM or SIGUSR1 stops it: the parent removes the file of a socket that it has bound, and closes the pipe of the stop.
-//! A worker answers the request that it has, and closes a kept connection when it has been idle for [`Limits::linger`].
-//! Then it answers what is in the queue of a bound socket; that of an inherited one is left to the next process. A stop
-//! has no timeout of its own.
+//! A worker answers the request that it has, and closes its connection. Then it answers what is in the queue of a bound
+//! socket; that of an inherited one is left to the next process. A stop has no timeout of its own.
 //!
 //! Everything that a client or a web server can hold up has a bound ([`Limits`]):
 //!
 //! - Parameters must arrive at once, as web servers send them.
 //! - A body is read only when the handler has admitted its request.
-//! - A connection is kept after its answer only while half of the workers are free. It is closed right after its answer
-//!   only if the web server has not read that: otherwise Apache may have begun to reuse it, and would answer that request
-//!   with 503.
-//! - At most half of the workers wait, for other programs or for bodies that no handler has asked for, and at most a
-//!   quarter for the same file. With those that have an idle connection they are at most three quarters.
+//! - A connection is kept after its answer only while half of the workers are free. Otherwise it is closed right after
+//!   the answer, unless another request has come: a web server that keeps connections must repeat one that it sends at
+//!   that moment, as nginx does.
+//! - At most half of the workers wait for the same file, and at most three quarters wait: for files, other programs,
+//!   bodies that no handler has asked for, or the next request on a kept connection.
 //!
 //! Web servers differ from the specification, and from each other:
 //!
@@ -105,12 +104,6 @@ pub struct Limits {
     /// Timeout of a kept connection without a request. Longer than that of the web server in the shipped
     /// configurations, which closes its connections first
     pub idle: Duration,
-    /// A kept connection is closed for a stop when it has been idle for this time: one that was used just now may be
-    /// used again, and a request that the web server sends while it is closed fails
-    pub linger: Duration,
-    /// A connection whose answer was read, when too few workers are free or its worker is to end, is closed when it has
-    /// been idle for this time. Shorter, since another connection may wait for the worker
-    pub closing: Duration,
     /// A worker ends after a request with a larger input, in bytes: its memory would stay as large. A usual save has
     /// less than 1 KiB
     pub large: u64,
@@ -128,8 +121,6 @@ impl Default for Limits {
             pause: Duration::from_secs(5),
             transfer: Duration::from_secs(30),
             idle: Duration::from_secs(60),
-            linger: Duration::from_millis(250),
-            closing: Duration::from_millis(20),
             large: 128 * 1024,
             requests: 5000,
         }

@@ -11,7 +11,7 @@ use rustix::event::PollFlags;
 use rustix::io::ioctl_fionbio;
 use rustix::process::{Pid, WaitOptions, wait};
 
-use super::worker::Service;
+use super::worker::{CANNOT_SERVE, Service};
 use super::{Handler, Limits, Socket};
 use crate::sys::log;
 use crate::sys::poll::is_ready_within;
@@ -48,14 +48,13 @@ pub fn serve(
     };
     loop {
         parent.start_workers();
+        if parent.has_ended() {
+            return Ok(());
+        }
         if signals.wait(parent.time_to_start()) {
             parent.stop();
         }
         parent.reap();
-        let has_ended = parent.is_stopping() && parent.workers.iter().all(Option::is_none);
-        if has_ended && !parent.start_for_queue() {
-            return Ok(());
-        }
     }
 }
 
@@ -79,10 +78,10 @@ impl<H: Handler> Parent<H> {
     /// fail at once do not take the processor.
     fn start_workers(&mut self) {
         for number in 0..self.workers.len() {
-            if self.workers[number].is_some() || self.is_stopping() {
+            if self.workers[number].is_some() {
                 continue;
             }
-            if Instant::now() < self.may_start_at {
+            if !self.needs_workers() || Instant::now() < self.may_start_at {
                 return;
             }
             // One alone, which may fail too.
@@ -109,6 +108,7 @@ impl<H: Handler> Parent<H> {
             stop,
             ..
         } = self;
+        let is_last = stop.is_none();
         run_in_child(|| {
             // The pipe ends with the parent, not with its last child.
             *stop = None;
@@ -118,7 +118,7 @@ impl<H: Handler> Parent<H> {
                 limits,
                 worker,
                 stopped,
-                is_stopping: false,
+                is_last,
                 remaining: limits.requests,
             }
             .run(handler)
@@ -129,7 +129,17 @@ impl<H: Handler> Parent<H> {
     fn time_to_start(&self) -> Option<Duration> {
         let is_missing = self.workers.iter().any(Option::is_none);
         let time = self.may_start_at.saturating_duration_since(Instant::now());
-        (is_missing && !self.is_stopping()).then_some(time)
+        (is_missing && self.needs_workers()).then_some(time)
+    }
+
+    /// Whether a missing worker is to be started: until the stop, and then for what is in the queue of an own socket.
+    /// No other process will come for it.
+    fn needs_workers(&self) -> bool {
+        let has_queue = || {
+            let queue = &self.socket.listener;
+            is_ready_within(Duration::ZERO, queue, PollFlags::IN) == Ok(true)
+        };
+        !self.is_stopping() || (self.socket.is_own() && has_queue())
     }
 
     /// Reaps the workers that have ended, and logs those that have failed.
@@ -151,7 +161,7 @@ impl<H: Handler> Parent<H> {
                     "worker process {ended} ended ({status}) and is replaced; any request on it failed"
                 ));
             }
-            if !has_started {
+            if !has_started || status.code() == Some(CANNOT_SERVE) {
                 self.pause();
             }
         }
@@ -166,22 +176,15 @@ impl<H: Handler> Parent<H> {
         self.stop.is_none()
     }
 
-    /// After a stop: starts a worker for what is left in the queue of an own socket, since the last ones may have ended
-    /// because they had answered all the requests of a worker. Returns whether it has.
-    fn start_for_queue(&mut self) -> bool {
-        let queue = &self.socket.listener;
-        let is_left = self.socket.is_own()
-            && is_ready_within(Duration::ZERO, queue, PollFlags::IN).unwrap_or(false);
-        if !is_left || Instant::now() < self.may_start_at {
-            return false;
-        }
-        self.workers[0] = self.start(0).ok();
-        self.workers[0].is_some()
+    /// Whether all workers have ended after the stop. One that could not serve the queue then is not replaced.
+    fn has_ended(&self) -> bool {
+        self.is_stopping() && self.workers.iter().all(Option::is_none)
     }
 
     /// Withdraws the socket first: otherwise a connection could come after a worker has found the queue empty.
     fn stop(&mut self) {
         self.socket.withdraw();
         self.stop = None;
+        self.may_start_at = Instant::now();
     }
 }

@@ -6,8 +6,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::{PollFd, PollFlags};
@@ -20,10 +19,12 @@ use super::{Handler, Limits, Output, Pairs, Refusal, Socket};
 use crate::sys::log;
 use crate::sys::poll;
 use crate::sys::scoreboard::{State, Worker};
-use crate::sys::unread::is_unread;
 
 /// The pause after an accept that failed because file descriptors or memory ran out.
 const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
+
+/// The exit status of a worker that cannot wait for connections, or not accept one that is left after the stop.
+pub const CANNOT_SERVE: i32 = 1;
 
 /// What an event of epoll is about.
 const CONNECTION: EventData = EventData::new_u64(0);
@@ -41,20 +42,12 @@ pub struct Service<'p> {
     pub socket: &'p Socket,
     pub limits: &'p Limits,
     pub worker: Worker,
-    /// Readable after the parent has stopped the workers, or has ended
+    /// Readable when the worker is to end: after the stop, or if the parent has ended
     pub stopped: &'p PipeReader,
-    pub is_stopping: bool,
+    /// Whether it was started after the stop, for the connections that are left in the queue
+    pub is_last: bool,
     /// The number of requests that the worker may still answer
     pub remaining: u32,
-}
-
-/// What happens to a connection after a request.
-#[derive(PartialEq)]
-enum Next {
-    /// It is kept for another request.
-    Request,
-    /// It ends.
-    End,
 }
 
 impl Service<'_> {
@@ -65,22 +58,15 @@ impl Service<'_> {
             Ok(()) => 0,
             Err(error) => {
                 log::offer(&format!("FastCGI: {error}"));
-                1
+                CANNOT_SERVE
             }
         }
     }
 
     fn accept_all(&mut self, handler: &mut impl Handler) -> io::Result<()> {
         let events = self.events()?;
-        while self.remaining > 0 {
-            self.worker.set(State::Free);
-            if !self.is_stopping {
-                self.await_connection(&events)?;
-            }
-            // An inherited socket stays open, so its queue is left to the next process.
-            if self.is_stopping && !self.socket.is_own() {
-                return Ok(());
-            }
+        self.worker.set(State::Free);
+        while self.remaining > 0 && (self.is_last || self.await_connection(&events)?) {
             let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
             match accept_with(&self.socket.listener, flags) {
                 Ok(socket) => {
@@ -88,16 +74,17 @@ impl Service<'_> {
                     // An error ends the connection, not the worker.
                     _ = self.serve(socket.into(), handler);
                 }
-                Err(Errno::AGAIN) if self.is_stopping => return Ok(()),
+                Err(Errno::AGAIN) if self.is_last => return Ok(()),
                 // The peer has closed the connection, or another worker has accepted it.
                 Err(Errno::AGAIN | Errno::CONNABORTED | Errno::INTR) => {}
-                Err(error) if self.is_stopping => return Err(error.into()),
+                Err(error) if self.is_last => return Err(error.into()),
                 Err(error) => {
                     log::offer(&format!("cannot accept a connection: {error}"));
                     self.worker.set(State::Busy);
-                    sleep(ACCEPT_PAUSE);
+                    poll::is_ready_within(ACCEPT_PAUSE, self.stopped, PollFlags::IN)?;
                 }
             }
+            self.worker.set(State::Free);
         }
         Ok(())
     }
@@ -112,8 +99,8 @@ impl Service<'_> {
         Ok(events)
     }
 
-    /// Waits for a connection or the stop.
-    fn await_connection(&mut self, events: &OwnedFd) -> io::Result<()> {
+    /// Waits for a connection or the stop. Returns whether there is a connection.
+    fn await_connection(&self, events: &OwnedFd) -> io::Result<bool> {
         let mut ready = [Event {
             flags: EventFlags::empty(),
             data: CONNECTION,
@@ -121,8 +108,7 @@ impl Service<'_> {
         retry_on_intr(|| epoll::wait(events, &mut ready, None))?;
         // A field of a packed structure has no reference.
         let source = ready[0].data;
-        self.is_stopping = source == STOP;
-        Ok(())
+        Ok(source == CONNECTION)
     }
 
     /// Answers the requests of a connection.
@@ -140,7 +126,7 @@ impl Service<'_> {
                 Err(error) => return Err(error),
             };
             self.answer(&request, &mut requests, handler)?;
-            if self.next(&request, &mut requests)? == Next::End {
+            if !self.has_next(&request, &mut requests)? {
                 return Ok(());
             }
             requests.input.stream.allow(limits.arrival, limits.arrival);
@@ -201,77 +187,50 @@ impl Service<'_> {
         })
     }
 
-    /// Discards the rest of the body, and waits for another request or the end of the connection.
-    fn next(&mut self, request: &FcgiRequest, requests: &mut Requests<Stream>) -> io::Result<Next> {
+    /// Discards the rest of the body. Returns whether the connection has another request, for which it waits if the
+    /// connection is kept. If not, the connection is to be closed.
+    fn has_next(&self, request: &FcgiRequest, requests: &mut Requests<Stream>) -> io::Result<bool> {
         let stream = &mut requests.input.stream;
         stream.allow(self.limits.arrival, self.limits.arrival);
         stream.count_as_waiting();
+        // Not if another request may come: it would be carried out, and its answer lost.
         if !request.keep && requests.stdin == Stdin::Open {
             stream.socket.shutdown(Shutdown::Write)?;
         }
         requests.discard_body()?;
-        if !request.keep {
-            return Ok(Next::End);
-        }
-        if requests.has_more() {
-            return Ok(Next::Request);
+        if !request.keep || requests.has_more() {
+            return Ok(request.keep);
         }
         let socket = &requests.input.stream.socket;
         let is_kept = self.remaining > 0 && self.worker.is_half_free();
+        if self.has_input_within(
+            if is_kept {
+                self.limits.idle
+            } else {
+                Duration::ZERO
+            },
+            socket,
+        )? {
+            return Ok(true);
+        }
+        // What was sent until now is answered: a web server may not repeat it. Nothing more can be sent
+        // (`unix_shutdown` in Linux's net/unix/af_unix.c).
+        socket.shutdown(Shutdown::Read)?;
+        Ok(ioctl_fionread(socket)? > 0)
+    }
+
+    /// Waits for the first byte of another request, up to this time or until the stop. Returns whether it has come.
+    fn has_input_within(&self, time: Duration, socket: &UnixStream) -> io::Result<bool> {
+        let mut files = [
+            PollFd::new(socket, PollFlags::IN),
+            PollFd::new(self.stopped, PollFlags::IN),
+        ];
         self.worker.set(State::Kept);
-        let next = self.await_request(socket, is_kept);
+        let polled = poll::wait(&mut files, Some(time));
         self.worker.set(State::Busy);
-        next
+        polled?;
+        Ok(!files[0].revents().is_empty())
     }
-
-    /// Waits for the first byte of another request, or until the connection is to be closed.
-    fn await_request(&mut self, socket: &UnixStream, is_kept: bool) -> io::Result<Next> {
-        let since = Instant::now();
-        if is_kept && !self.is_stopping {
-            let mut files = [
-                PollFd::new(socket, PollFlags::IN),
-                PollFd::new(self.stopped, PollFlags::IN),
-            ];
-            poll::wait(&mut files, Some(self.limits.idle))?;
-            let [has_input, is_stopping] = files.map(|file| !file.revents().is_empty());
-            self.is_stopping = is_stopping;
-            if has_input {
-                return Ok(Next::Request);
-            }
-        }
-        // A web server that has not read the answer finds the end before it sends another request.
-        if is_unread(socket) {
-            return end_or_request(socket);
-        }
-        let timeout = if is_kept {
-            self.limits.linger
-        } else {
-            self.limits.closing
-        };
-        let rest = timeout.saturating_sub(since.elapsed());
-        poll::is_ready_within(rest, socket, PollFlags::IN)?;
-        // On a busy machine a request may have come after the timeout, before this process runs again.
-        end_or_request(socket)
-    }
-}
-
-/// The end, unless a request has come. Nothing can be received after this look (`unix_shutdown` in Linux's
-/// net/unix/af_unix.c): before the connection is closed, this process may have to wait while others run.
-fn end_or_request(socket: &UnixStream) -> io::Result<Next> {
-    // A request of which a part has come is received whole.
-    if next_of(socket)? == Next::Request {
-        return Ok(Next::Request);
-    }
-    socket.shutdown(Shutdown::Read)?;
-    next_of(socket)
-}
-
-/// The end, unless a request has come.
-fn next_of(socket: &UnixStream) -> io::Result<Next> {
-    Ok(match ioctl_fionread(socket)? {
-        0 => Next::End,
-        _ => Next::Request,
-    })
 }
 
 /// Receives the next request and the first part of its body. `None` at the end of the connection.

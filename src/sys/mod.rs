@@ -18,7 +18,6 @@
 //! | `start` | `unsafe`: C's `main` in place of Rust's |
 //! | `streams` | standard streams that may be non-blocking: `poll` |
 //! | `timers` | `unsafe`: setitimer(2) |
-//! | `unread` | `unsafe`: ioctl(2) with `SIOCOUTQ`, which rustix lacks |
 
 pub(crate) mod accounts;
 pub mod allocator;
@@ -36,7 +35,6 @@ pub mod signals;
 pub mod start;
 pub mod streams;
 pub mod timers;
-pub mod unread;
 
 use std::io;
 

@@ -1,7 +1,7 @@
 //! The real program as a FastCGI responder, with its workers.
 
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::os::fd::OwnedFd;
 use std::os::linux::net::SocketAddrExt;
@@ -165,6 +165,32 @@ fn slow_uploads_without_a_session_delay_no_other_user() {
     );
     for client in &mut slow {
         assert!(client.reply().stdout.contains("INVALID_SESSION"));
+    }
+    process.stop();
+}
+
+/// A web server does not repeat a save whose answer is the end of the connection. One worker keeps no connection.
+#[test]
+fn a_save_that_comes_with_the_end_of_the_last_body_is_answered_if_it_is_stored() {
+    let (school, socket) = (School::with_menu("none"), Held::new());
+    let process = socket.spawn(school.get("").set("COMEDOR_WORKERS", "1").responder());
+    let (kept, end) = (begin(true), record(STDIN, b""));
+    let save = |name| {
+        let records = school.post("save_menu").json(&save(name)).records();
+        [&kept, &records[kept.len()..records.len() - end.len()]].concat()
+    };
+    for _ in 0..20 {
+        let mut client = Client::connect(&socket.path);
+        let first = client.send(save("first")).reply().stdout;
+        assert!(first.contains("\"success\":true"), "{first}");
+        // It fails only if the test had to wait for the processor longer than a worker waits for the end of a body.
+        let next = [&end, &save("next")[..], &end].concat();
+        let is_sent = client.0.write_all(&next).is_ok();
+        let answer = client.received();
+        let is_answered = String::from_utf8_lossy(&answer).contains("\"success\":true");
+        assert_eq!(is_answered, is_sent, "{}", answer.escape_ascii());
+        let stored = &school.menu("basal")["menu"]["plates"]["primero"]["name"];
+        assert_eq!(*stored, if is_sent { "next" } else { "first" });
     }
     process.stop();
 }

@@ -7,9 +7,7 @@ use std::net::TcpStream;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::support::children;
-use crate::support::site::{
-    CADDIES, Php, Site, apache_with_fastcgi, nginx_with_fastcgi, wait_until,
-};
+use crate::support::site::{CADDIES, Site, nginx_with_fastcgi, wait_until};
 use crate::{PAGES_OF_CADDY, caddy};
 
 /// Sends a request, or a part of one, on each of `count` connections at the same time. They stay open, so
@@ -57,24 +55,6 @@ const HALF: usize = 32;
 /// The number of open connections to the program, if its workers had `before` descriptors without one.
 fn kept(site: &Site, before: usize) -> usize {
     site.descriptors().saturating_sub(before)
-}
-
-#[test]
-fn processes_of_apache_keep_a_connection_each_to_at_most_half_of_the_workers() {
-    let site = apache_with_fastcgi("prefork", Php::Fpm);
-    wait_until("the workers", || site.has_started());
-    let before = site.descriptors();
-    site.answers();
-    let more = "StartServers 256\nMinSpareServers 256\nMaxSpareServers 256\nKeepAliveTimeout 60\n";
-    restart(&site, "apache.conf", |conf| conf + more);
-    let held = clients(&site, 250);
-    wait_until("the kept connections", || kept(&site, before) <= HALF);
-    assert!(kept(&site, before) > HALF / 2, "{}", kept(&site, before));
-    site.answers();
-    drop(held);
-    restart(&site, "apache.conf", |conf| conf.replace(more, ""));
-    wait_until("their end", || site.descriptors() == before);
-    site.answers();
 }
 
 #[test]

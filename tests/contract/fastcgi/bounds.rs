@@ -134,11 +134,11 @@ fn another_connection_is_kept_after_one_has_ended() {
     assert_eq!(second.ask(true, &[], b"y"), answered("y"));
 }
 
-/// Connections are not kept: with one worker, half of them are never free; with the other, each is to end after its
+/// Connections are not kept: with one worker, half of them are never free; with the other limit, each is to end after its
 /// first request.
-fn not_kept(closing: Duration) -> [Limits; 2] {
+fn not_kept() -> [Limits; 2] {
     let usual = Limits {
-        closing,
+        arrival: Duration::from_secs(3600),
         ..Limits::default()
     };
     let workers = Limits {
@@ -152,34 +152,31 @@ fn not_kept(closing: Duration) -> [Limits; 2] {
     [workers, requests]
 }
 
-/// Apache may have begun to reuse it.
 #[test]
-fn a_connection_whose_answer_was_read_is_not_closed_at_once() {
-    for limits in not_kept(Duration::from_secs(2)) {
-        let service = Service::start(limits);
-        let mut client = service.client();
-        for _ in 0..20 {
-            // The worker looks at the connection after the end of the body, when the client has read the answer.
-            let body = record(STDIN, b"part");
-            client.send([begin(true), params(EARLY), body].concat());
-            assert_eq!(client.reply(), answered("early"));
-            client.send(record(STDIN, b""));
-        }
-        client.is_at_end();
-        assert_eq!(service.client().ask(false, &[], b"x"), answered("x"));
-    }
-}
-
-/// It finds the end before it reuses it.
-#[test]
-fn a_connection_that_is_not_kept_is_closed_before_its_answer_is_read() {
-    for limits in not_kept(Duration::from_secs(3600)) {
+fn a_connection_that_is_not_kept_is_closed_after_its_answer() {
+    for limits in not_kept() {
         let service = Service::start(limits);
         for _ in 0..20 {
             let mut client = service.client();
             client.send(request(true, &[], b"x"));
             wait_until("it is closed", || is_hung_up(&client));
             assert_eq!(client.reply(), answered("x"));
+            client.is_at_end();
+        }
+    }
+}
+
+/// A save is answered before the end of its body is read, with which the next one can come.
+#[test]
+fn a_request_that_comes_before_the_end_of_a_connection_is_answered() {
+    for limits in not_kept() {
+        let service = Service::start(limits);
+        for _ in 0..20 {
+            let mut client = service.client();
+            client.send([begin(true), params(EARLY), record(STDIN, b"part")].concat());
+            assert_eq!(client.reply(), answered("early"));
+            client.send([record(STDIN, b""), request(true, &[], b"next")].concat());
+            assert_eq!(client.reply(), answered("next"));
             client.is_at_end();
         }
     }

@@ -89,9 +89,7 @@ const LARGE: usize = 4 * 1024 * 1024;
 
 /// The values of a test's limits, as milliseconds and numbers in an environment variable.
 fn to_text(limits: &Limits) -> String {
-    let times = [
-        limits.arrival, limits.pause, limits.transfer, limits.idle, limits.linger, limits.closing,
-    ];
+    let times = [limits.arrival, limits.pause, limits.transfer, limits.idle];
     let times = times.map(|time| time.as_millis().to_string()).join(" ");
     let Limits {
         workers,
@@ -118,8 +116,6 @@ fn from_text(text: &str) -> Limits {
         pause: time(5),
         transfer: time(6),
         idle: time(7),
-        linger: time(8),
-        closing: time(9),
     }
 }
 

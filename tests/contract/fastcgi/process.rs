@@ -49,12 +49,8 @@ fn stopping_serves_what_has_arrived_and_closes_idle_connections() {
 }
 
 #[test]
-fn stopping_closes_a_connection_in_use_before_its_answer_is_read() {
-    let mut service = Service::start(Limits {
-        workers: 4,
-        linger: Duration::from_secs(3600),
-        ..Limits::default()
-    });
+fn stopping_closes_a_connection_in_use_after_its_answer() {
+    let mut service = Service::with_workers(4);
     let mut client = service.client();
     client.send([half(true), PING.to_vec()].concat()).record();
     service.stop();
@@ -108,6 +104,37 @@ fn a_stop_ends_without_descriptors_for_what_is_in_the_queue() {
     };
     prlimit(Some(service.process().workers()[0]), Resource::Nofile, full).unwrap();
     let mut queued = service.client();
+    let log = service.finish();
+    queued.is_at_end();
+    assert!(log.contains("Too many open files"), "{log}");
+}
+
+/// Another worker could not accept them either.
+#[test]
+fn a_stop_ends_while_no_worker_can_accept_what_is_in_the_queue() {
+    let mut service = Service::start(Limits {
+        workers: 1,
+        requests: 1,
+        ..Limits::default()
+    });
+    let (path, file) = service.locked("file");
+    let mut running = service.client();
+    running.send(lock_of(false, &path));
+    wait_until("the request waits", || waiting(&path).len() == 1);
+    let mut queued = service.client();
+    queued.send(request(false, &[], b"queued"));
+    // In a new worker the epoll set takes the number of the end of a pipe that only the parent has.
+    let parent = service.process().pid();
+    let is_free = |file: &u64| !Path::new(&format!("/proc/{parent}/fd/{file}")).exists();
+    let all = (0..).find(is_free);
+    let full = Rlimit {
+        current: all,
+        maximum: all,
+    };
+    prlimit(Some(parent), Resource::Nofile, full).unwrap();
+    service.stop();
+    drop(file);
+    assert_eq!(running.reply(), answered("locked"));
     let log = service.finish();
     queued.is_at_end();
     assert!(log.contains("Too many open files"), "{log}");

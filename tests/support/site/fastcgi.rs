@@ -11,34 +11,30 @@ use super::{Php, Settings, Site, wait_until};
 use crate::support::fastcgi::Process;
 use crate::support::{chmod, output, text_of};
 
-/// Whether a web server keeps its connections to the program, as the shipped configuration says.
+/// Whether nginx keeps its connections to the program, as the shipped configuration says.
 #[derive(Clone, Copy)]
 pub enum Connections {
     AsShipped,
     New,
 }
 
-impl Connections {
-    /// The example, without the line that keeps connections if they are to be new.
-    fn of(self, example: String, line: &str) -> String {
-        match self {
-            Connections::AsShipped => example,
-            Connections::New => example.replace(line, ""),
-        }
-    }
-}
-
 /// Apache with mod_proxy_fcgi.
 pub fn apache_with_fastcgi(mpm: &str, php: Php) -> Site {
-    apache_with(mpm, php, Connections::AsShipped)
+    apache_with_proxy(mpm, php, "retry=0")
 }
 
-pub fn apache_with(mpm: &str, php: Php, connections: Connections) -> Site {
+/// The same with the configuration of 1.0.0, which a school may have edited.
+pub fn apache_with_kept_connections(mpm: &str, php: Php) -> Site {
+    apache_with_proxy(mpm, php, "enablereuse=on ttl=30 retry=0")
+}
+
+fn apache_with_proxy(mpm: &str, php: Php, parameters: &str) -> Site {
     let mut site = Site::new();
     let example = site.fill("examples/apache-fastcgi.conf.example", Settings::File);
-    let example = connections.of(example, "enablereuse=on");
     // The program reads its settings when it starts, and a change after a second.
     site.start_responder();
+    let example = example.replace(" retry=0>", &format!(" {parameters}>"));
+    assert!(example.contains(parameters));
     site.start_apache(mpm, php, "cgid", &example);
     site
 }
@@ -50,8 +46,10 @@ pub fn nginx_with_fastcgi() -> Site {
 
 pub fn nginx_with(connections: Connections) -> Site {
     let mut site = Site::new();
-    let example = site.fill("examples/nginx.conf.example", Settings::File);
-    let example = connections.of(example, "fastcgi_keep_conn on;");
+    let mut example = site.fill("examples/nginx.conf.example", Settings::File);
+    if matches!(connections, Connections::New) {
+        example = example.replace("fastcgi_keep_conn on;", "");
+    }
     site.start_responder();
     site.start_nginx("", &example);
     site
