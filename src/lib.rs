@@ -32,6 +32,7 @@ use config::Config;
 use error::{Error, Reason};
 use php::form::Form;
 use store::Aulario;
+use sys::waits::Waits;
 
 /// For the differential tests, which compare these with PHP and date(1).
 #[doc(hidden)]
@@ -43,8 +44,13 @@ pub mod differential {
     pub use crate::session::{Format, PhpValue, Session};
 }
 
-/// Answers the request that `variables` describe, with its `body`.
-pub fn answer<R: Read>(config: &Config, variables: &Variables, body: &mut Body<R>) -> Output {
+/// Answers the request that `variables` describe, with its `body`, and waits for other programs as `waits` allow.
+pub fn answer<R: Read>(
+    config: &Config,
+    variables: &Variables,
+    body: &mut Body<R>,
+    waits: Waits,
+) -> Output {
     let cors = Cors::new(variables, &config.trusted_origins);
     let mut respond = || {
         if let Some(script) = &config.script {
@@ -55,7 +61,7 @@ pub fn answer<R: Read>(config: &Config, variables: &Variables, body: &mut Body<R
         }
         input::check_length(variables)?;
         let query = variables.query();
-        perform(config, variables, &query, body)
+        perform(config, variables, &query, body, waits)
             .map_err(|error| error.in_context(api::context(&query)))
     };
     cgi::output(respond(), variables.method(), &cors)
@@ -76,8 +82,9 @@ fn perform<R: Read>(
     variables: &Variables,
     query: &Form,
     body: &mut Body<R>,
+    waits: Waits,
 ) -> Result<Response, Error> {
-    let session = session::open(&config.session, variables.meta("HTTP_COOKIE"))?;
+    let session = session::open(&config.session, variables.meta("HTTP_COOKIE"), waits)?;
     let caller = Caller::identify(&session, config)?;
     caller.may_read()?;
     caller.may_enter()?;
@@ -85,7 +92,7 @@ fn perform<R: Read>(
     caller.may_use(&id)?;
     let action = api::action(query)?;
     action.agrees_with(variables.last_segment())?;
-    let aulario = Aulario::find(&config.data_dir, &caller.centro, &id)?
+    let aulario = Aulario::find(&config.data_dir, &caller.centro, &id, waits)?
         .ok_or_else(|| Error::not_found("Aulario"))?;
     action.accepts(variables.method())?;
     let call = Call {

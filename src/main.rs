@@ -21,6 +21,7 @@ use comedor::sys::log;
 use comedor::sys::process::is_set_user_id;
 use comedor::sys::scoreboard::Scoreboard;
 use comedor::sys::streams;
+use comedor::sys::waits::Waits;
 
 #[global_allocator]
 static ALLOCATOR: Allocator = Allocator;
@@ -55,10 +56,10 @@ fn run(arguments: Strings) -> u8 {
     }
 }
 
-/// Serves FastCGI until SIGTERM or SIGUSR1.
+/// Serves FastCGI until a signal stops it.
 #[cold]
 fn serve_fastcgi(socket: Socket) -> u8 {
-    let served = Scoreboard::of_process().and_then(|board| {
+    let served = Scoreboard::new().and_then(|board| {
         let mut responder = Responder::load();
         let default = Limits::default();
         let workers = responder.workers().unwrap_or(default.workers);
@@ -91,7 +92,7 @@ fn answer_cgi(variables: &Variables) -> u8 {
     let mut body = Body::new(variables, StandardInput);
     let config = Config::load();
     respond(&match &config {
-        Ok(config) => comedor::answer(config, variables, &mut body),
+        Ok(config) => comedor::answer(config, variables, &mut body, Waits::ALWAYS),
         Err(invalid) => comedor::refuse(None, variables, invalid.into()),
     });
     // There must not be a second response.

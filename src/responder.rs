@@ -11,6 +11,7 @@ use crate::cgi::{self, Variables};
 use crate::config::{InForce, Setting};
 use crate::error::Error;
 use crate::fastcgi::{Handler, Output, Pairs, Refusal};
+use crate::sys::waits::Waits;
 use crate::sys::{log, scoreboard};
 
 /// Answers FastCGI requests.
@@ -20,10 +21,12 @@ pub struct Responder {
 }
 
 impl Handler for Responder {
-    fn handle(&mut self, params: Pairs, body: &mut dyn Read) -> Output {
+    fn handle(&mut self, params: Pairs, body: &mut dyn Read, waits: Waits) -> Output {
         let variables = Variables::of_parameters(params.clone());
         let mut output = Output::from(match self.settings.get() {
-            Ok(config) => crate::answer(config, &variables, &mut Body::new(&variables, body)),
+            Ok(config) => {
+                crate::answer(config, &variables, &mut Body::new(&variables, body), waits)
+            }
             Err(invalid) => crate::refuse(None, &variables, invalid.into()),
         });
         report_settings(params, &mut output);

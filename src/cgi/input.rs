@@ -61,6 +61,8 @@ impl<R: Read> Body<R> {
             Err(error) if error.kind() == ErrorKind::TimedOut => {
                 Err(Error::invalid_format("The body did not arrive in time."))
             }
+            // Too many requests wait for their bodies.
+            Err(error) if error.kind() == ErrorKind::ResourceBusy => Err(Error::busy()),
             Err(error) => Err(Error::internal(format!("standard input: {error}"))),
         }
     }

@@ -25,6 +25,7 @@ use crate::store::{self, Aulario, layout};
 use crate::sys::accounts::owner_of;
 use crate::sys::process::have_numbers;
 use crate::sys::shared_file::{Fault, MAX_SIZE, Snapshot};
+use crate::sys::waits::Waits;
 
 /// The maximum size of a file that is read: a parsed file needs up to 64 times as much. A day has some 300 bytes.
 const MAX_READ: u64 = 1024 * 1024;
@@ -115,7 +116,7 @@ impl Survey<'_> {
         }
         self.aularios += 1;
         let data = path.with_file_name(id.as_str());
-        match Aulario::find(&self.config.data_dir, centro, &id) {
+        match Aulario::find(&self.config.data_dir, centro, &id, Waits::ALWAYS) {
             Ok(Some(aulario)) => {
                 self.sharing(path, centro, &aulario);
                 (!aulario.is_shared).then_some(data)
@@ -266,7 +267,7 @@ impl Survey<'_> {
             self.needs(path, Err(Errno::ACCESS));
             return None;
         }
-        let read = store::data_file::read(path);
+        let read = store::data_file::read(path, Waits::ALWAYS);
         let content = read.map_err(|error| self.fault(path, &error)).ok()?;
         let Parts { value, snapshot } = content.into_parts();
         if let Some(snapshot) = &snapshot {
@@ -315,7 +316,7 @@ impl Survey<'_> {
         let Ok(id) = Id::parse(name) else {
             return false;
         };
-        let aulario = Aulario::find(&self.config.data_dir, centro, &id);
+        let aulario = Aulario::find(&self.config.data_dir, centro, &id, Waits::ALWAYS);
         matches!(aulario, Ok(Some(aulario)) if aulario.is_shared)
     }
 

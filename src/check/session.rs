@@ -11,6 +11,7 @@ use crate::error::Error;
 use crate::model::Id;
 use crate::session::{self, Effect, PhpArray, PhpValue, SavePath, Session, SessionId, session_id};
 use crate::store::layout;
+use crate::sys::waits::Waits;
 
 /// The bytes of a line that are read. The value of the cookie has at most 256 characters; a browser's tools may show
 /// other cookies with it.
@@ -81,7 +82,7 @@ impl Survey<'_> {
             .ok_or_else(|| Unusable::NotAnId {
                 cookie: config.name.clone(),
             })?;
-        session::read(config, &id, Effect::Nothing).map_err(|error| {
+        session::read(config, &id, Effect::Nothing, Waits::ALWAYS).map_err(|error| {
             let used = [&SESSION_DIR, &SESSION_FORMAT].map(|used| shown(self.settings, used));
             let cause = error.cause.as_deref().unwrap_or(&error.sentence);
             Unusable::Unreadable {

@@ -10,14 +10,15 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use super::{BadValue, Error, Setting, TZ};
 use crate::cgi::ACTION;
 use crate::sys::environment::environment;
-use crate::sys::lock::{Pause, Retries};
 use crate::sys::scoreboard;
 use crate::sys::shared_file::{self, Fault};
+use crate::sys::waits::Waits;
 
 /// Editors and cp truncate a file before they fill it, and some rename it away before they create it. If no
 /// settings are in force, an empty or missing file is read again for this time, with these pauses.
@@ -326,9 +327,9 @@ fn set_in_environment() -> Vec<Set> {
 /// The content of the settings file at `path`; `None` if it does not exist and never did. Symbolic links are
 /// followed: only the administrator can create it.
 fn read(path: &Path, was_seen: &AtomicBool, timeout: Duration) -> Result<Option<Vec<u8>>, Error> {
-    let mut retries = Retries::new(PAUSE, timeout);
+    let deadline = Instant::now() + timeout;
     loop {
-        let problem = match shared_file::read_followed(path) {
+        let problem = match shared_file::read_followed(path, Waits::ALWAYS) {
             Ok(file) => {
                 was_seen.store(true, Ordering::Relaxed);
                 if !file.bytes.is_empty() {
@@ -351,12 +352,13 @@ fn read(path: &Path, was_seen: &AtomicBool, timeout: Duration) -> Result<Option<
                 });
             }
         };
-        if retries.pause(None) != Pause::Ended {
+        if Instant::now() >= deadline {
             return Err(Error::BeingSaved {
                 path: path.to_owned(),
                 problem,
             });
         }
+        sleep(PAUSE);
     }
 }
 

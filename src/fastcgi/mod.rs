@@ -1,33 +1,22 @@
-//! A FastCGI 1.0 responder, as processes: a CGI program in a loop. Section numbers are those of the
-//! specification.
+//! A FastCGI 1.0 responder, as processes: a CGI program in a loop. Section numbers are those of the specification. It is
+//! independent of the API: a [`Handler`] turns parameters and a body into the output of a CGI program.
 //!
-//! Independent of the API: a [`Handler`] turns parameters and a body into CGI output.
+//! The way of a request:
 //!
-//! - [`parent`]: binds or inherits the [`socket`], keeps [`Limits::workers`] processes, and stops them. It never reads
-//!   a request.
-//! - [`worker`]: accepts a connection, answers its requests, then accepts the next one. A request has its process to
-//!   itself: a panic or a signal ends only that request. The kernel queues the connections that find no free worker.
-//! - [`requests`]: the requests on a connection, one after the other; a body is read when the handler asks for it.
-//! - [`input`]: the input of a connection, taken record by record.
-//! - [`stream`]: the connection's socket, on which each read and write has a timeout.
-//! - [`record`]: records and name-value pairs.
-//!
-//! The workers share the [scoreboard](crate::sys::scoreboard), which limits how many of them may wait for locks, and
-//! tells how many are free.
-//!
-//! SIGTERM or SIGUSR1 stops it: the parent removes the file of a socket that it has bound, and closes the pipe of the stop.
-//! A worker answers the request that it has, and closes its connection. Then it answers what is in the queue of a bound
-//! socket; that of an inherited one is left to the next process. A stop has no timeout of its own.
-//!
-//! Everything that a client or a web server can hold up has a bound ([`Limits`]):
-//!
-//! - Parameters must arrive at once, as web servers send them.
-//! - A body is read only when the handler has admitted its request.
-//! - A connection is kept after its answer only while half of the workers are free. Otherwise it is closed right after
-//!   the answer, unless another request has come: a web server that keeps connections must repeat one that it sends at
-//!   that moment, as nginx does.
-//! - At most half of the workers wait for the same file, and at most three quarters wait: for files, other programs,
-//!   bodies that no handler has asked for, or the next request on a kept connection.
+//! 1. The parent ([`parent`]) has the listening [`socket`], and keeps [`Limits::workers`] processes. It reads no request.
+//! 2. A free worker ([`worker`]) accepts a connection. The kernel queues those that find none.
+//! 3. It receives the parameters ([`requests`], record by record: [`input`], [`mod@record`]), at once, as web servers send
+//!    them, and the first record of the body.
+//! 4. The handler answers. It reads the body when it has admitted the request.
+//! 5. The worker sends the answer, and receives what is left of the body.
+//! 6. If the web server asks for it and half of the workers are free, the connection is kept for the next request.
+//! 7. Otherwise it ends: stop receiving, look once, answer what has come, close.
+//! 8. Whatever the request waits for meanwhile, at the socket ([`stream`]) or in the handler, counts by one rule
+//!    ([`waits`](crate::sys::waits)), so that a quarter of the workers always answer others.
+//! 9. A crash ends one worker and its request; the parent replaces it, as one that ends after [`Limits::requests`].
+//! 10. SIGTERM, SIGINT, SIGQUIT or SIGUSR1 stop it: each worker answers the request that it has, and ends. What is left in
+//!     the queue of an own socket is answered by workers that the parent starts for it; that of an inherited one is left to
+//!     the next process. A stop has no timeout of its own.
 //!
 //! Web servers differ from the specification, and from each other:
 //!
@@ -52,6 +41,7 @@ mod worker;
 use std::io::Read;
 use std::time::Duration;
 
+use crate::sys::waits::{PROMPT, Waits};
 pub use parent::serve;
 pub use record::Pairs;
 pub use socket::Socket;
@@ -68,7 +58,7 @@ pub struct Output {
 /// Answers requests. Each worker has a copy of it, as it was when the worker was started.
 pub trait Handler {
     /// Answers one request. A panic ends the worker after an answer to [`Refusal::Panicked`].
-    fn handle(&mut self, params: Pairs, body: &mut dyn Read) -> Output;
+    fn handle(&mut self, params: Pairs, body: &mut dyn Read, waits: Waits) -> Output;
 
     /// The answer to a request that [`handle`](Self::handle) did not answer. `params` is empty if the
     /// parameters cannot be used.
@@ -104,6 +94,8 @@ pub struct Limits {
     /// Timeout of a kept connection without a request. Longer than that of the web server in the shipped
     /// configurations, which closes its connections first
     pub idle: Duration,
+    /// The time for which the waits of a request do not count
+    pub prompt: Duration,
     /// A worker ends after a request with a larger input, in bytes: its memory would stay as large. A usual save has
     /// less than 1 KiB
     pub large: u64,
@@ -121,6 +113,7 @@ impl Default for Limits {
             pause: Duration::from_secs(5),
             transfer: Duration::from_secs(30),
             idle: Duration::from_secs(60),
+            prompt: PROMPT,
             large: 128 * 1024,
             requests: 5000,
         }

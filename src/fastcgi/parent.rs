@@ -22,7 +22,7 @@ use crate::sys::signals::Blocked;
 /// The pause before another worker is started, after one that could not be started or ended before it was ready.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Answers requests on `socket` by worker processes until SIGTERM or SIGUSR1, then lets them finish. Returns when all
+/// Answers requests on `socket` by worker processes until a signal that stops it, then lets them finish. Returns when all
 /// have ended. The caller must be the only thread of the process.
 pub fn serve(
     socket: Socket,
@@ -48,6 +48,7 @@ pub fn serve(
     };
     loop {
         parent.start_workers();
+        board.set_missing(parent.missing());
         if parent.has_ended() {
             return Ok(());
         }
@@ -112,11 +113,11 @@ impl<H: Handler> Parent<H> {
         run_in_child(|| {
             // The pipe ends with the parent, not with its last child.
             *stop = None;
-            let worker = board.enter(number);
+            let entry = board.enter(number);
             Service {
                 socket,
                 limits,
-                worker,
+                entry,
                 stopped,
                 is_last,
                 remaining: limits.requests,
@@ -165,6 +166,17 @@ impl<H: Handler> Parent<H> {
                 self.pause();
             }
         }
+    }
+
+    /// The number of workers that could not be started.
+    fn missing(&self) -> usize {
+        if self.may_start_at <= Instant::now() {
+            return 0;
+        }
+        self.workers
+            .iter()
+            .filter(|worker| worker.is_none())
+            .count()
     }
 
     fn pause(&mut self) {

@@ -129,11 +129,11 @@ impl<S: Read + Write> Requests<S> {
         Ok(None)
     }
 
-    /// Waits for the first part of the body, after [`receive`](Self::receive). If it does not arrive in time, the
-    /// handler gets the request without it.
+    /// Waits for the first part of the body, after [`receive`](Self::receive). If it does not arrive in time, or may not
+    /// be waited for, the handler gets the request without it.
     pub fn await_body(&mut self) -> io::Result<()> {
         match self.advance() {
-            Err(error) if error.kind() == ErrorKind::TimedOut => Ok(()),
+            Err(error) if is_late(&error) => Ok(()),
             advanced => advanced,
         }
     }
@@ -272,12 +272,17 @@ impl<S: Read + Write> Requests<S> {
     }
 }
 
+/// Whether input has not come yet, and can still come.
+fn is_late(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::TimedOut | ErrorKind::ResourceBusy)
+}
+
 /// STDIN of the request that was received last.
 impl<S: Read + Write> Read for Requests<S> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.read_body(buffer);
         if let Err(error) = &read
-            && error.kind() != ErrorKind::TimedOut
+            && !is_late(error)
             && self.stdin == Stdin::Open
         {
             self.stdin = Stdin::Broken;

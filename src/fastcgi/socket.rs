@@ -22,6 +22,7 @@ use rustix::net::{
 
 use crate::sys::file_id::FileId;
 use crate::sys::lock::Lock;
+use crate::sys::waits::Waits;
 
 /// The mode of the socket's file: its owner and its group can connect.
 const MODE: u32 = 0o660;
@@ -70,7 +71,7 @@ impl Socket {
             .parent()
             .filter(|parent| !parent.as_os_str().is_empty());
         let folder = File::open(parent.unwrap_or(Path::new(".")))?;
-        if !Lock::Exclusive.acquire(&folder, &mut { LOCK_TIMEOUT })? {
+        if !Lock::Exclusive.acquire(&folder, &mut { LOCK_TIMEOUT }, Waits::ALWAYS)? {
             let problem = "another process has locked its folder (flock)";
             return Err(Error::new(ErrorKind::TimedOut, problem));
         }

@@ -1,6 +1,6 @@
 //! A connection's socket, on which each read and write has a timeout.
 
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use super::input::BUFFER;
 use crate::sys::poll;
-use crate::sys::scoreboard::{self, PROMPT};
+use crate::sys::waits::{Awaited, Waits};
 
 /// A socket that does not block by itself.
 #[derive(Debug)]
@@ -21,32 +21,25 @@ pub struct Stream {
     pause: Duration,
     /// The end of all of them together
     deadline: Instant,
-    /// Whether a read counts as waiting
-    is_counted: bool,
+    waits: Waits,
 }
 
 impl Stream {
-    /// `socket` must be non-blocking.
-    pub fn new(socket: UnixStream, timeout: Duration) -> Stream {
+    /// `socket` must be non-blocking. Its parameters may take `arrival`.
+    pub fn new(socket: UnixStream, arrival: Duration) -> Stream {
         Stream {
             socket,
-            pause: timeout,
-            deadline: Instant::now() + timeout,
-            is_counted: false,
+            pause: arrival,
+            deadline: Instant::now() + arrival,
+            waits: Waits::ALWAYS,
         }
     }
 
-    /// From now on, each read or write may take `pause`, and all together `total`.
-    pub fn allow(&mut self, pause: Duration, total: Duration) {
+    /// From now on, each read or write may take `pause`, and all together `total`, if they may wait.
+    pub fn allow(&mut self, pause: Duration, total: Duration, waits: Waits) {
         self.pause = pause;
         self.deadline = Instant::now() + total;
-        self.is_counted = false;
-    }
-
-    /// From now on, until the next [`allow`](Self::allow), a read that takes more than a moment counts as waiting:
-    /// clients whose requests are not admitted, and who send their bodies slowly, hold at most half of the workers.
-    pub fn count_as_waiting(&mut self) {
-        self.is_counted = true;
+        self.waits = waits;
     }
 
     /// Sends nothing more, and discards the input up to its end.
@@ -57,26 +50,15 @@ impl Stream {
         Ok(())
     }
 
-    fn wait_until(&self, ready: PollFlags, most: Duration) -> io::Result<()> {
+    fn wait_until(&self, ready: PollFlags) -> io::Result<()> {
         let rest = self.deadline.saturating_duration_since(Instant::now());
-        let timeout = rest.min(self.pause).min(most);
-        if poll::is_ready_within(timeout, &self.socket, ready)? {
-            Ok(())
-        } else {
-            Err(ErrorKind::TimedOut.into())
-        }
-    }
-
-    fn await_input(&self) -> io::Result<()> {
-        if !self.is_counted {
-            return self.wait_until(PollFlags::IN, Duration::MAX);
-        }
-        match self.wait_until(PollFlags::IN, PROMPT) {
-            Err(error) if error.kind() == ErrorKind::TimedOut => {}
-            ready => return ready,
-        }
-        let _waiting = scoreboard::wait(None).ok_or(ErrorKind::TimedOut)?;
-        self.wait_until(PollFlags::IN, Duration::MAX)
+        let poll = |time| -> io::Result<Option<()>> {
+            let is_ready = poll::is_ready_within(time, &self.socket, ready)?;
+            Ok(is_ready.then_some(()))
+        };
+        self.waits
+            .wait(Awaited::WebServer, rest.min(self.pause), poll)?
+            .into_result()
     }
 }
 
@@ -84,7 +66,7 @@ impl Read for Stream {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             match retry_on_intr(|| recv(&self.socket, &mut *buffer, RecvFlags::empty())) {
-                Err(Errno::AGAIN) => self.await_input()?,
+                Err(Errno::AGAIN) => self.wait_until(PollFlags::IN)?,
                 received => return Ok(received.map(|(length, _)| length)?),
             }
         }
@@ -95,7 +77,7 @@ impl Write for Stream {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         loop {
             match retry_on_intr(|| send(&self.socket, bytes, SendFlags::NOSIGNAL)) {
-                Err(Errno::AGAIN) => self.wait_until(PollFlags::OUT, Duration::MAX)?,
+                Err(Errno::AGAIN) => self.wait_until(PollFlags::OUT)?,
                 sent => return Ok(sent?),
             }
         }

@@ -18,7 +18,8 @@ use super::stream::Stream;
 use super::{Handler, Limits, Output, Pairs, Refusal, Socket};
 use crate::sys::log;
 use crate::sys::poll;
-use crate::sys::scoreboard::{State, Worker};
+use crate::sys::scoreboard::{Entry, State};
+use crate::sys::waits::Waits;
 
 /// The pause after an accept that failed because file descriptors or memory ran out.
 const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
@@ -41,7 +42,7 @@ fn panic_message() -> MutexGuard<'static, Option<String>> {
 pub struct Service<'p> {
     pub socket: &'p Socket,
     pub limits: &'p Limits,
-    pub worker: Worker,
+    pub entry: Entry,
     /// Readable when the worker is to end: after the stop, or if the parent has ended
     pub stopped: &'p PipeReader,
     /// Whether it was started after the stop, for the connections that are left in the queue
@@ -65,12 +66,12 @@ impl Service<'_> {
 
     fn accept_all(&mut self, handler: &mut impl Handler) -> io::Result<()> {
         let events = self.events()?;
-        self.worker.set(State::Free);
+        self.entry.set(State::Free);
         while self.remaining > 0 && (self.is_last || self.await_connection(&events)?) {
             let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
             match accept_with(&self.socket.listener, flags) {
                 Ok(socket) => {
-                    self.worker.set(State::Busy);
+                    self.entry.set(State::Busy);
                     // An error ends the connection, not the worker.
                     _ = self.serve(socket.into(), handler);
                 }
@@ -80,11 +81,11 @@ impl Service<'_> {
                 Err(error) if self.is_last => return Err(error.into()),
                 Err(error) => {
                     log::offer(&format!("cannot accept a connection: {error}"));
-                    self.worker.set(State::Busy);
+                    self.entry.set(State::Busy);
                     poll::is_ready_within(ACCEPT_PAUSE, self.stopped, PollFlags::IN)?;
                 }
             }
-            self.worker.set(State::Free);
+            self.entry.set(State::Free);
         }
         Ok(())
     }
@@ -117,7 +118,7 @@ impl Service<'_> {
         let stream = Stream::new(socket, limits.arrival);
         let mut requests = Requests::new(stream, limits.params, limits.workers);
         loop {
-            let request = match receive(&mut requests) {
+            let request = match self.receive(&mut requests) {
                 Ok(Some(request)) => request,
                 Ok(None) => return Ok(()),
                 Err(error) if error.kind() == ErrorKind::InvalidData => {
@@ -129,8 +130,27 @@ impl Service<'_> {
             if !self.has_next(&request, &mut requests)? {
                 return Ok(());
             }
-            requests.input.stream.allow(limits.arrival, limits.arrival);
+            // No request can be refused before its parameters are there. Only a web server can hold them up.
+            let stream = &mut requests.input.stream;
+            stream.allow(limits.arrival, limits.arrival, Waits::ALWAYS);
         }
+    }
+
+    /// Receives the next request and the first part of its body. `None` at the end of the connection.
+    fn receive(&self, requests: &mut Requests<Stream>) -> io::Result<Option<FcgiRequest>> {
+        let request = requests.receive()?;
+        if request.is_some() {
+            let arrival = self.limits.arrival;
+            let stream = &mut requests.input.stream;
+            stream.allow(arrival, arrival, self.begin_waits());
+            requests.await_body()?;
+        }
+        Ok(request)
+    }
+
+    /// The waits of a request, or of what follows its answer.
+    fn begin_waits(&self) -> Waits {
+        Waits::begin(self.entry, self.limits.prompt)
     }
 
     /// Handles a request and sends its answer, unless the web server has given the request up.
@@ -141,12 +161,15 @@ impl Service<'_> {
         handler: &mut impl Handler,
     ) -> io::Result<()> {
         let limits = self.limits;
-        requests.input.stream.allow(limits.pause, limits.transfer);
+        let waits = Waits::of(self.entry);
+        let stream = &mut requests.input.stream;
+        stream.allow(limits.pause, limits.transfer, waits);
         let output = match requests.stdin {
             Stdin::Open | Stdin::Ended => self.output(request, requests, handler),
             Stdin::Aborted | Stdin::Replaced | Stdin::Broken => Output::default(),
         };
-        requests.input.stream.allow(limits.pause, limits.transfer);
+        let stream = &mut requests.input.stream;
+        stream.allow(limits.pause, limits.transfer, waits);
         let is_large = requests.input.received > limits.large;
         self.remaining = if is_large {
             0
@@ -178,7 +201,8 @@ impl Service<'_> {
         let Some(params) = Pairs::parse(&request.params) else {
             return handler.refuse(Pairs(&[]), Refusal::ParamsMalformed);
         };
-        let run = AssertUnwindSafe(|| handler.handle(params.clone(), requests));
+        let waits = Waits::of(self.entry);
+        let run = AssertUnwindSafe(|| handler.handle(params.clone(), requests, waits));
         catch_unwind(run).unwrap_or_else(|_| {
             // What the panic has left is not known, so the worker ends after this connection.
             self.remaining = 0;
@@ -191,8 +215,8 @@ impl Service<'_> {
     /// connection is kept. If not, the connection is to be closed.
     fn has_next(&self, request: &FcgiRequest, requests: &mut Requests<Stream>) -> io::Result<bool> {
         let stream = &mut requests.input.stream;
-        stream.allow(self.limits.arrival, self.limits.arrival);
-        stream.count_as_waiting();
+        let arrival = self.limits.arrival;
+        stream.allow(arrival, arrival, self.begin_waits());
         // Not if another request may come: it would be carried out, and its answer lost.
         if !request.keep && requests.stdin == Stdin::Open {
             stream.socket.shutdown(Shutdown::Write)?;
@@ -202,7 +226,7 @@ impl Service<'_> {
             return Ok(request.keep);
         }
         let socket = &requests.input.stream.socket;
-        let is_kept = self.remaining > 0 && self.worker.is_half_free();
+        let is_kept = self.remaining > 0 && self.entry.is_half_free();
         if self.has_input_within(
             if is_kept {
                 self.limits.idle
@@ -225,20 +249,10 @@ impl Service<'_> {
             PollFd::new(socket, PollFlags::IN),
             PollFd::new(self.stopped, PollFlags::IN),
         ];
-        self.worker.set(State::Kept);
+        self.entry.set(State::Kept);
         let polled = poll::wait(&mut files, Some(time));
-        self.worker.set(State::Busy);
+        self.entry.set(State::Busy);
         polled?;
         Ok(!files[0].revents().is_empty())
     }
-}
-
-/// Receives the next request and the first part of its body. `None` at the end of the connection.
-fn receive(requests: &mut Requests<Stream>) -> io::Result<Option<FcgiRequest>> {
-    let request = requests.receive()?;
-    if request.is_some() {
-        requests.input.stream.count_as_waiting();
-        requests.await_body()?;
-    }
-    Ok(request)
 }

@@ -13,6 +13,7 @@ pub use crate::php::ini::{Format, parse_lifetime, parse_name};
 use crate::php::unserialize::MAX_LENGTH;
 pub use crate::php::unserialize::{PhpArray, PhpValue, Session};
 use crate::sys::shared_file::MAX_SIZE;
+use crate::sys::waits::Waits;
 pub use cookie::{SessionId, session_id};
 pub use save_path::{Address, RedisServer, SavePath, SessionFolder};
 
@@ -40,18 +41,27 @@ pub enum Effect {
 }
 
 /// Reads the session that the `Cookie` header names, as a PHP page would.
-pub fn open(config: &SessionConfig, cookies: Option<&[u8]>) -> Result<Session, Error> {
+pub fn open(
+    config: &SessionConfig,
+    cookies: Option<&[u8]>,
+    waits: Waits,
+) -> Result<Session, Error> {
     let id =
         session_id(cookies.unwrap_or_default(), &config.name).ok_or_else(Error::not_logged_in)?;
-    read(config, &id, Effect::KeepAlive)
+    read(config, &id, Effect::KeepAlive, waits)
 }
 
 /// Reads the session with this id.
-pub fn read(config: &SessionConfig, id: &SessionId, effect: Effect) -> Result<Session, Error> {
+pub fn read(
+    config: &SessionConfig,
+    id: &SessionId,
+    effect: Effect,
+    waits: Waits,
+) -> Result<Session, Error> {
     const { assert!(MAX_SIZE <= MAX_LENGTH as u64) };
     match &config.save_path {
-        SavePath::Files(folder) => session_file::read(config, folder, id, effect),
-        SavePath::Redis(server) => redis::read(config, server, id, effect),
+        SavePath::Files(folder) => session_file::read(config, folder, id, effect, waits),
+        SavePath::Redis(server) => redis::read(config, server, id, effect, waits),
     }
 }
 

@@ -3,6 +3,7 @@
 //! PHP holds an exclusive lock on the file while one of its pages runs
 //! (ext/session/mod_files.c), so the file is complete while this program holds a shared lock.
 
+use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -15,6 +16,7 @@ use crate::error::Error;
 use crate::sys::accounts;
 use crate::sys::lock::Lock;
 use crate::sys::shared_file::{self, Fault};
+use crate::sys::waits::Waits;
 
 /// The session with this id. [`Effect::KeepAlive`] extends its lifetime, by setting the file's times.
 pub fn read(
@@ -22,34 +24,34 @@ pub fn read(
     folder: &SessionFolder,
     id: &SessionId,
     effect: Effect,
+    waits: Waits,
 ) -> Result<Session, Error> {
     let path = path_of(folder, id).ok_or_else(Error::not_logged_in)?;
     let place = || shortened(&path, id);
 
     let mut time = TIMEOUT;
     // The file is opened for reading and writing, as in PHP, but not created.
-    let opened = shared_file::open_and(OFlags::RDWR, &path, |file| {
-        if !Lock::Shared.acquire(&file, &mut time)? {
-            return Ok(None);
+    let opened = shared_file::open_and(OFlags::RDWR, &path, waits, |file| {
+        if !Lock::Shared.is_taken_at_once(&file)? {
+            // What is refused anyway is not waited for: any user can make and lock such a file.
+            check(&file.metadata()?)?;
+            if !Lock::Shared.acquire(&file, &mut time, waits)? {
+                return Ok(None);
+            }
         }
         let snapshot = shared_file::read(file)?;
         // Before the session is parsed: PHP's pages wait for this lock. It ends with the file, if not here.
         _ = fs2::FileExt::unlock(&snapshot.file);
         Ok(Some(snapshot))
     });
-    let snapshot = opened
-        .map_err(|fault| error_of_fault(fault, &place(), &folder.folder))?
-        .ok_or_else(Error::busy)?;
+    let unusable_file = |fault| error_of_fault(fault, &place(), &folder.folder);
+    let snapshot = opened.map_err(unusable_file)?.ok_or_else(Error::busy)?;
 
     // A logout between open and lock deletes the file.
     if snapshot.metadata.nlink() == 0 {
         return Err(Error::not_logged_in());
     }
-    let owner = snapshot.metadata.uid();
-    if !is_accepted(owner, geteuid().as_raw(), || getuid().as_raw()) {
-        let why = format!("it belongs to another user, {}", accounts::user(owner));
-        return Err(unusable(&place(), &why));
-    }
+    check(&snapshot.metadata).map_err(unusable_file)?;
     let session = Session::decode(snapshot.bytes, config.format)
         .map_err(|error| unusable(&place(), &error))?;
     if effect == Effect::KeepAlive {
@@ -121,6 +123,17 @@ fn error_of_fault(fault: Fault, place: &str, folder: &Path) -> Error {
 fn inaccessible(place: &str, problem: &str) -> Error {
     let user = accounts::user(geteuid().as_raw());
     Error::internal(format!("session {place}: user {user} {problem}"))
+}
+
+/// Whether a file with these attributes can be a session.
+fn check(metadata: &Metadata) -> Result<(), Fault> {
+    shared_file::check(metadata)?;
+    let owner = metadata.uid();
+    if is_accepted(owner, geteuid().as_raw(), || getuid().as_raw()) {
+        Ok(())
+    } else {
+        Err(Fault::OfAnotherUser(owner))
+    }
 }
 
 /// Whether PHP accepts this owner (`ps_files_open`): root, the effective or the real user, and any if the real user is

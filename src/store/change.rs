@@ -91,7 +91,7 @@ where
     /// Reads the document with the lock of the aulario, changes and stores it. Waits up to `time` for the lock.
     fn attempt(&self, time: &mut Duration) -> Result<T, Failure<E>> {
         let folder = &self.aulario.folder;
-        let lock = WriteLock::acquire(folder, LOCK, time)?;
+        let lock = WriteLock::acquire(folder, LOCK, time, self.aulario.waits)?;
         let Changed { stored, answer } = self.read()?;
         let content = stored.document.into().to_php();
         if content.len() as u64 > MAX_SIZE {
@@ -111,6 +111,7 @@ mod tests {
     use std::fs;
 
     use crate::store::layout::TYPES;
+    use crate::sys::waits::Waits;
 
     use super::*;
 
@@ -123,6 +124,7 @@ mod tests {
             is_shared: false,
             shared_comedor_from: None,
             being_written: None,
+            waits: Waits::ALWAYS,
         };
         let saves = Cell::new(0);
         let changed: Result<(), Error> = aulario.change_menu_types(|_| {

@@ -17,6 +17,7 @@ use crate::php::json::Value;
 use crate::sys::file_id::FileId;
 use crate::sys::lock::{Pause, Retries};
 use crate::sys::shared_file::{self, Fault, Snapshot};
+use crate::sys::waits::Waits;
 
 /// PHP truncates a file and then writes it. A file that does not parse is read again for this time, with
 /// these pauses. Longer ones met the rhythm of a page that saves without a pause.
@@ -111,8 +112,9 @@ impl Snapshot {
 
 /// Whether `path` is the file `id`. The path is opened, because a network file system may answer a stat
 /// from its cache.
-pub fn is_at(path: &Path, id: FileId) -> Result<bool, Error> {
-    let found = open_and(path, "open again", |file| Ok(FileId::of(&file.metadata()?)))?;
+pub fn is_at(path: &Path, id: FileId, waits: Waits) -> Result<bool, Error> {
+    let id_of = |file: File| Ok(FileId::of(&file.metadata()?));
+    let found = open_and(path, "open again", waits, id_of)?;
     Ok(found == Some(id))
 }
 
@@ -120,9 +122,10 @@ pub fn is_at(path: &Path, id: FileId) -> Result<bool, Error> {
 fn open_and<T>(
     path: &Path,
     operation: &'static str,
+    waits: Waits,
     step: impl FnMut(File) -> Result<T, Fault>,
 ) -> Result<Option<T>, Error> {
-    match shared_file::open_and(OFlags::RDONLY, path, step) {
+    match shared_file::open_and(OFlags::RDONLY, path, waits, step) {
         Err(fault) if fault.is_absent() => Ok(None),
         done => done.map(Some).map_err(Error::fault(operation, path)),
     }
@@ -132,11 +135,11 @@ fn open_and<T>(
 ///
 /// Fails if a folder of `path` is a symbolic link without a target, if the file is not regular (symbolic
 /// links are not followed), larger than [`shared_file::MAX_SIZE`], or still malformed after several attempts.
-pub fn read(path: &Path) -> Result<Content, Error> {
-    let mut while_malformed = Retries::new(PAUSE, WRITER_TIMEOUT);
-    let mut while_empty = Retries::new(PAUSE, EMPTY_TIMEOUT);
+pub fn read(path: &Path, waits: Waits) -> Result<Content, Error> {
+    let mut while_malformed = Retries::new(waits, PAUSE, WRITER_TIMEOUT);
+    let mut while_empty = Retries::new(waits, PAUSE, EMPTY_TIMEOUT);
     loop {
-        let Some(snapshot) = open_and(path, "read", shared_file::read)? else {
+        let Some(snapshot) = open_and(path, "read", waits, shared_file::read)? else {
             return absent(path);
         };
         let error = match Value::parse_with(known_key, usize::MAX, &snapshot.bytes) {
@@ -149,7 +152,7 @@ pub fn read(path: &Path) -> Result<Content, Error> {
         } else {
             &mut while_malformed
         };
-        match retries.pause(Some(snapshot.id())) {
+        match retries.pause(snapshot.id()) {
             Pause::Ended => {}
             Pause::Refused => return Err(Error::Busy),
             Pause::TimedOut if is_empty => return Ok(Content::Empty(snapshot)),

@@ -32,6 +32,7 @@ use std::path::{Path, PathBuf};
 use crate::model::{Date, Day, DocumentError, Id, MenuTypes};
 use crate::php::json::Value;
 use crate::sys::shared_file::Snapshot;
+use crate::sys::waits::Waits;
 use change::Change;
 use data_file::{Content, Parts};
 pub use error::{Defect, Error};
@@ -60,14 +61,21 @@ pub struct Aulario {
     pub shared_comedor_from: Option<String>,
     /// Its configuration, if PHP may be writing it
     being_written: Option<PathBuf>,
+    /// Whether the request may wait for its files
+    waits: Waits,
 }
 
 impl Aulario {
     /// The aulario `id` of `centro`, if it has a configuration file.
-    pub fn find(data_dir: &Path, centro: &Id, id: &Id) -> Result<Option<Aulario>, Error> {
+    pub fn find(
+        data_dir: &Path,
+        centro: &Id,
+        id: &Id,
+        waits: Waits,
+    ) -> Result<Option<Aulario>, Error> {
         let aularios = layout::aularios_of(data_dir, centro);
         let path = layout::configuration(&aularios, id);
-        let content = data_file::read(&path)?;
+        let content = data_file::read(&path, waits)?;
         let is_being_written = content.is_being_written();
         let setting = match content {
             Content::Absent => {
@@ -87,6 +95,7 @@ impl Aulario {
             is_shared: source.is_some(),
             shared_comedor_from: setting,
             being_written: is_being_written.then_some(path),
+            waits,
         }))
     }
 
@@ -147,7 +156,7 @@ impl Aulario {
         parse: impl Fn(Option<Value>) -> Result<D, DocumentError>,
     ) -> Result<Stored<D>, Error> {
         let path = below(&self.folder, names);
-        let content = data_file::read(&path)?;
+        let content = data_file::read(&path, self.waits)?;
         if content.is_being_written() {
             return Err(Error::in_use(&path, EMPTY));
         }

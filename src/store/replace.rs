@@ -37,6 +37,7 @@ use super::{Error, layout};
 use crate::sys::file_id::FileId;
 use crate::sys::lease::Lease;
 use crate::sys::shared_file::Snapshot;
+use crate::sys::waits::Waits;
 
 /// Replaces the file at `path`, which was read as `snapshot`, with `content`; without a snapshot,
 /// creates it. The folder must exist. After `Ok` the change is on disk.
@@ -69,7 +70,7 @@ fn replace_old(
     lock: &WriteLock,
 ) -> Result<(), Error> {
     // Step 1: the lease
-    let lease = Lease::take(&snapshot.file, snapshot.id())
+    let lease = Lease::take(&snapshot.file, snapshot.id(), lock.waits)
         .ok_or_else(|| Error::in_use(path, "another program has it open for writing"))?;
     // Step 2: the comparison with what was read
     if !may_exchange(path, temporary, &snapshot, &lease, lock)? {
@@ -93,7 +94,7 @@ fn replace_old(
         }
     }
     // Step 4: the page that may wait, the flush, and such a page again
-    if !is_undisturbed(path, temporary, &snapshot, &lease) {
+    if !is_undisturbed(path, temporary, &snapshot, &lease, lock.waits) {
         return exchange_back(path, temporary);
     }
     let flushed = temporary.flush_folder(path);
@@ -116,7 +117,7 @@ fn may_exchange(
     lock: &WriteLock,
 ) -> Result<bool, Error> {
     // Only an open file is up to date with the server of NFS (close-to-open consistency, nfs(5)).
-    Ok(is_at(path, snapshot.id())?
+    Ok(is_at(path, snapshot.id(), lock.waits)?
         && snapshot
             .is_as_read_with_ctime()
             .map_err(Error::fault("read again", path))?
@@ -124,16 +125,22 @@ fn may_exchange(
         && temporary.is_at(&temporary.path)
         && !lease.is_breaking()
         // Again: a page that saves by a rename does not wait for the lease.
-        && is_at(path, snapshot.id())?)
+        && is_at(path, snapshot.id(), lock.waits)?)
 }
 
 /// Step 4: whether no page has looked the path up before the exchange, to write the old file. This comes before the
 /// flush: until the names are exchanged back, another page may save to the new file, and this save would be lost. An
 /// error counts as a modification: the names can still be exchanged back.
-fn is_undisturbed(path: &Path, temporary: &Temporary, snapshot: &Snapshot, lease: &Lease) -> bool {
+fn is_undisturbed(
+    path: &Path,
+    temporary: &Temporary,
+    snapshot: &Snapshot,
+    lease: &Lease,
+    waits: Waits,
+) -> bool {
     !lease.is_breaking()
         && temporary.is_at(path)
-        && is_at(&temporary.path, snapshot.id()).unwrap_or(false)
+        && is_at(&temporary.path, snapshot.id(), waits).unwrap_or(false)
         && snapshot.is_as_read().unwrap_or(false)
 }
 

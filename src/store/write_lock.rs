@@ -11,6 +11,7 @@ use super::data_file::{create_folder, is_at};
 use crate::sys::file_id::FileId;
 use crate::sys::lock::Lock;
 use crate::sys::shared_file::{self, Fault};
+use crate::sys::waits::Waits;
 
 /// The time for which a change waits for other writers of the same aulario, in all its attempts together. With the wait
 /// for a session it is less than the 60 s after which Apache and nginx give up an answer: the client is told that it may
@@ -28,21 +29,28 @@ pub struct WriteLock {
     _file: File,
     id: FileId,
     path: PathBuf,
+    pub waits: Waits,
 }
 
 impl WriteLock {
     /// Locks the file `name` in `folder`, both created if missing. Waits up to `time`, and subtracts the wait from it.
-    pub fn acquire(folder: &Path, name: &str, time: &mut Duration) -> Result<WriteLock, Error> {
+    pub fn acquire(
+        folder: &Path,
+        name: &str,
+        time: &mut Duration,
+        waits: Waits,
+    ) -> Result<WriteLock, Error> {
         let path = folder.join(name);
         let mut flags = OFlags::RDWR;
         for _ in 0..ATTEMPTS {
-            let locked = shared_file::open_and(flags, &path, |file| {
-                let is_locked = Lock::Exclusive.acquire(&file, time)?;
+            let locked = shared_file::open_and(flags, &path, waits, |file| {
+                let is_locked = Lock::Exclusive.acquire(&file, time, waits)?;
                 let id = FileId::of(&file.metadata()?);
                 Ok(is_locked.then(|| WriteLock {
                     _file: file,
                     id,
                     path: path.clone(),
+                    waits,
                 }))
             });
             if locked.as_ref().is_err_and(Fault::is_absent) {
@@ -68,6 +76,6 @@ impl WriteLock {
 
     /// Whether other writers still lock the same file. `false` if it was deleted or replaced.
     pub fn is_held(&self) -> Result<bool, Error> {
-        is_at(&self.path, self.id)
+        is_at(&self.path, self.id, self.waits)
     }
 }

@@ -16,6 +16,7 @@ use rustix::fs::{FsWord, NFS_SUPER_MAGIC, StatFs, fstatfs};
 use super::file_id::FileId;
 use super::lock::{Pause, Retries};
 use super::or_errno;
+use super::waits::Waits;
 
 /// The timeout for another process to close the file. A page has it open only while it writes.
 const WRITER_TIMEOUT: Duration = Duration::from_millis(200);
@@ -33,8 +34,8 @@ pub struct Lease<'f> {
 impl<'f> Lease<'f> {
     /// Takes a lease on `file`, which is `id` and open for reading only. `None` if another process keeps it
     /// open for writing.
-    pub fn take(file: &'f File, id: FileId) -> Option<Lease<'f>> {
-        let mut retries = Retries::new(PAUSE, WRITER_TIMEOUT);
+    pub fn take(file: &'f File, id: FileId, waits: Waits) -> Option<Lease<'f>> {
+        let mut retries = Retries::new(waits, PAUSE, WRITER_TIMEOUT);
         // A process that opens the file for writing makes the kernel send SIGIO, whose default ends the
         // process. SIGURG is ignored by default.
         let set = || {
@@ -47,7 +48,7 @@ impl<'f> Lease<'f> {
                 Err(error) if !is_being_written(file, &error) => return Some(Lease { held: None }),
                 Err(_) => {}
             }
-            if retries.pause(Some(id)) != Pause::Ended {
+            if retries.pause(id) != Pause::Ended {
                 return None;
             }
         }

@@ -1,5 +1,5 @@
 //! Waiting for other programs: for a lock (flock(2)) on a file, with a timeout, and between attempts to
-//! read a file that they write. Under FastCGI, the scoreboard says whether a request may wait.
+//! read a file that they write.
 //!
 //! The first attempt does not block. Only if it fails does the process wait, in the kernel's queue, as
 //! PHP's pages do: a program that polls gets its turn after all of them. `flock` has no timeout, so a
@@ -7,12 +7,11 @@
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
-use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use crate::sys::file_id::FileId;
-use crate::sys::scoreboard;
 use crate::sys::timers::Interruptions;
+use crate::sys::waits::{Awaited, Wait, Waits};
 
 /// The outcome of a pause.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -21,12 +20,13 @@ pub enum Pause {
     Ended,
     /// There was no pause: the attempts took longer than their timeout
     TimedOut,
-    /// There was no pause: this process may not wait
+    /// There was no pause: the request may not wait
     Refused,
 }
 
 /// Attempts to use a file, repeated with pauses until a timeout.
 pub struct Retries {
+    waits: Waits,
     pause: Duration,
     timeout: Duration,
     /// The end of the timeout, which the first pause begins
@@ -34,27 +34,27 @@ pub struct Retries {
 }
 
 impl Retries {
-    pub fn new(pause: Duration, timeout: Duration) -> Retries {
+    pub fn new(waits: Waits, pause: Duration, timeout: Duration) -> Retries {
         Retries {
+            waits,
             pause,
             timeout,
             deadline: None,
         }
     }
 
-    /// Pauses before the next attempt to use `file`, if it exists.
-    pub fn pause(&mut self, file: Option<FileId>) -> Pause {
-        // The process does not wait during the attempt, which may wait for something else.
-        let Some(_waiting) = scoreboard::wait(file) else {
-            return Pause::Refused;
-        };
+    /// Pauses before the next attempt to use `file`.
+    pub fn pause(&mut self, file: FileId) -> Pause {
         let now = Instant::now();
         let deadline = *self.deadline.get_or_insert(now + self.timeout);
         if now >= deadline {
             return Pause::TimedOut;
         }
-        sleep(self.pause);
-        Pause::Ended
+        // The request does not wait during the attempt, which may wait for something else.
+        match self.waits.pause(Awaited::File(file), self.pause) {
+            true => Pause::Ended,
+            false => Pause::Refused,
+        }
     }
 }
 
@@ -67,45 +67,50 @@ pub enum Lock {
 
 // The functions of fs2 are called by their paths, because `File` has methods of the same names.
 impl Lock {
-    /// Fails if the lock is held.
-    fn attempt(self, file: &File) -> io::Result<()> {
-        match self {
+    /// Takes the lock, if it is not held. Returns whether it has.
+    pub fn is_taken_at_once(self, file: &File) -> io::Result<bool> {
+        let outcome = match self {
             Lock::Shared => fs2::FileExt::try_lock_shared(file),
             Lock::Exclusive => fs2::FileExt::try_lock_exclusive(file),
-        }
-    }
-
-    /// Waits until it is taken, or for a signal.
-    fn wait(self, file: &File) -> io::Result<()> {
-        match self {
-            Lock::Shared => fs2::FileExt::lock_shared(file),
-            Lock::Exclusive => fs2::FileExt::lock_exclusive(file),
+        };
+        match outcome {
+            Err(error)
+                if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) =>
+            {
+                Ok(false)
+            }
+            outcome => outcome.map(|()| true),
         }
     }
 
     /// Waits up to `time` for this lock on `file`, which holds until the file is closed, and subtracts the wait from
-    /// `time`. Returns whether it was taken; `false` at once if it may not wait.
-    pub fn acquire(self, file: &File, time: &mut Duration) -> io::Result<bool> {
-        match self.attempt(file) {
-            Err(error)
-                if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
-            outcome => return outcome.map(|()| true),
+    /// `time`. Returns whether it was taken; `false` also if the request may not wait.
+    pub fn acquire(self, file: &File, time: &mut Duration, waits: Waits) -> io::Result<bool> {
+        if self.is_taken_at_once(file)? {
+            return Ok(true);
         }
-        let id = FileId::of(&file.metadata()?);
-        let Some(_waiting) = scoreboard::wait(Some(id)) else {
-            return Ok(false);
-        };
+        let awaited = Awaited::File(FileId::of(&file.metadata()?));
         let deadline = Instant::now() + *time;
-        let _interruptions = Interruptions::after(*time)?;
+        let waited = waits.wait(awaited, *time, |time| self.wait(file, time));
+        *time = deadline.saturating_duration_since(Instant::now());
+        Ok(waited? == Wait::Done(()))
+    }
+
+    /// Waits until it is taken; `None` if it was not in this time.
+    fn wait(self, file: &File, time: Duration) -> io::Result<Option<()>> {
+        let deadline = Instant::now() + time;
+        let _interruptions = Interruptions::after(time)?;
         loop {
-            let outcome = self.wait(file);
-            *time = deadline.saturating_duration_since(Instant::now());
+            let outcome = match self {
+                Lock::Shared => fs2::FileExt::lock_shared(file),
+                Lock::Exclusive => fs2::FileExt::lock_exclusive(file),
+            };
             match outcome {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                outcome => return outcome.map(|()| true),
+                outcome => return outcome.map(Some),
             }
-            if time.is_zero() {
-                return Ok(false);
+            if Instant::now() >= deadline {
+                return Ok(None);
             }
         }
     }

@@ -8,7 +8,7 @@
 //! | `file_id` | device and inode (stat(2)), by which the scoreboard, locks and pauses know a file |
 //! | `kept_output` | Linux: a pidfd; the fork is that of `process` |
 //! | `lease` | `unsafe`, Linux: fcntl(2) with `F_SETLEASE`, which rustix lacks |
-//! | `lock` | flock(2), interrupted by `timers`, and pauses, both counted in the `scoreboard` |
+//! | `lock` | flock(2), interrupted by `timers`, and pauses |
 //! | `log` | standard error without blocking: `poll` and `timers` |
 //! | `poll` | poll(2), which the standard library lacks |
 //! | `process` | `unsafe`: fork(2) and the auxiliary vector; users and groups of the process |
@@ -18,6 +18,7 @@
 //! | `start` | `unsafe`: C's `main` in place of Rust's |
 //! | `streams` | standard streams that may be non-blocking: `poll` |
 //! | `timers` | `unsafe`: setitimer(2) |
+//! | `waits` | the rule for what the `scoreboard` counts |
 
 pub(crate) mod accounts;
 pub mod allocator;
@@ -35,6 +36,7 @@ pub mod signals;
 pub mod start;
 pub mod streams;
 pub mod timers;
+pub mod waits;
 
 use std::io;
 

@@ -1,5 +1,4 @@
-//! What each worker of a FastCGI responder is doing, and what they know in common, in memory that all of them share:
-//! as Apache's scoreboard. A CGI process has no workers; it always may wait.
+//! What each worker of a FastCGI responder is doing, in memory that all of them share: as Apache's scoreboard.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -7,17 +6,15 @@ use std::ptr::null_mut;
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
+use std::thread::yield_now;
 use std::time::Duration;
 
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
 
 use super::file_id::FileId;
 
-/// The maximum number of workers: eight times the default. The scoreboard needs 12 KiB for them.
+/// The maximum number of workers: eight times the default. The scoreboard needs 16 KiB for them.
 pub const MAX_WORKERS: usize = 512;
-
-/// The other end of a socket that can answer does so within this time. After it, the request counts as one that waits.
-pub const PROMPT: Duration = Duration::from_millis(50);
 
 /// What a worker is doing.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -31,39 +28,51 @@ pub enum State {
     Busy,
     /// It has a kept connection, which waits for another request.
     Kept,
-    /// Its request waits for another program.
+    /// Its request waits for what is outside its process.
     Waiting,
+}
+
+/// What a request waits for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Awaited {
+    /// A lock on this file, or the program that writes it
+    File(FileId),
+    /// The server that has the sessions
+    Redis,
+    /// The web server, which sends a body as its client does, and reads an answer so
+    WebServer,
 }
 
 /// One worker. Only the worker itself changes its slot; the parent clears it when the worker has ended.
 #[derive(Debug)]
 struct Slot {
     state: AtomicU32,
-    /// The file that its request waits for; zeros for what is not a file
+    /// What its request waits for: device and inode of a file, else 0 and a number
     device: AtomicU64,
     inode: AtomicU64,
+    /// The place of this wait in the order of all; 0 while it has none yet
+    ticket: AtomicU64,
+    /// The microseconds for which its request may still wait without being counted
+    prompt: AtomicU64,
+}
+
+/// The two numbers of `awaited` in a slot. No file is on the device 0.
+fn numbers(awaited: Awaited) -> (u64, u64) {
+    match awaited {
+        Awaited::File(file) => (file.device, file.inode),
+        Awaited::Redis => (0, 1),
+        Awaited::WebServer => (0, 2),
+    }
 }
 
 impl Slot {
-    fn set(&self, state: State) {
-        self.state.store(state as u32, SeqCst);
-    }
-
     fn is(&self, state: State) -> bool {
         self.state.load(SeqCst) == state as u32
     }
 
-    fn wait_for(&self, file: Option<FileId>) {
-        self.device
-            .store(file.map_or(0, |file| file.device), SeqCst);
-        self.inode.store(file.map_or(0, |file| file.inode), SeqCst);
-        self.set(State::Waiting);
-    }
-
-    fn waits_for(&self, file: FileId) -> bool {
+    fn waits_for(&self, awaited: Awaited) -> bool {
         self.is(State::Waiting)
-            && self.device.load(SeqCst) == file.device
-            && self.inode.load(SeqCst) == file.inode
+            && (self.device.load(SeqCst), self.inode.load(SeqCst)) == numbers(awaited)
     }
 }
 
@@ -92,6 +101,9 @@ static OF_PROCESS: SharedFlags = SharedFlags {
 struct Shared {
     flags: SharedFlags,
     workers: AtomicUsize,
+    missing: AtomicUsize,
+    /// The number of waits until now
+    tickets: AtomicU64,
     slots: [Slot; MAX_WORKERS],
 }
 
@@ -99,9 +111,9 @@ struct Shared {
 #[derive(Clone, Copy, Debug)]
 pub struct Scoreboard(&'static Shared);
 
-/// A worker and its scoreboard.
+/// The entry of a worker.
 #[derive(Clone, Copy, Debug)]
-pub struct Worker {
+pub struct Entry {
     board: Scoreboard,
     slot: &'static Slot,
 }
@@ -109,98 +121,118 @@ pub struct Worker {
 /// The scoreboard of this process, if it is the parent or a worker
 static BOARD: OnceLock<Scoreboard> = OnceLock::new();
 
-/// This process, if it is a worker
-static WORKER: OnceLock<Worker> = OnceLock::new();
-
 /// What the workers know in common, or this process alone.
 pub fn shared_flags() -> &'static SharedFlags {
     BOARD.get().map_or(&OF_PROCESS, |board| &board.0.flags)
 }
 
 impl Scoreboard {
-    /// The scoreboard of this process and of its children. Called before settings are read.
-    pub fn of_process() -> io::Result<Scoreboard> {
+    /// A scoreboard that this process and its children share. Called before settings are read.
+    pub fn new() -> io::Result<Scoreboard> {
         let access = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: the mapping is new and never unmapped, and zeros are a valid value: all states are `Absent`.
         let shared: &Shared = unsafe {
             &*mmap_anonymous(null_mut(), size_of::<Shared>(), access, MapFlags::SHARED)?.cast()
         };
-        Ok(*BOARD.get_or_init(|| Scoreboard(shared)))
+        _ = BOARD.set(Scoreboard(shared));
+        Ok(Scoreboard(shared))
     }
 
+    /// Sets the number of workers, at most [`MAX_WORKERS`].
     pub fn set_workers(&self, workers: usize) {
         self.0.workers.store(workers, SeqCst);
     }
 
-    fn workers(&self) -> usize {
-        self.0.workers.load(SeqCst)
+    /// Sets how many of the workers could not be started. They are left out where others are counted.
+    pub fn set_missing(&self, missing: usize) {
+        self.0.missing.store(missing, SeqCst);
     }
 
-    /// Makes this process the worker with this number.
-    pub fn enter(self, number: usize) -> Worker {
-        *WORKER.get_or_init(|| Worker {
+    /// The number of workers, without those that could not be started.
+    fn workers(&self) -> usize {
+        let workers = self.0.workers.load(SeqCst);
+        workers.saturating_sub(self.0.missing.load(SeqCst))
+    }
+
+    /// The entry of the worker with this number.
+    pub fn enter(self, number: usize) -> Entry {
+        Entry {
             board: self,
             slot: &self.0.slots[number],
-        })
+        }
     }
 
     /// Clears the slot of a worker that has ended. Returns whether it had started.
     pub fn clear(&self, number: usize) -> bool {
         let slot = &self.0.slots[number];
         let has_started = !slot.is(State::Absent);
-        slot.set(State::Absent);
+        slot.state.store(State::Absent as u32, SeqCst);
         has_started
     }
 
-    fn slots(&self) -> &[Slot] {
-        &self.0.slots[..self.workers()]
-    }
-
     fn count(&self, is: impl Fn(&Slot) -> bool) -> usize {
-        self.slots().iter().filter(|slot| is(slot)).count()
+        let slots = &self.0.slots[..self.0.workers.load(SeqCst)];
+        slots.iter().filter(|slot| is(slot)).count()
     }
 }
 
-impl Worker {
+impl Entry {
     pub fn set(&self, state: State) {
-        self.slot.set(state);
+        self.slot.state.store(state as u32, SeqCst);
     }
 
     /// Whether at least half of the workers are free.
     pub fn is_half_free(&self) -> bool {
         2 * self.board.count(|slot| slot.is(State::Free)) >= self.board.workers()
     }
-}
 
-/// A request that waits, until this is dropped.
-#[derive(Debug)]
-pub struct Waiting(Option<Worker>);
+    /// The time for which the waits of the request do not count.
+    pub(super) fn prompt(&self) -> Duration {
+        Duration::from_micros(self.slot.prompt.load(SeqCst))
+    }
 
-/// Called before this process waits for another program, which holds `file`, or for a server (`None`). `None` if it may
-/// not: half of the workers wait already, or a quarter for the same file, or three quarters wait or have a kept
-/// connection. So requests that wait and idle connections never take all workers.
-pub fn wait(file: Option<FileId>) -> Option<Waiting> {
-    let Some(worker) = WORKER.get() else {
-        return Some(Waiting(None));
-    };
-    worker.slot.wait_for(file);
-    let waiting = Waiting(Some(*worker));
-    // This one is counted too. Of two that begin at the same time, both may be refused.
-    let board = worker.board;
-    let all = board.count(|slot| slot.is(State::Waiting));
-    let for_file = file.map_or(0, |file| board.count(|slot| slot.waits_for(file)));
-    let kept = board.count(|slot| slot.is(State::Kept));
-    let workers = board.workers();
-    let may_wait = all <= (workers / 2).max(1)
-        && all + kept <= (workers * 3 / 4).max(1)
-        && for_file <= (workers / 4).max(1);
-    may_wait.then_some(waiting)
-}
+    pub(super) fn set_prompt(&self, time: Duration) {
+        self.slot.prompt.store(time.as_micros() as u64, SeqCst);
+    }
 
-impl Drop for Waiting {
-    fn drop(&mut self) {
-        if let Some(worker) = &self.0 {
-            worker.set(State::Busy);
+    /// Its request waits for this, after those that wait already.
+    pub(super) fn wait_for(&self, awaited: Awaited) {
+        let (device, inode) = numbers(awaited);
+        self.slot.device.store(device, SeqCst);
+        self.slot.inode.store(inode, SeqCst);
+        self.slot.ticket.store(0, SeqCst);
+        self.set(State::Waiting);
+        let before = self.board.0.tickets.fetch_add(1, SeqCst);
+        self.slot.ticket.store(before + 1, SeqCst);
+    }
+
+    /// The number of workers, without those that could not be started.
+    pub(super) fn workers(&self) -> usize {
+        self.board.workers()
+    }
+
+    /// The number of workers whose requests have begun to wait for this before its own.
+    pub(super) fn waiting_before(&self, awaited: Awaited) -> usize {
+        let count = |slot: &Slot| slot.waits_for(awaited) && self.is_before(slot);
+        self.board.count(count)
+    }
+
+    /// The number of workers whose requests have begun to wait before its own, or that have a kept connection.
+    pub(super) fn held_before(&self) -> usize {
+        let is_before = |slot: &Slot| slot.is(State::Waiting) && self.is_before(slot);
+        self.board
+            .count(|slot| is_before(slot) || slot.is(State::Kept))
+    }
+
+    /// Whether the wait of this slot has begun before its own, or has if that has not begun.
+    fn is_before(&self, slot: &Slot) -> bool {
+        if !self.slot.is(State::Waiting) {
+            return true;
         }
+        // Between two steps of `wait_for`
+        while slot.ticket.load(SeqCst) == 0 && slot.is(State::Waiting) {
+            yield_now();
+        }
+        slot.ticket.load(SeqCst) < self.slot.ticket.load(SeqCst)
     }
 }

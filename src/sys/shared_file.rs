@@ -9,8 +9,10 @@ use rustix::buffer::spare_capacity;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
 
+use crate::sys::accounts;
 use crate::sys::file_id::FileId;
 use crate::sys::lock::{Pause, Retries};
+use crate::sys::waits::Waits;
 
 /// The maximum size of a file that is read. A day or a list of types has a few KiB; a PHP page with a
 /// session of about this size exceeds its memory_limit (128 MiB).
@@ -53,6 +55,8 @@ pub enum Fault {
     NotRegular,
     #[error("it is larger than {}", size(*.0))]
     TooLarge(u64),
+    #[error("it belongs to another user, {}", accounts::user(*.0))]
+    OfAnotherUser(u32),
     #[error("another program holds a lease on it")]
     Leased,
 }
@@ -86,11 +90,12 @@ impl Fault {
 pub fn open_and<T>(
     flags: OFlags,
     path: &Path,
+    waits: Waits,
     mut step: impl FnMut(File) -> Result<T, Fault>,
 ) -> Result<T, Fault> {
     let mut openings = 1;
     loop {
-        match open_with(flags | OFlags::NOFOLLOW, path).and_then(&mut step) {
+        match open_with(flags | OFlags::NOFOLLOW, path, waits).and_then(&mut step) {
             Err(fault) if fault.is_stale() && openings < OPENINGS => openings += 1,
             done => return done,
         }
@@ -99,25 +104,25 @@ pub fn open_and<T>(
 }
 
 /// Reads the file at `path`, through symbolic links. See [`read`].
-pub fn read_followed(path: &Path) -> Result<Snapshot, Fault> {
-    read_small(path, MAX_SIZE)
+pub fn read_followed(path: &Path, waits: Waits) -> Result<Snapshot, Fault> {
+    read(open_with(OFlags::RDONLY, path, waits)?)
 }
 
 /// The same for a file of at most `max_size` bytes.
 pub fn read_small(path: &Path, max_size: u64) -> Result<Snapshot, Fault> {
-    read_within(open_with(OFlags::RDONLY, path)?, max_size)
+    read_within(open_with(OFlags::RDONLY, path, Waits::ALWAYS)?, max_size)
 }
 
 /// Opens a file without the standard library: musl's `open` sets `CLOEXEC` by another system call again.
-fn open_with(flags: OFlags, path: &Path) -> Result<File, Fault> {
+fn open_with(flags: OFlags, path: &Path, waits: Waits) -> Result<File, Fault> {
     let flags = flags | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    let mut while_leased = Retries::new(LEASE_PAUSE, LEASE_TIMEOUT);
+    let mut while_leased = Retries::new(waits, LEASE_PAUSE, LEASE_TIMEOUT);
     loop {
         match retry_on_intr(|| rustix::fs::open(path, flags, Mode::from(0o660))) {
             Ok(file) => return Ok(file.into()),
             Err(Errno::AGAIN) => {
                 let id = FileId::of(&path.metadata()?);
-                if while_leased.pause(Some(id)) != Pause::Ended {
+                if while_leased.pause(id) != Pause::Ended {
                     return Err(Fault::Leased);
                 }
             }
@@ -131,19 +136,27 @@ fn open_with(flags: OFlags, path: &Path) -> Result<File, Fault> {
     }
 }
 
-/// Reads `file`, which must be regular, and not larger than [`MAX_SIZE`].
+/// Whether a file may be read: it must be regular, and not larger than [`MAX_SIZE`].
+pub fn check(metadata: &Metadata) -> Result<(), Fault> {
+    check_within(metadata, MAX_SIZE)
+}
+
+fn check_within(metadata: &Metadata, max_size: u64) -> Result<(), Fault> {
+    match metadata {
+        it if !it.is_file() => Err(Fault::NotRegular),
+        it if it.len() > max_size => Err(Fault::TooLarge(max_size)),
+        _ => Ok(()),
+    }
+}
+
+/// Reads `file`, which must pass [`check`].
 pub fn read(file: File) -> Result<Snapshot, Fault> {
     read_within(file, MAX_SIZE)
 }
 
 fn read_within(file: File, max_size: u64) -> Result<Snapshot, Fault> {
     let metadata = file.metadata()?;
-    if !metadata.is_file() {
-        return Err(Fault::NotRegular);
-    }
-    if metadata.len() > max_size {
-        return Err(Fault::TooLarge(max_size));
-    }
+    check_within(&metadata, max_size)?;
     let mut bytes = Vec::with_capacity(metadata.len() as usize + 1);
     let count = retry_on_intr(|| rustix::io::read(&file, spare_capacity(&mut bytes)));
     // As many bytes as the file has, into a buffer with room for more, are all of them. Otherwise it has

@@ -71,14 +71,17 @@ fn sigaction(signal: libc::c_int, action: libc::sighandler_t) {
 /// Signals that are blocked in this process and its children, and that it waits for.
 pub struct Blocked(libc::sigset_t);
 
-/// SIGTERM, which stops a service, and SIGUSR1, which web servers send to restart one.
-const STOP: [libc::c_int; 2] = [libc::SIGTERM, libc::SIGUSR1];
+/// SIGTERM, which stops a service, SIGINT and SIGQUIT, which the keys of a terminal and some supervisors send, and SIGUSR1,
+/// which web servers send to restart one.
+const STOP: [libc::c_int; 4] = [libc::SIGTERM, libc::SIGINT, libc::SIGQUIT, libc::SIGUSR1];
 
 impl Blocked {
     /// Blocks the signals that stop a responder, and the one that tells the end of a child.
     pub fn of_parent() -> io::Result<Blocked> {
         keep_exit_statuses();
-        pthread_sigmask(libc::SIG_BLOCK, &[STOP[0], STOP[1], libc::SIGCHLD]).map(Blocked)
+        let [term, int, quit, usr1] = STOP;
+        let signals = [term, int, quit, usr1, libc::SIGCHLD];
+        pthread_sigmask(libc::SIG_BLOCK, &signals).map(Blocked)
     }
 
     /// Waits for one of them, up to `timeout` if there is one. Returns whether it was one that stops the responder.

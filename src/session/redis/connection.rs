@@ -17,7 +17,7 @@ use super::RedisFault;
 use super::hosts::addresses;
 use super::protocol::{BLOCK, Commands, Reply};
 use crate::session::{Address, RedisServer};
-use crate::sys::scoreboard::{self, PROMPT};
+use crate::sys::waits::{Awaited, Waits};
 
 /// An idle connection is closed after this time: a firewall may drop it without telling either side,
 /// and a request on such a connection would get no answer.
@@ -67,14 +67,14 @@ impl Connection {
     }
 
     /// Connects to the first address of the server that accepts.
-    pub fn open(address: &Address, deadline: Instant) -> Result<Connection, RedisFault> {
+    pub fn open(address: &Address, allowed: Allowed) -> Result<Connection, RedisFault> {
         let (host, port) = match address {
-            Address::Unix(path) => return Connection::to(&SocketAddrUnix::new(path)?, deadline),
+            Address::Unix(path) => return Connection::to(&SocketAddrUnix::new(path)?, allowed),
             Address::Tcp { host, port } => (host, *port),
         };
         let mut last_fault = RedisFault::UnknownHost(host.clone());
-        for ip in addresses(host) {
-            match Connection::to(&SocketAddr::new(ip, port), deadline) {
+        for ip in addresses(host, allowed.waits) {
+            match Connection::to(&SocketAddr::new(ip, port), allowed) {
                 Ok(connection) => return Ok(connection),
                 Err(fault) => last_fault = fault,
             }
@@ -82,13 +82,11 @@ impl Connection {
         Err(last_fault)
     }
 
-    fn to(address: &impl SocketAddrArg, deadline: Instant) -> Result<Connection, RedisFault> {
+    fn to(address: &impl SocketAddrArg, allowed: Allowed) -> Result<Connection, RedisFault> {
         let family = address.as_any().address_family();
         let socket = socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
         // The send timeout applies to connect(2) too (socket(7)).
-        within(&socket, Timeout::Send, deadline, || {
-            connect(&socket, address)
-        })?;
+        allowed.call(&socket, Timeout::Send, || connect(&socket, address))?;
         Ok(Connection { socket })
     }
 
@@ -101,10 +99,10 @@ impl Connection {
 
     /// Sends `commands` and waits for their replies, or the first error, after which a server may close the
     /// connection.
-    pub fn exchange(self, commands: &Commands, deadline: Instant) -> Result<Replies, RedisFault> {
-        self.send(&commands.bytes, deadline)?;
+    pub fn exchange(self, commands: &Commands, allowed: Allowed) -> Result<Replies, RedisFault> {
+        self.send(&commands.bytes, allowed)?;
         let socket = &self.socket;
-        let mut input = BufReader::with_capacity(BLOCK, Input { socket, deadline });
+        let mut input = BufReader::with_capacity(BLOCK, Input { socket, allowed });
         let mut value = None;
         for &kind in &commands.replies {
             if let Reply::Value(bytes) = Reply::read(&mut input, kind)? {
@@ -118,10 +116,10 @@ impl Connection {
         })
     }
 
-    fn send(&self, bytes: &[u8], deadline: Instant) -> Result<(), RedisFault> {
+    fn send(&self, bytes: &[u8], allowed: Allowed) -> Result<(), RedisFault> {
         let mut unsent = bytes;
         while !unsent.is_empty() {
-            let count = within(&self.socket, Timeout::Send, deadline, || {
+            let count = allowed.call(&self.socket, Timeout::Send, || {
                 match retry_on_intr(|| send(&self.socket, unsent, SendFlags::NOSIGNAL)) {
                     // The server has closed the connection; before that it may have said why.
                     Err(Errno::PIPE) => Ok(unsent.len()),
@@ -134,45 +132,50 @@ impl Connection {
     }
 }
 
-/// What a server sends until the deadline
+/// What a server sends
 struct Input<'s> {
     socket: &'s OwnedFd,
-    deadline: Instant,
+    allowed: Allowed,
 }
 
 impl Read for Input<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = || retry_on_intr(|| rustix::io::read(self.socket, &mut *buffer));
-        within(self.socket, Timeout::Recv, self.deadline, read)
+        self.allowed.call(self.socket, Timeout::Recv, read)
     }
 }
 
-/// Calls `call`, which uses `socket`, until it is done or the deadline has passed. If it is not done at once, the
-/// scoreboard says whether this request may wait.
-fn within<T>(
-    socket: &OwnedFd,
-    timeout: Timeout,
-    deadline: Instant,
-    mut call: impl FnMut() -> Result<T, Errno>,
-) -> io::Result<T> {
-    let time_left = || deadline.saturating_duration_since(Instant::now());
-    let mut call_for = |time: Duration| {
+/// How long a request may use a server.
+#[derive(Clone, Copy)]
+pub struct Allowed {
+    pub deadline: Instant,
+    pub waits: Waits,
+}
+
+impl Allowed {
+    /// Calls `call`, which uses `socket`, until it is done or the deadline has passed.
+    fn call<T>(
+        self,
+        socket: &OwnedFd,
+        timeout: Timeout,
+        mut call: impl FnMut() -> Result<T, Errno>,
+    ) -> io::Result<T> {
+        let time = self.deadline.saturating_duration_since(Instant::now());
         if time.is_zero() {
-            return Err(Errno::AGAIN);
+            return Err(ErrorKind::TimedOut.into());
         }
-        set_socket_timeout(socket, timeout, Some(time))?;
-        call()
-    };
-    // connect(2) over TCP goes on if it is called again. It fails with EINPROGRESS at the first timeout, and with EALREADY
-    // at the next one (`__inet_stream_connect`, Linux's net/ipv4/af_inet.c).
-    match call_for(time_left().min(PROMPT)) {
-        Err(Errno::AGAIN | Errno::INPROGRESS) => {}
-        done => return Ok(done?),
-    }
-    let _waiting = scoreboard::wait(None).ok_or(ErrorKind::ResourceBusy)?;
-    match call_for(time_left()) {
-        Err(Errno::AGAIN | Errno::INPROGRESS | Errno::ALREADY) => Err(ErrorKind::TimedOut.into()),
-        done => Ok(done?),
+        let call_within = |time: Duration| -> io::Result<Option<T>> {
+            set_socket_timeout(socket, timeout, Some(time))?;
+            match call() {
+                // connect(2) over TCP goes on if it is called again. It fails with EINPROGRESS at the first timeout, and
+                // with EALREADY at the next one (`__inet_stream_connect`, Linux's net/ipv4/af_inet.c).
+                Err(Errno::AGAIN | Errno::INPROGRESS | Errno::ALREADY) => Ok(None),
+                done => Ok(Some(done?)),
+            }
+        };
+        self.waits
+            .wait(Awaited::Redis, time, call_within)?
+            .into_result()
     }
 }
 
@@ -196,8 +199,11 @@ mod tests {
         };
         let mut commands = Commands::default();
         commands.push(Kind::SimpleString, &["PING"]);
-        let deadline = Instant::now() + Duration::from_secs(5);
-        let fault = connection.exchange(&commands, deadline).err().unwrap();
+        let allowed = Allowed {
+            deadline: Instant::now() + Duration::from_secs(5),
+            waits: Waits::ALWAYS,
+        };
+        let fault = connection.exchange(&commands, allowed).err().unwrap();
         assert_eq!(fault.to_string(), "ERR max number of clients reached");
     }
 

@@ -5,13 +5,14 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 
 use crate::sys::shared_file;
+use crate::sys::waits::Waits;
 
 /// The addresses of `host`: itself, or those in `/etc/hosts`.
-pub fn addresses(host: &str) -> Vec<IpAddr> {
+pub fn addresses(host: &str, waits: Waits) -> Vec<IpAddr> {
     if let Ok(address) = host.parse() {
         return vec![address];
     }
-    let hosts = shared_file::read_followed(Path::new("/etc/hosts"));
+    let hosts = shared_file::read_followed(Path::new("/etc/hosts"), waits);
     let hosts = hosts.map(|read| read.bytes).unwrap_or_default();
     let listed = listed(&String::from_utf8_lossy(&hosts), host);
     if listed.is_empty() && host.eq_ignore_ascii_case("localhost") {
@@ -51,7 +52,10 @@ mod tests {
             let addresses: Vec<IpAddr> = addresses.iter().map(|ip| ip.parse().unwrap()).collect();
             assert_eq!(listed(hosts, host), addresses, "{host}");
         }
-        assert_eq!(addresses("::1"), ["::1".parse::<IpAddr>().unwrap()]);
-        assert!(!addresses("localhost").is_empty());
+        assert_eq!(
+            addresses("::1", Waits::ALWAYS),
+            ["::1".parse::<IpAddr>().unwrap()]
+        );
+        assert!(!addresses("localhost", Waits::ALWAYS).is_empty());
     }
 }

@@ -12,7 +12,8 @@ use std::time::Instant;
 use super::{Effect, RedisServer, Session, SessionConfig, SessionId, TIMEOUT};
 use crate::error::Error;
 use crate::sys::shared_file::MAX_SIZE;
-use connection::Connection;
+use crate::sys::waits::{Awaited, Waits};
+use connection::{Allowed, Connection};
 use protocol::{Commands, Kind};
 
 /// Why a session could not be read from the server.
@@ -73,6 +74,7 @@ pub fn read(
     server: &RedisServer,
     id: &SessionId,
     effect: Effect,
+    waits: Waits,
 ) -> Result<Session, Error> {
     let unusable = |why: &dyn Display| {
         super::unusable(
@@ -81,7 +83,7 @@ pub fn read(
         )
     };
     let lifetime = (effect == Effect::KeepAlive).then_some(config.lifetime);
-    let bytes = match request(server, id.as_str(), lifetime) {
+    let bytes = match request(server, id.as_str(), lifetime, waits) {
         Ok(Some(bytes)) => bytes,
         Ok(None) => return Err(Error::not_logged_in()),
         Err(RedisFault::Busy) => return Err(Error::busy()),
@@ -93,7 +95,7 @@ pub fn read(
 
 /// Sends the commands of a request, with a key that no session can have.
 pub fn probe(server: &RedisServer, lifetime: u32) -> Result<(), RedisFault> {
-    request(server, "comedor check", Some(lifetime)).map(drop)
+    request(server, "comedor check", Some(lifetime), Waits::ALWAYS).map(drop)
 }
 
 /// Sends the commands of a request for the session `id`. Returns its value; `None` if it does not exist.
@@ -101,15 +103,19 @@ fn request(
     server: &RedisServer,
     id: &str,
     lifetime: Option<u32>,
+    waits: Waits,
 ) -> Result<Option<Vec<u8>>, RedisFault> {
-    let deadline = Instant::now() + TIMEOUT;
+    let allowed = Allowed {
+        deadline: Instant::now() + TIMEOUT,
+        waits,
+    };
     let key = [&server.prefix, id].concat();
     let exchange = |connection: Connection, mut commands: Commands| {
         commands.push(Kind::BulkString, &["GET", &key]);
         if let Some(lifetime) = lifetime {
             push_expire(&mut commands, &key, lifetime);
         }
-        let replies = connection.exchange(&commands, deadline)?;
+        let replies = connection.exchange(&commands, allowed)?;
         if let Some(connection) = replies.connection {
             connection.keep(server);
         }
@@ -122,7 +128,11 @@ fn request(
             outcome => return outcome,
         }
     }
-    let connection = Connection::open(&server.address, deadline)?;
+    // A server that does not answer gets no connection of a request that could not wait for it.
+    if waits.is_full(Awaited::Redis) {
+        return Err(RedisFault::Busy);
+    }
+    let connection = Connection::open(&server.address, allowed)?;
     exchange(connection, login(server))
 }
 

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::time::Instant;
 
 use rustix::io::ioctl_fionread;
+use rustix::process::{Resource, Rlimit, getrlimit, prlimit};
 
 use super::*;
 
@@ -14,22 +15,22 @@ fn until_waiting(file: &Path, count: usize) {
 }
 
 #[test]
-fn a_quarter_of_the_workers_wait_for_one_file_and_half_in_all() {
-    let service = Service::with_workers(8);
+fn half_of_the_workers_wait_for_one_file_and_three_quarters_in_all() {
+    let service = Service::counting(8);
     let [one, other, third] = ["one", "other", "third"].map(|name| service.locked(name));
     let mut clients = Vec::new();
-    for (path, _) in [&one, &other] {
-        for count in 1..=2 {
+    for ((path, _), most) in [(&one, 4), (&other, 2)] {
+        for count in 1..=most {
             clients.push(service.client());
             clients.last_mut().unwrap().send(lock_of(false, path));
             until_waiting(path, count);
         }
         let more = service.client().send(lock_of(false, path)).reply();
-        assert_eq!(more, answered("busy"), "a quarter for one file");
+        assert_eq!(more, answered("busy"), "half for one file");
     }
     for _ in 0..20 {
         let more = service.client().send(lock_of(false, &third.0)).reply();
-        assert_eq!(more, answered("busy"), "half in all");
+        assert_eq!(more, answered("busy"), "three quarters in all");
         assert_eq!(service.client().ask(false, &[], b"x"), answered("x"));
     }
     drop((one, other));
@@ -48,9 +49,86 @@ fn a_quarter_of_the_workers_wait_for_one_file_and_half_in_all() {
     );
 }
 
+/// Whoever has asked for the body: the worker before the handler, the handler, or the worker after the answer.
+#[test]
+fn half_of_the_workers_wait_for_web_servers_that_do_not_send_or_read() {
+    let service = Service::counting(8);
+    let mut slow = Vec::new();
+    let handled = [begin(false), params(&[]), record(STDIN, b"bo")].concat();
+    let large = request(false, &[("DO", "large")], b"");
+    let without_body = [begin(false), params(&[])].concat();
+    for input in [without_body, handled, large.clone(), large] {
+        slow.push(service.client());
+        slow.last_mut().unwrap().send(input);
+        wait_until("it waits", || service.process().kept() == slow.len());
+    }
+    for _ in 0..20 {
+        let mut more = service.client();
+        let reply = more.send(half(false)).reply();
+        assert_eq!(reply, answered("2 bytes, resource busy"));
+        assert_eq!(service.client().ask(false, &[], b"x"), answered("x"));
+    }
+    for client in &mut slow {
+        client.0.shutdown(std::net::Shutdown::Both).unwrap();
+    }
+    wait_until("the workers", || service.process().has_started(8));
+}
+
+/// A page that holds a lock for a moment, and clients for whom no worker is left.
+#[test]
+fn waits_of_a_moment_do_not_count() {
+    let service = Service::start(Limits {
+        workers: 8,
+        prompt: Duration::from_secs(3600),
+        ..Limits::default()
+    });
+    let (path, file) = service.locked("file");
+    let mut clients = service.clients::<20>();
+    for client in &mut clients {
+        client.send(lock_of(false, &path));
+    }
+    until_waiting(&path, 8);
+    drop(file);
+    for client in &mut clients {
+        assert_eq!(client.reply(), answered("locked"));
+    }
+}
+
+/// A worker whose replacement cannot be started.
+#[test]
+fn workers_that_cannot_be_started_are_left_out() {
+    let service = Service::counting(8);
+    let parent = service.process().pid();
+    let full = Rlimit {
+        current: Some(3),
+        maximum: getrlimit(Resource::Nofile).maximum,
+    };
+    let usual = prlimit(Some(parent), Resource::Nofile, full).unwrap();
+    let workers = service.process().workers();
+    for &worker in &workers[..6] {
+        kill_process(worker, Signal::KILL).unwrap();
+    }
+    // One after the other fails to make its epoll set.
+    let is_there = |worker: &Pid| Path::new(&format!("/proc/{worker}")).exists();
+    wait_until("their end", || !workers[..6].iter().any(is_there));
+    let (path, _file) = service.locked("file");
+    let mut waits = service.client();
+    waits.send(lock_of(false, &path));
+    until_waiting(&path, 1);
+    let more = service.client().send(lock_of(false, &path)).reply();
+    assert_eq!(more, answered("busy"));
+    assert_eq!(service.client().ask(false, &[], b"x"), answered("x"));
+    prlimit(Some(parent), Resource::Nofile, usual).unwrap();
+    wait_until("all are there", || service.process().has_started(7));
+    let mut second = service.client();
+    second.send(lock_of(false, &path));
+    until_waiting(&path, 2);
+    drop(waits);
+}
+
 #[test]
 fn kept_connections_and_waiting_requests_together_leave_a_quarter_of_the_workers() {
-    let service = Service::with_workers(8);
+    let service = Service::counting(8);
     let mut kept = service.clients::<4>();
     for client in &mut kept {
         assert_eq!(client.ask(true, &[], b"x"), answered("x"));

@@ -15,6 +15,7 @@ use std::time::Duration;
 use comedor::fastcgi::{Handler, Limits, Output, Pairs, Refusal, Socket, serve};
 use comedor::sys::lock::Lock;
 use comedor::sys::scoreboard::Scoreboard;
+use comedor::sys::waits::Waits;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, getpid, kill_process};
 use tempfile::TempDir;
@@ -27,7 +28,7 @@ use crate::support::waiting;
 struct Dummy;
 
 impl Handler for Dummy {
-    fn handle(&mut self, mut params: Pairs, body: &mut dyn Read) -> Output {
+    fn handle(&mut self, mut params: Pairs, body: &mut dyn Read, waits: Waits) -> Output {
         let mut param = |name: &str| {
             let found = params.find(|(known, _)| *known == name.as_bytes());
             found.map(|(_, value)| String::from_utf8(value.to_vec()).unwrap())
@@ -44,7 +45,7 @@ impl Handler for Dummy {
             Some("lock") => {
                 let file = File::open(param("FILE").unwrap()).unwrap();
                 match Lock::Exclusive
-                    .acquire(&file, &mut Duration::from_secs(60))
+                    .acquire(&file, &mut Duration::from_secs(60), waits)
                     .unwrap()
                 {
                     true => b"locked".to_vec(),
@@ -89,7 +90,9 @@ const LARGE: usize = 4 * 1024 * 1024;
 
 /// The values of a test's limits, as milliseconds and numbers in an environment variable.
 fn to_text(limits: &Limits) -> String {
-    let times = [limits.arrival, limits.pause, limits.transfer, limits.idle];
+    let times = [
+        limits.arrival, limits.pause, limits.transfer, limits.idle, limits.prompt,
+    ];
     let times = times.map(|time| time.as_millis().to_string()).join(" ");
     let Limits {
         workers,
@@ -116,6 +119,7 @@ fn from_text(text: &str) -> Limits {
         pause: time(5),
         transfer: time(6),
         idle: time(7),
+        prompt: time(8),
     }
 }
 
@@ -129,7 +133,7 @@ fn server() {
         return;
     };
     let socket = Socket::bind(Path::new(&socket)).expect("a socket");
-    let board = Scoreboard::of_process().unwrap();
+    let board = Scoreboard::new().unwrap();
     serve(socket, Dummy, &from_text(&limits), board).expect("an end without error");
 }
 
@@ -147,7 +151,7 @@ impl Service {
         let path = folder.path().join("socket");
         // In no thread of the test harness may these signals have their default action.
         let mut command = Command::new("env");
-        command.args(["--block-signal=TERM", "--block-signal=CHLD"]);
+        command.arg("--block-signal=TERM,INT,QUIT,USR1,CHLD");
         command.arg(env::current_exe().unwrap());
         command.args([
             "--exact", "fastcgi::server", "--nocapture", "--test-threads=1",
@@ -176,6 +180,15 @@ impl Service {
         })
     }
 
+    /// One in which every wait counts at once.
+    fn counting(workers: usize) -> Service {
+        Service::start(Limits {
+            workers,
+            prompt: Duration::ZERO,
+            ..Limits::default()
+        })
+    }
+
     fn client(&self) -> Client {
         Client::connect(&self.path)
     }
@@ -198,7 +211,11 @@ impl Service {
 
     /// Begins the stop.
     fn stop(&self) {
-        kill_process(self.process().pid(), Signal::TERM).unwrap();
+        self.signal(Signal::TERM);
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(self.process().pid(), signal).unwrap();
     }
 
     /// Stops the server, waits until it has ended, and returns its log.

@@ -151,6 +151,20 @@ fn a_stop_right_after_the_start_ends_all_workers() {
 }
 
 #[test]
+fn each_signal_that_ends_a_program_stops_it() {
+    for signal in [Signal::TERM, Signal::INT, Signal::QUIT, Signal::USR1] {
+        let mut service = Service::with_workers(2);
+        let mut client = service.client();
+        client.send([half(false), PING.to_vec()].concat()).record();
+        service.signal(signal);
+        wait_until("it is stopping", || !service.path.exists());
+        client.send(record(STDIN, b""));
+        assert_eq!(client.reply(), answered("bo"), "{signal:?}");
+        assert_eq!(service.finish(), "");
+    }
+}
+
+#[test]
 fn stopping_keeps_a_socket_that_has_replaced_its_own() {
     let mut service = Service::with_workers(2);
     fs::remove_file(&service.path).unwrap();

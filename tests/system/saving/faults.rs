@@ -287,8 +287,8 @@ fn the_answer_is_correct_after_an_error_of_any_system_call() {
 const WRITERS: usize = 32;
 const WRITES: usize = 40;
 
-/// A quarter of them may wait for one aulario: all writers.
-const WORKERS: usize = 4 * WRITERS;
+/// Half of them may wait for one aulario: all writers.
+const WORKERS: usize = 2 * WRITERS;
 
 /// The program under load: a process for each request, or the workers of one responder.
 struct Server {

@@ -119,6 +119,20 @@ fn missing_access_is_a_server_fault_and_another_owner_an_invalid_session() {
     }
 }
 
+/// The user can hold its lock for ever.
+#[test]
+fn a_session_file_of_another_user_is_not_waited_for() {
+    let school = School::new();
+    let file = school.sessions().join("sess_teacher");
+    chown(&file, Some(65533), None).unwrap();
+    chmod(&file, 0o666);
+    let page = std::fs::File::open(&file).unwrap();
+    page.lock().unwrap();
+    let answer = school.get("get_menu").under(AS_NOBODY).run();
+    let log = &answer.fails("INVALID_SESSION").log;
+    assert!(log.contains("it belongs to another user, 65533"), "{log}");
+}
+
 /// A PHP process that holds the session until its standard input ends.
 fn php_page(school: &School, at_the_end: &str) -> std::process::Child {
     let code = format!(

@@ -1,0 +1,239 @@
+//! The waits of a request for what is outside its process. There is one rule, so that no request is held up because
+//! others wait, and none fails because of a moment:
+//!
+//! **What a request waits for, in all longer than [`PROMPT`], counts.** At most half of the workers wait for the same
+//! thing, and at most three quarters wait or have a kept connection. Further requests do not wait: they are BUSY.
+//!
+//! A process that has no other requests beside it, as by CGI, always may wait.
+
+use std::convert::Infallible;
+use std::io::{self, ErrorKind};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+pub use super::scoreboard::Awaited;
+use super::scoreboard::{Entry, State};
+
+/// The time for which the waits of a request do not count, all together: a page that is about to end, a server that can
+/// answer and a web server that is sending need less.
+pub const PROMPT: Duration = Duration::from_millis(50);
+
+/// The outcome of a wait.
+#[derive(Debug, PartialEq)]
+pub enum Wait<T> {
+    Done(T),
+    TimedOut,
+    /// Too many wait.
+    Refused,
+}
+
+impl<T> Wait<T> {
+    /// With an error of the kind `TimedOut` or `ResourceBusy`.
+    pub fn into_result(self) -> io::Result<T> {
+        match self {
+            Wait::Done(done) => Ok(done),
+            Wait::TimedOut => Err(ErrorKind::TimedOut.into()),
+            Wait::Refused => Err(ErrorKind::ResourceBusy.into()),
+        }
+    }
+}
+
+/// Whether a request may wait.
+#[derive(Clone, Copy, Debug)]
+pub struct Waits(Option<Entry>);
+
+impl Waits {
+    /// It always may.
+    pub const ALWAYS: Waits = Waits(None);
+
+    /// The request of this worker may wait by the rule of this module.
+    pub fn of(entry: Entry) -> Waits {
+        Waits(Some(entry))
+    }
+
+    /// The same at the begin of a request, whose first waits, of `prompt` together, do not count.
+    pub fn begin(entry: Entry, prompt: Duration) -> Waits {
+        entry.set_prompt(prompt);
+        Waits::of(entry)
+    }
+
+    /// Waits up to `time` by calls of `wait`, which returns `None` when the time that it gets has passed.
+    pub fn wait<T, E>(
+        self,
+        awaited: Awaited,
+        time: Duration,
+        mut wait: impl FnMut(Duration) -> Result<Option<T>, E>,
+    ) -> Result<Wait<T>, E> {
+        let Some(entry) = self.0 else {
+            return Ok(wait(time)?.map_or(Wait::TimedOut, Wait::Done));
+        };
+        let prompt = time.min(entry.prompt());
+        if !prompt.is_zero() {
+            let since = Instant::now();
+            let outcome = wait(prompt)?;
+            let taken = outcome.as_ref().map_or(prompt, |_| since.elapsed());
+            entry.set_prompt(entry.prompt().saturating_sub(taken));
+            if let Some(done) = outcome {
+                return Ok(Wait::Done(done));
+            }
+        }
+        let rest = time - prompt;
+        if rest.is_zero() {
+            return Ok(Wait::TimedOut);
+        }
+        let Some(_waiting) = Waiting::begin(entry, awaited) else {
+            return Ok(Wait::Refused);
+        };
+        Ok(wait(rest)?.map_or(Wait::TimedOut, Wait::Done))
+    }
+
+    /// Pauses before another look at what is awaited. Returns `false` if it may not.
+    pub fn pause(self, awaited: Awaited, time: Duration) -> bool {
+        let pause = |time| {
+            sleep(time);
+            Ok::<Option<()>, Infallible>(None)
+        };
+        self.wait(awaited, time, pause) != Ok(Wait::Refused)
+    }
+
+    /// Whether so many requests wait already that one more could not.
+    pub fn is_full(self, awaited: Awaited) -> bool {
+        self.0.is_some_and(|entry| !has_room(entry, awaited))
+    }
+}
+
+/// A request that waits, until this is dropped.
+struct Waiting(Entry);
+
+impl Waiting {
+    /// `None` if too many wait.
+    fn begin(entry: Entry, awaited: Awaited) -> Option<Waiting> {
+        entry.wait_for(awaited);
+        let waiting = Waiting(entry);
+        has_room(entry, awaited).then_some(waiting)
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.set(State::Busy);
+    }
+}
+
+/// Whether there is room for another request that waits for this, after those that wait already.
+fn has_room(entry: Entry, awaited: Awaited) -> bool {
+    let workers = entry.workers();
+    entry.waiting_before(awaited) < (workers / 2).max(1)
+        && entry.held_before() < (workers * 3 / 4).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::file_id::FileId;
+    use super::super::scoreboard::Scoreboard;
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn file(inode: u64) -> Awaited {
+        Awaited::File(FileId { device: 1, inode })
+    }
+
+    /// The workers of a responder with so many.
+    fn workers(count: usize) -> (Scoreboard, Vec<Entry>) {
+        let board = Scoreboard::new().unwrap();
+        board.set_workers(count);
+        let entries = (0..count).map(|number| board.enter(number));
+        (board, entries.collect())
+    }
+
+    /// Waits for longer than a moment, and lasts until `inside` returns.
+    fn wait_and(entry: Entry, awaited: Awaited, inside: impl FnOnce()) -> Wait<()> {
+        let mut inside = Some(inside);
+        let wait = |time| {
+            if time < PROMPT + SECOND && time > PROMPT {
+                inside.take().expect("one wait that counts")();
+                return Ok::<_, Infallible>(Some(()));
+            }
+            Ok(None)
+        };
+        let Ok(outcome) = Waits::of(entry).wait(awaited, PROMPT + SECOND, wait);
+        outcome
+    }
+
+    /// As many of the workers as `awaited` has wait at the same time. Returns how many are refused.
+    fn refused(workers: &[Entry], awaited: &[Awaited]) -> usize {
+        let ([worker, workers @ ..], [first, awaited @ ..]) = (workers, awaited) else {
+            return 0;
+        };
+        Waits::begin(*worker, PROMPT);
+        let mut others = 0;
+        match wait_and(*worker, *first, || others = refused(workers, awaited)) {
+            Wait::Refused => 1 + refused(workers, awaited),
+            _ => others,
+        }
+    }
+
+    #[test]
+    fn half_of_the_workers_wait_for_the_same_and_three_quarters_in_all() {
+        for awaited in [file(1), Awaited::Redis, Awaited::WebServer] {
+            let (_, workers) = workers(8);
+            assert_eq!(refused(&workers, &[awaited; 8]), 4, "{awaited:?}");
+        }
+        let (_, all) = workers(8);
+        let different: Vec<Awaited> = (0..8).map(file).collect();
+        assert_eq!(refused(&all, &different), 2);
+        for entry in &all[..4] {
+            entry.set(State::Kept);
+        }
+        assert_eq!(refused(&all[4..], &different), 2, "beside kept connections");
+    }
+
+    #[test]
+    fn one_worker_waits_although_it_is_more_than_three_quarters_of_them() {
+        let (_, workers) = workers(1);
+        assert_eq!(refused(&workers, &[Awaited::Redis]), 0);
+    }
+
+    #[test]
+    fn workers_that_could_not_be_started_are_left_out() {
+        let (board, workers) = workers(8);
+        board.set_missing(6);
+        assert_eq!(refused(&workers[..2], &[file(1), file(1)]), 1);
+        board.set_missing(0);
+        assert_eq!(refused(&workers[..2], &[file(1), file(1)]), 0);
+    }
+
+    #[test]
+    fn waits_of_a_moment_do_not_count_until_they_are_more_than_one_together() {
+        let (_, workers) = workers(2);
+        let waits = Waits::begin(workers[0], PROMPT);
+        workers[1].wait_for(Awaited::Redis);
+        assert!(waits.is_full(Awaited::Redis));
+        let mut times = Vec::new();
+        let mut wait_twice = |time: Duration| {
+            let mut wait = |time| {
+                times.push(time);
+                Ok::<Option<()>, Infallible>(None)
+            };
+            waits.wait(Awaited::Redis, time, &mut wait).unwrap()
+        };
+        assert_eq!(wait_twice(PROMPT / 2), Wait::TimedOut);
+        assert_eq!(wait_twice(PROMPT), Wait::Refused);
+        assert_eq!(wait_twice(PROMPT), Wait::Refused);
+        assert_eq!(times, [PROMPT / 2, PROMPT / 2]);
+        Waits::begin(workers[0], PROMPT);
+        assert!(waits.pause(Awaited::Redis, PROMPT), "of the next request");
+    }
+
+    #[test]
+    fn without_other_requests_every_wait_is_allowed_at_once() {
+        let waits = Waits::ALWAYS;
+        let wait = |time| Ok::<_, Infallible>(Some(time));
+        assert_eq!(
+            waits.wait(Awaited::Redis, SECOND, wait),
+            Ok(Wait::Done(SECOND))
+        );
+        assert!(!waits.is_full(Awaited::Redis));
+    }
+}
