@@ -5,15 +5,15 @@
 //! TCP port and an abstract Unix socket have no permissions, and a process that connects can claim
 //! to be any client.
 
-use std::fs::{self, File, Permissions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Error, ErrorKind, stdin};
 use std::os::fd::AsFd;
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt, PermissionsExt};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rustix::fs::{Mode, fchmod};
+use rustix::fs::{Mode, OFlags, fchmod};
 use rustix::io::Errno;
 use rustix::net::sockopt::socket_acceptconn;
 use rustix::net::{
@@ -31,8 +31,7 @@ const MODE: u32 = 0o660;
 /// limits it (listen(2)).
 const BACKLOG: i32 = 4096;
 
-/// The timeout of the lock on the folder, which another starting process holds for a few milliseconds, and any
-/// process that can read the folder can hold forever.
+/// The timeout of the lock, which another starting process holds for a few milliseconds.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
 const NO_FILE: &str = "the listening socket is not a Unix socket with a path: only the permissions of \
@@ -66,15 +65,7 @@ impl Socket {
     /// Creates the socket at `path`, with mode 0660. Replaces the file of a socket that no process
     /// listens on.
     pub fn bind(path: &Path) -> io::Result<Socket> {
-        // Locks the folder: two processes that start at the same time must not both replace the file.
-        let parent = path
-            .parent()
-            .filter(|parent| !parent.as_os_str().is_empty());
-        let folder = File::open(parent.unwrap_or(Path::new(".")))?;
-        if !Lock::Exclusive.acquire(&folder, &mut { LOCK_TIMEOUT }, Waits::ALWAYS)? {
-            let problem = "another process has locked its folder (flock)";
-            return Err(Error::new(ErrorKind::TimedOut, problem));
-        }
+        let _lock = lock(path)?;
         remove_unused(path)?;
         let socket = socket_with(
             AddressFamily::UNIX,
@@ -108,6 +99,29 @@ impl Socket {
         {
             _ = fs::remove_file(path);
         }
+    }
+}
+
+/// Locks the file `.lock` beside the socket, as Wayland's compositors do (`wl_socket_lock`): two processes that start at the
+/// same time must not both replace the file of the socket. Only its owner can open it, unlike the folder, which any user
+/// may be able to lock. It stays, since another process may have it open.
+fn lock(path: &Path) -> io::Result<File> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".lock");
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .custom_flags(flags.bits() as i32)
+        .open(&name)
+        .map_err(|error| Error::new(error.kind(), format!("{}: {error}", name.display())))?;
+    if Lock::Exclusive.acquire(&file, &mut { LOCK_TIMEOUT }, Waits::ALWAYS)? {
+        Ok(file)
+    } else {
+        let problem = format!("{} is locked by another process", name.display());
+        Err(Error::new(ErrorKind::TimedOut, problem))
     }
 }
 
