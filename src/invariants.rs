@@ -8,7 +8,7 @@ use std::path::Path;
 use crate::cgi::{Variables, multipart, origin};
 use crate::config::{Config, Settings};
 use crate::fastcgi::Pairs;
-use crate::fastcgi::requests::{FcgiRequest, Requests, Stdin};
+use crate::fastcgi::requests::{FcgiRequest, Handled, Requests};
 use crate::model::{Color, Date, Day, Label, MenuTypes, PlateKey, PlateName, TypeId};
 use crate::php::form::Form;
 use crate::php::json::Value;
@@ -143,7 +143,7 @@ const MAX_PARAMS: usize = 300;
 struct Received {
     request: FcgiRequest,
     body: Vec<u8>,
-    stdin: Stdin,
+    handled: Handled<()>,
 }
 
 /// What happens on a connection.
@@ -173,14 +173,16 @@ fn outcome<'b>(pieces: impl IntoIterator<Item = &'b [u8]>) -> Outcome {
         }
         let limit = if request.keep { u64::MAX } else { 10 };
         let mut body = Vec::new();
-        _ = connection.by_ref().take(limit).read_to_end(&mut body);
-        let stdin = connection.stdin;
+        let handled = connection.handle(|input| {
+            _ = input.take(limit).read_to_end(&mut body);
+        });
+        let is_broken = handled == Handled::Broken;
         received.push(Received {
             request,
             body,
-            stdin,
+            handled,
         });
-        if stdin == Stdin::Broken {
+        if is_broken {
             break Err(ErrorKind::UnexpectedEof);
         }
         if let Err(error) = connection.discard_body() {

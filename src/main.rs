@@ -4,14 +4,10 @@
 
 #![no_main]
 
-use std::panic;
-use std::process::exit;
-
+use comedor::cgi::Variables;
 use comedor::cgi::input::{Body, StandardInput};
-use comedor::cgi::{Output, Variables};
 use comedor::command_line::{self, Next};
 use comedor::config::Config;
-use comedor::error::Error;
 use comedor::fastcgi::{self, Limits, Socket};
 use comedor::responder::Responder;
 use comedor::sys::allocator::Allocator;
@@ -20,7 +16,7 @@ use comedor::sys::kept_output;
 use comedor::sys::log;
 use comedor::sys::process::is_set_user_id;
 use comedor::sys::scoreboard::Scoreboard;
-use comedor::sys::streams;
+use comedor::sys::streams::{self, Output};
 use comedor::sys::waits::Waits;
 
 #[global_allocator]
@@ -78,25 +74,14 @@ fn fail(cause: &str) -> u8 {
 }
 
 fn answer_cgi(variables: &Variables) -> u8 {
-    // The server gets a well-formed response in any case. It is unknown whether a change was stored.
-    panic::set_hook(Box::new(|panic| {
-        let error = Error::perhaps_stored(panic.to_string());
-        let config = Config::load().ok();
-        respond(&comedor::refuse(
-            config.as_ref(),
-            &Variables::of_process(),
-            error,
-        ));
-        exit(0);
-    }));
     let mut body = Body::new(variables, StandardInput);
     let config = Config::load();
-    respond(&match &config {
-        Ok(config) => comedor::answer(config, variables, &mut body, Waits::ALWAYS),
-        Err(invalid) => comedor::refuse(None, variables, invalid.into()),
-    });
-    // There must not be a second response.
-    drop(panic::take_hook());
+    respond(&comedor::answer(
+        config.as_ref(),
+        variables,
+        &mut body,
+        Waits::ALWAYS,
+    ));
     body.drain();
     // Under other servers the fork would only cost time.
     if variables.is_from_apache() {

@@ -6,11 +6,12 @@
 use std::io::Read;
 use std::sync::atomic::Ordering;
 
+use crate::cgi::Variables;
 use crate::cgi::input::Body;
-use crate::cgi::{self, Variables};
 use crate::config::{InForce, Setting};
 use crate::error::Error;
-use crate::fastcgi::{Handler, Output, Pairs, Refusal};
+use crate::fastcgi::{Handler, Pairs, Refusal};
+use crate::sys::streams::Output;
 use crate::sys::waits::Waits;
 use crate::sys::{log, scoreboard};
 
@@ -21,29 +22,37 @@ pub struct Responder {
 }
 
 impl Handler for Responder {
-    fn handle(&mut self, params: Pairs, body: &mut dyn Read, waits: Waits) -> Output {
-        let variables = Variables::of_parameters(params.clone());
-        let mut output = Output::from(match self.settings.get() {
-            Ok(config) => {
-                crate::answer(config, &variables, &mut Body::new(&variables, body), waits)
+    fn handle(
+        &mut self,
+        params: Result<Pairs, Refusal>,
+        body: &mut dyn Read,
+        waits: Waits,
+    ) -> Output {
+        let config = self.settings.get();
+        let params = match params {
+            Ok(params) => params,
+            Err(refusal) => {
+                let variables = Variables::of_parameters(Pairs(&[]));
+                return crate::refuse(config.ok(), &variables, refusal.into());
             }
-            Err(invalid) => crate::refuse(None, &variables, invalid.into()),
-        });
+        };
+        let variables = Variables::of_parameters(params.clone());
+        let mut body = Body::new(&variables, body);
+        let mut output = crate::answer(config, &variables, &mut body, waits);
         report_settings(params, &mut output);
         output
     }
+}
 
-    fn refuse(&mut self, params: Pairs, why: Refusal) -> Output {
-        let error = match why {
+impl From<Refusal> for Error {
+    fn from(refusal: Refusal) -> Error {
+        match refusal {
             Refusal::ParamsTooLarge(limit) => Error::too_large(format!(
                 "The header fields of the request are larger than {} KiB in total.",
                 limit >> 10
             )),
             Refusal::ParamsMalformed => Error::internal("malformed FastCGI parameters"),
-            Refusal::Panicked(message) => Error::perhaps_stored(message),
-        };
-        let config = self.settings.get().ok();
-        crate::refuse(config, &Variables::of_parameters(params), error).into()
+        }
     }
 }
 
@@ -59,15 +68,6 @@ impl Responder {
     pub fn workers(&mut self) -> Option<usize> {
         let config = self.settings.get().ok()?;
         Some(config.workers)
-    }
-}
-
-impl From<cgi::Output> for Output {
-    fn from(output: cgi::Output) -> Output {
-        Output {
-            stdout: output.stdout,
-            stderr: output.stderr,
-        }
     }
 }
 

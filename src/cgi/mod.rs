@@ -8,7 +8,6 @@ mod script;
 mod variables;
 
 pub(crate) use origin::{Cors, Origin};
-pub use response::Output;
 pub(crate) use response::{Response, output};
 pub(crate) use script::{ACTION, Script};
 pub use variables::{Method, Variables};

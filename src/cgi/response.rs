@@ -4,15 +4,7 @@ use super::{Cors, Method};
 use crate::error::{BUSY, Error};
 use crate::php::json::{Map, Value};
 use crate::sys::log;
-
-/// What a CGI program writes (RFC 3875 §6).
-#[derive(Debug)]
-pub struct Output {
-    /// Headers (`Status:` and others) and body
-    pub stdout: Vec<u8>,
-    /// Lines for the log
-    pub stderr: Vec<u8>,
-}
+use crate::sys::streams::Output;
 
 /// The bytes of all headers, rounded up, so that the buffer does not grow.
 const HEADERS: usize = 512;
@@ -28,6 +20,7 @@ pub(crate) fn output(answer: Result<Response, Error>, method: Method, cors: &Cor
     Output {
         stdout: response.to_bytes(method == Method::Head, cors),
         stderr,
+        has_panicked: false,
     }
 }
 

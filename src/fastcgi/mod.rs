@@ -41,39 +41,31 @@ mod worker;
 use std::io::Read;
 use std::time::Duration;
 
+use crate::sys::streams::Output;
 use crate::sys::waits::{PROMPT, Waits};
 pub use parent::serve;
 pub use record::Pairs;
 pub use socket::Socket;
 
-/// An answer: the content of the streams FCGI_STDOUT and FCGI_STDERR (§5.3).
-#[derive(Debug, Default)]
-pub struct Output {
-    /// What a CGI program writes to standard output
-    pub stdout: Vec<u8>,
-    /// Lines for the log
-    pub stderr: Vec<u8>,
-}
-
 /// Answers requests. Each worker has a copy of it, as it was when the worker was started.
 pub trait Handler {
-    /// Answers one request. A panic ends the worker after an answer to [`Refusal::Panicked`].
-    fn handle(&mut self, params: Pairs, body: &mut dyn Read, waits: Waits) -> Output;
-
-    /// The answer to a request that [`handle`](Self::handle) did not answer. `params` is empty if the
-    /// parameters cannot be used.
-    fn refuse(&mut self, params: Pairs, why: Refusal) -> Output;
+    /// Answers a request, or says why it cannot be handled. The output becomes the content of the streams FCGI_STDOUT and
+    /// FCGI_STDERR (§5.3). A worker whose handler has panicked ends after the answer.
+    fn handle(
+        &mut self,
+        params: Result<Pairs, Refusal>,
+        body: &mut dyn Read,
+        waits: Waits,
+    ) -> Output;
 }
 
-/// Why a request is not handled.
+/// Why a request cannot be handled.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Refusal {
     /// The parameters are longer in total than this limit ([`Limits::params`])
     ParamsTooLarge(usize),
     /// The length of a name or value exceeds the data
     ParamsMalformed,
-    /// The handler panicked: the message with the source location
-    Panicked(String),
 }
 
 /// The bounds of the responder.

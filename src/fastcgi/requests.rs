@@ -46,13 +46,29 @@ enum Begin {
 }
 
 /// The state of STDIN, the body of the request that was received last.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub enum Stdin {
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Stdin {
     /// Its end has not been read.
     Open,
-    #[default]
     Ended,
     /// The web server has aborted the request (ABORT_REQUEST).
+    Aborted,
+    /// The web server has begun another request in its place.
+    Replaced,
+    /// The connection has ended, or its input is not FastCGI.
+    Broken,
+}
+
+/// What became of a request.
+#[derive(Debug, PartialEq)]
+pub enum Handled<T> {
+    /// It is to be answered.
+    Answer {
+        answer: T,
+        /// Whether the end of its body has not been read
+        has_rest: bool,
+    },
+    /// The web server has aborted it (ABORT_REQUEST).
     Aborted,
     /// The web server has begun another request in its place.
     Replaced,
@@ -72,7 +88,7 @@ pub struct Requests<S> {
     concurrency: usize,
     /// The id of the request that was received last
     id: u16,
-    pub stdin: Stdin,
+    stdin: Stdin,
     /// The request that has replaced it
     next: Option<FcgiRequest>,
 }
@@ -160,6 +176,23 @@ impl<S: Read + Write> Requests<S> {
             }
         }
         Ok(())
+    }
+
+    /// Passes the body to `handle`, unless the web server has given the request up.
+    pub fn handle<T>(&mut self, handle: impl FnOnce(&mut dyn Read) -> T) -> Handled<T> {
+        let answer = match self.stdin {
+            Stdin::Open | Stdin::Ended => Some(handle(&mut Body(self))),
+            Stdin::Aborted | Stdin::Replaced | Stdin::Broken => None,
+        };
+        match (self.stdin, answer) {
+            (Stdin::Open | Stdin::Ended, Some(answer)) => Handled::Answer {
+                answer,
+                has_rest: self.stdin == Stdin::Open,
+            },
+            (Stdin::Aborted, _) => Handled::Aborted,
+            (Stdin::Replaced, _) => Handled::Replaced,
+            _ => Handled::Broken,
+        }
     }
 
     /// Discards what is left of the body.
@@ -278,14 +311,16 @@ fn is_late(error: &io::Error) -> bool {
 }
 
 /// STDIN of the request that was received last.
-impl<S: Read + Write> Read for Requests<S> {
+struct Body<'r, S>(&'r mut Requests<S>);
+
+impl<S: Read + Write> Read for Body<'_, S> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.read_body(buffer);
+        let read = self.0.read_body(buffer);
         if let Err(error) = &read
             && !is_late(error)
-            && self.stdin == Stdin::Open
+            && self.0.stdin == Stdin::Open
         {
-            self.stdin = Stdin::Broken;
+            self.0.stdin = Stdin::Broken;
         }
         read
     }

@@ -4,8 +4,6 @@ use std::io::{self, ErrorKind, PipeReader};
 use std::net::Shutdown;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
-use std::panic::{AssertUnwindSafe, catch_unwind, set_hook};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
@@ -13,9 +11,9 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::io::{Errno, ioctl_fionread, retry_on_intr};
 use rustix::net::{SocketFlags, accept_with};
 
-use super::requests::{FcgiRequest, Requests, Stdin};
+use super::requests::{FcgiRequest, Handled, Requests};
 use super::stream::Stream;
-use super::{Handler, Limits, Output, Pairs, Refusal, Socket};
+use super::{Handler, Limits, Pairs, Refusal, Socket};
 use crate::sys::log;
 use crate::sys::poll;
 use crate::sys::scoreboard::{Entry, State};
@@ -30,13 +28,6 @@ pub const CANNOT_SERVE: i32 = 1;
 /// What an event of epoll is about.
 const CONNECTION: EventData = EventData::new_u64(0);
 const STOP: EventData = EventData::new_u64(1);
-
-/// The message of the panic of a handler. Only the hook gets the source location.
-static PANIC: Mutex<Option<String>> = Mutex::new(None);
-
-fn panic_message() -> MutexGuard<'static, Option<String>> {
-    PANIC.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// What a worker serves with.
 pub struct Service<'p> {
@@ -54,7 +45,6 @@ pub struct Service<'p> {
 impl Service<'_> {
     /// Runs until the stop, or until the worker is to be replaced. Returns the exit status.
     pub fn run(mut self, handler: &mut impl Handler) -> i32 {
-        set_hook(Box::new(|panic| *panic_message() = Some(panic.to_string())));
         match self.accept_all(handler) {
             Ok(()) => 0,
             Err(error) => {
@@ -126,8 +116,8 @@ impl Service<'_> {
                 }
                 Err(error) => return Err(error),
             };
-            self.answer(&request, &mut requests, handler)?;
-            if !self.has_next(&request, &mut requests)? {
+            let has_rest = self.answer(&request, &mut requests, handler)?;
+            if !self.has_next(&request, has_rest, &mut requests)? {
                 return Ok(());
             }
             // No request can be refused before its parameters are there. Only a web server can hold them up.
@@ -153,72 +143,57 @@ impl Service<'_> {
         Waits::begin(self.entry, self.limits.prompt)
     }
 
-    /// Handles a request and sends its answer, unless the web server has given the request up.
+    /// Handles a request and sends its answer, unless the web server has given the request up. Returns whether a part of
+    /// its body is left.
     fn answer(
         &mut self,
         request: &FcgiRequest,
         requests: &mut Requests<Stream>,
         handler: &mut impl Handler,
-    ) -> io::Result<()> {
+    ) -> io::Result<bool> {
         let limits = self.limits;
         let waits = Waits::of(self.entry);
+        let params = parameters(request, limits.params);
         let stream = &mut requests.input.stream;
         stream.allow(limits.pause, limits.transfer, waits);
-        let output = match requests.stdin {
-            Stdin::Open | Stdin::Ended => self.output(request, requests, handler),
-            Stdin::Aborted | Stdin::Replaced | Stdin::Broken => Output::default(),
-        };
+        let handled = requests.handle(|body| handler.handle(params, body, waits));
         let stream = &mut requests.input.stream;
         stream.allow(limits.pause, limits.transfer, waits);
         let is_large = requests.input.received > limits.large;
-        self.remaining = if is_large {
-            0
-        } else {
-            self.remaining.saturating_sub(1)
-        };
-        match requests.stdin {
-            Stdin::Broken => Err(ErrorKind::UnexpectedEof.into()),
-            Stdin::Replaced => Ok(()),
-            Stdin::Aborted => requests.answer_abort(request),
-            Stdin::Open | Stdin::Ended => {
-                // Here too: Caddy 2.6 drops the lines that it is sent.
-                log::offer_lines(&output.stderr);
-                requests.answer(request, &output.stdout, &output.stderr)
-            }
-        }
-    }
-
-    fn output(
-        &mut self,
-        request: &FcgiRequest,
-        requests: &mut Requests<Stream>,
-        handler: &mut impl Handler,
-    ) -> Output {
-        let limit = self.limits.params;
-        if request.params.len() > limit {
-            return handler.refuse(Pairs(&[]), Refusal::ParamsTooLarge(limit));
-        }
-        let Some(params) = Pairs::parse(&request.params) else {
-            return handler.refuse(Pairs(&[]), Refusal::ParamsMalformed);
-        };
-        let waits = Waits::of(self.entry);
-        let run = AssertUnwindSafe(|| handler.handle(params.clone(), requests, waits));
-        catch_unwind(run).unwrap_or_else(|_| {
-            // What the panic has left is not known, so the worker ends after this connection.
+        self.remaining = self.remaining.saturating_sub(1);
+        if is_large {
             self.remaining = 0;
-            let message = panic_message().take().unwrap_or_default();
-            handler.refuse(params, Refusal::Panicked(message))
-        })
+        }
+        match handled {
+            Handled::Answer { answer, has_rest } => {
+                if answer.has_panicked {
+                    self.remaining = 0;
+                }
+                // Here too: Caddy 2.6 drops the lines that it is sent.
+                log::offer_lines(&answer.stderr);
+                requests.answer(request, &answer.stdout, &answer.stderr)?;
+                return Ok(has_rest);
+            }
+            Handled::Aborted => requests.answer_abort(request)?,
+            Handled::Replaced => {}
+            Handled::Broken => return Err(ErrorKind::UnexpectedEof.into()),
+        }
+        Ok(false)
     }
 
     /// Discards the rest of the body. Returns whether the connection has another request, for which it waits if the
     /// connection is kept. If not, the connection is to be closed.
-    fn has_next(&self, request: &FcgiRequest, requests: &mut Requests<Stream>) -> io::Result<bool> {
+    fn has_next(
+        &self,
+        request: &FcgiRequest,
+        has_rest: bool,
+        requests: &mut Requests<Stream>,
+    ) -> io::Result<bool> {
         let stream = &mut requests.input.stream;
         let arrival = self.limits.arrival;
         stream.allow(arrival, arrival, self.begin_waits());
         // Not if another request may come: it would be carried out, and its answer lost.
-        if !request.keep && requests.stdin == Stdin::Open {
+        if !request.keep && has_rest {
             stream.socket.shutdown(Shutdown::Write)?;
         }
         requests.discard_body()?;
@@ -255,4 +230,12 @@ impl Service<'_> {
         polled?;
         Ok(!files[0].revents().is_empty())
     }
+}
+
+/// The parameters of a request, of at most `limit` bytes in total.
+fn parameters(request: &FcgiRequest, limit: usize) -> Result<Pairs<'_>, Refusal> {
+    if request.params.len() > limit {
+        return Err(Refusal::ParamsTooLarge(limit));
+    }
+    Pairs::parse(&request.params).ok_or(Refusal::ParamsMalformed)
 }

@@ -10,6 +10,7 @@
 //! | `lease` | `unsafe`, Linux: fcntl(2) with `F_SETLEASE`, which rustix lacks |
 //! | `lock` | flock(2), interrupted by `timers`, and pauses |
 //! | `log` | standard error without blocking: `poll` and `timers` |
+//! | `panics` | the hook of the process |
 //! | `poll` | poll(2), which the standard library lacks |
 //! | `process` | `unsafe`: fork(2) and the auxiliary vector; users and groups of the process |
 //! | `scoreboard` | `unsafe`: memory that processes share |
@@ -28,6 +29,7 @@ pub mod kept_output;
 pub mod lease;
 pub mod lock;
 pub mod log;
+pub mod panics;
 pub mod poll;
 pub mod process;
 pub mod scoreboard;

@@ -8,6 +8,17 @@ use rustix::stdio::{stdin, stdout};
 
 use super::poll;
 
+/// What answers a request, whatever has brought it.
+#[derive(Debug, Default)]
+pub struct Output {
+    /// What a CGI program writes to standard output (RFC 3875 §6): headers, `Status:` and others, and the body
+    pub stdout: Vec<u8>,
+    /// Lines for the log
+    pub stderr: Vec<u8>,
+    /// Whether the program has panicked, so that its process should answer no other request
+    pub has_panicked: bool,
+}
+
 /// Reads from standard input, without the buffer of the standard library.
 pub fn read(buffer: &mut [u8]) -> Result<usize, Errno> {
     when_ready(stdin(), PollFlags::IN, || {

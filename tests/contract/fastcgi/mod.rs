@@ -12,9 +12,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio, abort};
 use std::time::Duration;
 
-use comedor::fastcgi::{Handler, Limits, Output, Pairs, Refusal, Socket, serve};
+use comedor::fastcgi::{Handler, Limits, Pairs, Refusal, Socket, serve};
 use comedor::sys::lock::Lock;
+use comedor::sys::panics;
 use comedor::sys::scoreboard::Scoreboard;
+use comedor::sys::streams::Output;
 use comedor::sys::waits::Waits;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, getpid, kill_process};
@@ -28,52 +30,62 @@ use crate::support::waiting;
 struct Dummy;
 
 impl Handler for Dummy {
-    fn handle(&mut self, mut params: Pairs, body: &mut dyn Read, waits: Waits) -> Output {
-        let mut param = |name: &str| {
-            let found = params.find(|(known, _)| *known == name.as_bytes());
-            found.map(|(_, value)| String::from_utf8(value.to_vec()).unwrap())
-        };
-        let mut stderr = Vec::new();
-        let stdout = match param("DO").as_deref() {
-            Some("early") => b"early".to_vec(),
-            Some("large") => vec![b'x'; LARGE],
-            Some("process") => std::process::id().to_string().into_bytes(),
-            Some("log") => {
-                stderr = b"one\ntwo\n".to_vec();
-                Vec::new()
+    fn handle(
+        &mut self,
+        params: Result<Pairs, Refusal>,
+        body: &mut dyn Read,
+        waits: Waits,
+    ) -> Output {
+        let mut output = Output::default();
+        match params.map(|params| panics::catch(|| answer(params, body, waits, &mut output))) {
+            Ok(Ok(stdout)) => output.stdout = stdout,
+            Ok(Err(message)) => {
+                output.stdout = message.into();
+                output.has_panicked = true;
             }
-            Some("lock") => {
-                let file = File::open(param("FILE").unwrap()).unwrap();
-                match Lock::Exclusive
-                    .acquire(&file, &mut Duration::from_secs(60), waits)
-                    .unwrap()
-                {
-                    true => b"locked".to_vec(),
-                    false => b"busy".to_vec(),
-                }
-            }
-            Some("panic") => panic!("as asked"),
-            Some("abort") => abort(),
-            Some("overflow") => vec![overflow(0)],
-            // The test harness handles the first one.
-            Some("fault") => loop {
-                kill_process(getpid(), Signal::SEGV).unwrap();
-            },
-            _ => {
-                let mut bytes = Vec::new();
-                match body.read_to_end(&mut bytes) {
-                    Ok(_) => bytes,
-                    Err(error) => format!("{} bytes, {}", bytes.len(), error.kind()).into_bytes(),
-                }
-            }
-        };
-        Output { stdout, stderr }
+            Err(refusal) => output.stdout = format!("{refusal:?}").into(),
+        }
+        output
     }
+}
 
-    fn refuse(&mut self, _: Pairs, why: Refusal) -> Output {
-        Output {
-            stdout: format!("{why:?}").into(),
-            stderr: Vec::new(),
+/// What the command writes to standard output.
+fn answer(mut params: Pairs, body: &mut dyn Read, waits: Waits, output: &mut Output) -> Vec<u8> {
+    let mut param = |name: &str| {
+        let found = params.find(|(known, _)| *known == name.as_bytes());
+        found.map(|(_, value)| String::from_utf8(value.to_vec()).unwrap())
+    };
+    match param("DO").as_deref() {
+        Some("early") => b"early".to_vec(),
+        Some("large") => vec![b'x'; LARGE],
+        Some("process") => std::process::id().to_string().into_bytes(),
+        Some("log") => {
+            output.stderr = b"one\ntwo\n".to_vec();
+            Vec::new()
+        }
+        Some("lock") => {
+            let file = File::open(param("FILE").unwrap()).unwrap();
+            match Lock::Exclusive
+                .acquire(&file, &mut Duration::from_secs(60), waits)
+                .unwrap()
+            {
+                true => b"locked".to_vec(),
+                false => b"busy".to_vec(),
+            }
+        }
+        Some("panic") => panic!("as asked"),
+        Some("abort") => abort(),
+        Some("overflow") => vec![overflow(0)],
+        // The test harness handles the first one.
+        Some("fault") => loop {
+            kill_process(getpid(), Signal::SEGV).unwrap();
+        },
+        _ => {
+            let mut bytes = Vec::new();
+            match body.read_to_end(&mut bytes) {
+                Ok(_) => bytes,
+                Err(error) => format!("{} bytes, {}", bytes.len(), error.kind()).into_bytes(),
+            }
         }
     }
 }
