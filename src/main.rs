@@ -15,7 +15,6 @@ use comedor::sys::environment::Strings;
 use comedor::sys::kept_output;
 use comedor::sys::log;
 use comedor::sys::process::is_set_user_id;
-use comedor::sys::scoreboard::Scoreboard;
 use comedor::sys::streams::{self, Output};
 use comedor::sys::waits::Waits;
 
@@ -55,13 +54,13 @@ fn run(arguments: Strings) -> u8 {
 /// Serves FastCGI until a signal stops it.
 #[cold]
 fn serve_fastcgi(socket: Socket) -> u8 {
-    let served = Scoreboard::new().and_then(|board| {
-        let mut responder = Responder::load();
+    let serve = || {
+        let responder = Responder::load()?;
         let default = Limits::default();
         let workers = responder.workers().unwrap_or(default.workers);
-        fastcgi::serve(socket, responder, &Limits { workers, ..default }, board)
-    });
-    match served {
+        fastcgi::serve(socket, responder, &Limits { workers, ..default })
+    };
+    match serve() {
         Ok(()) => 0,
         Err(error) => fail(&format!("FastCGI: {error}")),
     }

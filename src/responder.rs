@@ -3,32 +3,38 @@
 //! A request has the same result as under CGI. Its parameters are never settings; otherwise every
 //! process that can connect to the socket could choose the data folder.
 
-use std::io::Read;
-use std::sync::atomic::Ordering;
+use std::io::{self, Read};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 
 use crate::cgi::Variables;
 use crate::cgi::input::Body;
-use crate::config::{InForce, Setting};
+use crate::config::{Setting, Watched};
 use crate::error::Error;
 use crate::fastcgi::{Handler, Pairs, Refusal};
 use crate::sys::streams::Output;
 use crate::sys::waits::Waits;
-use crate::sys::{log, scoreboard};
+use crate::sys::{log, shared_memory};
 
 /// Answers FastCGI requests.
-#[derive(Debug)]
 pub struct Responder {
-    settings: InForce,
+    settings: Watched,
+    /// Whether a worker has logged a parameter with the name of a setting
+    has_reported: &'static AtomicBool,
 }
 
 impl Handler for Responder {
+    fn has_changed(&mut self) -> bool {
+        self.settings.has_changed()
+    }
+
     fn handle(
         &mut self,
         params: Result<Pairs, Refusal>,
         body: &mut dyn Read,
         waits: Waits,
     ) -> Output {
-        let config = self.settings.get();
+        let config = self.settings.in_force();
         let params = match params {
             Ok(params) => params,
             Err(refusal) => {
@@ -39,7 +45,7 @@ impl Handler for Responder {
         let variables = Variables::of_parameters(params.clone());
         let mut body = Body::new(&variables, body);
         let mut output = crate::answer(config, &variables, &mut body, waits);
-        report_settings(params, &mut output);
+        self.report_setting(params, &mut output);
         output
     }
 }
@@ -58,31 +64,31 @@ impl From<Refusal> for Error {
 
 impl Responder {
     /// Reads the settings.
-    pub fn load() -> Responder {
-        Responder {
-            settings: InForce::load(),
-        }
+    pub fn load() -> io::Result<Responder> {
+        Ok(Responder {
+            settings: Watched::load(),
+            has_reported: shared_memory::zeroed()?,
+        })
     }
 
     /// The number of worker processes; `None` if the settings cannot be used.
-    pub fn workers(&mut self) -> Option<usize> {
-        let config = self.settings.get().ok()?;
+    pub fn workers(&self) -> Option<usize> {
+        let config = self.settings.in_force().ok()?;
         Some(config.workers)
     }
-}
 
-/// Logs, once for all workers, that a parameter with the name of a setting has no effect: the web server's
-/// configuration may have been written for CGI.
-fn report_settings(mut params: Pairs, output: &mut Output) {
-    let has_reported = &scoreboard::shared_flags().has_reported_parameter;
-    if let Some(setting) = params.find_map(|(name, _)| Setting::find(name))
-        && !has_reported.swap(true, Ordering::Relaxed)
-    {
-        let line = log::line(&format!(
-            "the parameter {} has no effect: under FastCGI, settings are in comedor.conf or in the \
-             environment of the process",
-            setting.name
-        ));
-        output.stderr.extend_from_slice(line.as_bytes());
+    /// Logs, once for all workers, that a parameter with the name of a setting has no effect: the web server's
+    /// configuration may have been written for CGI.
+    fn report_setting(&self, mut params: Pairs, output: &mut Output) {
+        if let Some(setting) = params.find_map(|(name, _)| Setting::find(name))
+            && !self.has_reported.swap(true, Relaxed)
+        {
+            let line = log::line(&format!(
+                "the parameter {} has no effect: under FastCGI, settings are in comedor.conf or in the \
+                 environment of the process",
+                setting.name
+            ));
+            output.stderr.extend_from_slice(line.as_bytes());
+        }
     }
 }

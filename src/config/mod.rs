@@ -1,11 +1,11 @@
 //! The settings: from the environment of the process, else from a file, each with a default.
 //!
-//! They are read for each request, or by a process that stays in memory at most once a second ([`InForce`]),
-//! before the request is parsed, and never from the variables of the request. An invalid setting is an error
+//! They are read for each request, or by a process that stays in memory when they have changed ([`Watched`]), and never
+//! from the variables of a request. An invalid setting is an error
 //! that names it; it is never replaced by a default. Whether a configured folder exists is not checked here.
 
-mod in_force;
 mod sources;
+mod watched;
 mod zone;
 
 use std::ffi::OsStr;
@@ -15,11 +15,12 @@ use std::path::PathBuf;
 use crate::cgi::{Origin, Script};
 use crate::model::Id;
 use crate::session::{self, Format, SavePath, SessionConfig};
+use crate::sys::panics;
 use crate::sys::scoreboard::MAX_WORKERS;
 use crate::sys::shared_file::Fault;
-pub use in_force::InForce;
 use sources::{BadLine, NoContent};
 pub(crate) use sources::{Files, Settings, Source};
+pub use watched::Watched;
 pub use zone::Zone;
 
 /// A setting as the documentation lists it.
@@ -145,6 +146,9 @@ pub enum Error {
     BeingSaved { path: PathBuf, problem: NoContent },
     #[error("{}: {fault}", path.display())]
     Unreadable { path: PathBuf, fault: Fault },
+    /// The message has the place in the source.
+    #[error("the settings cannot be read: {0}")]
+    Panicked(String),
 }
 
 /// Why the value of a setting cannot be used.
@@ -175,7 +179,8 @@ impl From<&Error> for crate::error::Error {
 impl Config {
     /// The settings of this process. The error names the first invalid one.
     pub fn load() -> Result<Config, Error> {
-        Config::from_settings(&Settings::load(&Files::find())?)
+        panics::catch(|| Config::from_settings(&Settings::load(&Files::find())?))
+            .unwrap_or_else(|message| Err(Error::Panicked(message)))
     }
 
     pub(crate) fn from_settings(settings: &Settings) -> Result<Config, Error> {

@@ -5,58 +5,112 @@
 //! those that are not on its list (Apache's support/suexec.c), rewrite rules rename them to
 //! `REDIRECT_…`, and a shell does not have them.
 
+use std::cell::Cell;
 use std::fmt;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use super::{BadValue, Error, Setting, TZ};
 use crate::cgi::ACTION;
 use crate::sys::environment::environment;
-use crate::sys::scoreboard;
+use crate::sys::file_id::FileId;
 use crate::sys::shared_file::{self, Fault};
 use crate::sys::waits::Waits;
 
 /// Editors and cp truncate a file before they fill it, and some rename it away before they create it. If no
 /// settings are in force, an empty or missing file is read again for this time, with these pauses.
-const EDITOR_TIMEOUT: Duration = Duration::from_millis(250);
+pub const EDITOR_TIMEOUT: Duration = Duration::from_millis(250);
 const PAUSE: Duration = Duration::from_millis(10);
+
+/// For this time after its stamp, a file may change again without another stamp: FAT stores even seconds.
+const RESOLUTION: Duration = Duration::from_secs(2);
 
 /// Where the settings file may be: the first that exists is read. Found once per process: reading the path of the
 /// executable takes longer than opening a file.
 #[derive(Debug)]
-pub struct Files {
-    beside_executable: Option<PathBuf>,
-    of_system: PathBuf,
+pub struct Files(Vec<Place>);
+
+#[derive(Debug)]
+struct Place {
+    path: PathBuf,
+    /// Whether this process has seen the file there
+    was_seen: Cell<bool>,
+}
+
+/// What a file looks like from outside, if it exists and this process may look at it.
+#[derive(Debug, PartialEq)]
+struct Stamp {
+    id: FileId,
+    size: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Stamp {
+    fn of(path: &Path) -> Option<Stamp> {
+        let metadata = path.metadata().ok()?;
+        Some(Stamp {
+            id: FileId::of(&metadata),
+            size: metadata.len(),
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+            changed: (metadata.ctime(), metadata.ctime_nsec()),
+        })
+    }
+}
+
+/// What the files look like from outside.
+#[derive(Debug, PartialEq)]
+pub struct Look(Vec<Option<Stamp>>);
+
+impl Look {
+    /// Whether one of them may have changed again since, without another stamp. A time in the future is of a wrong clock.
+    pub fn is_recent(&self) -> bool {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let now = now.map_or(0, |now| now.as_secs() as i64);
+        let latest = self.0.iter().flatten();
+        let latest = latest.map(|stamp| stamp.modified.0.max(stamp.changed.0));
+        latest
+            .max()
+            .is_some_and(|latest| now - latest <= RESOLUTION.as_secs() as i64)
+    }
 }
 
 impl Files {
     pub fn find() -> Files {
         let executable = std::env::current_exe().ok();
-        Files {
-            beside_executable: executable.map(|path| path.with_file_name("comedor.conf")),
-            of_system: PathBuf::from("/etc/comedor/comedor.conf"),
-        }
+        let beside = executable.map(|path| path.with_file_name("comedor.conf"));
+        let of_system = PathBuf::from("/etc/comedor/comedor.conf");
+        Files::at(beside.into_iter().chain([of_system]))
     }
 
-    fn paths(&self) -> impl Iterator<Item = &PathBuf> {
-        self.beside_executable.iter().chain([&self.of_system])
+    pub(super) fn at(paths: impl IntoIterator<Item = PathBuf>) -> Files {
+        let place = |path| Place {
+            path,
+            was_seen: Cell::new(false),
+        };
+        Files(paths.into_iter().map(place).collect())
     }
 
-    /// The settings file: the one that exists, else the one that would be created.
+    /// The settings file: the one that exists, else the one that would be created, which is the last one.
     pub fn current(&self) -> &Path {
-        let existing = self.paths().find(|path| path.exists());
-        existing.unwrap_or(&self.of_system)
+        let mut paths = self.0.iter().map(|place| place.path.as_path());
+        let existing = paths.clone().find(|path| path.exists());
+        existing.or(paths.next_back()).expect("a place")
+    }
+
+    pub fn look(&self) -> Look {
+        let stamps = self.0.iter().map(|place| Stamp::of(&place.path));
+        Look(stamps.collect())
     }
 
     /// Reads the first that exists.
     fn read(&self, timeout: Duration) -> Result<Option<File<'_>>, Error> {
-        // Whether this process, or another worker of it, has seen the file there
-        for (path, was_seen) in self.paths().zip(&scoreboard::shared_flags().has_seen) {
-            if let Some(bytes) = read(path, was_seen, timeout)? {
+        for place in &self.0 {
+            if let Some(bytes) = read(place, timeout)? {
+                let path = &place.path;
                 return Ok(Some(File { path, bytes }));
             }
         }
@@ -72,13 +126,14 @@ struct File<'f> {
 
 /// The settings that are set. The environment takes precedence over the file. Without `Debug`: a value can
 /// contain a password.
-#[derive(Default)]
+#[derive(Default, PartialEq)]
 pub struct Settings {
     set: Vec<Set>,
     has_file: bool,
 }
 
 /// A setting that is set.
+#[derive(PartialEq)]
 struct Set {
     setting: &'static Setting,
     value: Vec<u8>,
@@ -97,7 +152,7 @@ impl Set {
 }
 
 /// Where a setting was set.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 pub enum Source {
     Environment,
     Line { path: PathBuf, line: usize },
@@ -244,16 +299,6 @@ impl Settings {
         }
     }
 
-    /// A number that differs between settings with other values. Of a login too, which `Config` never shows.
-    pub fn fingerprint(&self) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        for set in &self.set {
-            set.setting.name.hash(&mut hasher);
-            set.value.hash(&mut hasher);
-        }
-        hasher.finish()
-    }
-
     fn find(&self, setting: &Setting) -> Option<&Set> {
         self.set.iter().find(|set| set.setting.name == setting.name)
     }
@@ -324,14 +369,15 @@ fn set_in_environment() -> Vec<Set> {
     own
 }
 
-/// The content of the settings file at `path`; `None` if it does not exist and never did. Symbolic links are
+/// The content of the settings file at this place; `None` if it does not exist and never did. Symbolic links are
 /// followed: only the administrator can create it.
-fn read(path: &Path, was_seen: &AtomicBool, timeout: Duration) -> Result<Option<Vec<u8>>, Error> {
+fn read(place: &Place, timeout: Duration) -> Result<Option<Vec<u8>>, Error> {
+    let Place { path, was_seen } = place;
     let deadline = Instant::now() + timeout;
     loop {
         let problem = match shared_file::read_followed(path, Waits::ALWAYS) {
             Ok(file) => {
-                was_seen.store(true, Ordering::Relaxed);
+                was_seen.set(true);
                 if !file.bytes.is_empty() {
                     return Ok(Some(file.bytes));
                 }
@@ -340,7 +386,7 @@ fn read(path: &Path, was_seen: &AtomicBool, timeout: Duration) -> Result<Option<
             Err(Fault::Io(error))
                 if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
             {
-                if !was_seen.load(Ordering::Relaxed) {
+                if !was_seen.get() {
                     return Ok(None);
                 }
                 NoContent::Deleted
@@ -365,18 +411,6 @@ fn read(path: &Path, was_seen: &AtomicBool, timeout: Duration) -> Result<Option<
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// A worker must not keep a password that another one has replaced.
-    #[test]
-    fn settings_with_another_password_have_another_fingerprint() {
-        let fingerprint = |password: &str| {
-            let line = format!("COMEDOR_SESSION_DIR=tcp://127.0.0.1?auth={password}\n");
-            let settings = Settings::default().with_file(Path::new("file"), line.as_bytes());
-            settings.unwrap().fingerprint()
-        };
-        assert_ne!(fingerprint("old"), fingerprint("new"));
-        assert_eq!(fingerprint("old"), fingerprint("old"));
-    }
 
     #[test]
     fn settings_are_defaults_without_a_file_and_without_a_variable_but_tz() {
@@ -408,11 +442,8 @@ mod tests {
         let is_loop = folder.path().join("loop");
         std::os::unix::fs::symlink(&is_loop, &is_loop).unwrap();
         let load = |beside_executable: &Path| {
-            let files = Files {
-                beside_executable: Some(beside_executable.to_owned()),
-                of_system: file.join("comedor.conf"),
-            };
-            Settings::load(&files)
+            let paths = [beside_executable.to_owned(), file.join("comedor.conf")];
+            Settings::load(&Files::at(paths))
         };
         let absent = load(&folder.path().join("no/comedor.conf")).unwrap();
         assert!(!absent.has_file);

@@ -14,7 +14,9 @@
 //! 8. Whatever the request waits for meanwhile, at the socket ([`stream`]) or in the handler, counts by one rule
 //!    ([`waits`](crate::sys::waits)), so that a quarter of the workers always answer others.
 //! 9. A crash ends one worker and its request; the parent replaces it, as one that ends after [`Limits::requests`].
-//! 10. SIGTERM, SIGINT, SIGQUIT or SIGUSR1 stop it: each worker answers the request that it has, and ends. What is left in
+//! 10. If the handler has changed, by new settings, the workers end and have successors, a part of them at a time. No worker
+//!     changes.
+//! 11. SIGTERM, SIGINT, SIGQUIT or SIGUSR1 stop it: each worker answers the request that it has, and ends. What is left in
 //!     the queue of an own socket is answered by workers that the parent starts for it; that of an inherited one is left to
 //!     the next process. A stop has no timeout of its own.
 //!
@@ -49,6 +51,10 @@ pub use socket::Socket;
 
 /// Answers requests. Each worker has a copy of it, as it was when the worker was started.
 pub trait Handler {
+    /// Called by the parent, twice a second. Returns whether the handler is another one now. Then all workers end after
+    /// their request, a part of them at a time, and their successors have the new one.
+    fn has_changed(&mut self) -> bool;
+
     /// Answers a request, or says why it cannot be handled. The output becomes the content of the streams FCGI_STDOUT and
     /// FCGI_STDERR (§5.3). A worker whose handler has panicked ends after the answer.
     fn handle(

@@ -1,6 +1,6 @@
 //! The parent of the workers: starts them, replaces those that end, and stops them.
 //!
-//! A pipe tells the workers to stop. Only the parent has its writing end, so it also ends with the parent.
+//! A pipe tells a part of the workers to end. Only the parent has its writing end, so they also end with the parent.
 
 use std::io::{self, PipeReader, PipeWriter, pipe};
 use std::os::unix::process::ExitStatusExt;
@@ -22,40 +22,63 @@ use crate::sys::signals::Blocked;
 /// The pause before another worker is started, after one that could not be started or ended before it was ready.
 const PAUSE: Duration = Duration::from_secs(1);
 
+/// The time between two looks at the handler. With the time for all parts it is less than a second.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// The parts of the workers, of which one after the other ends for a new handler: the others answer meanwhile.
+const PARTS: usize = 4;
+
+/// The time for the workers of a part that are free to end and to be replaced, before the next part ends.
+const PART_PAUSE: Duration = Duration::from_millis(50);
+
 /// Answers requests on `socket` by worker processes until a signal that stops it, then lets them finish. Returns when all
 /// have ended. The caller must be the only thread of the process.
-pub fn serve(
-    socket: Socket,
-    handler: impl Handler,
-    limits: &Limits,
-    board: Scoreboard,
-) -> io::Result<()> {
+pub fn serve(socket: Socket, handler: impl Handler, limits: &Limits) -> io::Result<()> {
     // Before the first fork: a worker never gets these signals.
     let signals = Blocked::of_parent()?;
     ioctl_fionbio(&socket.listener, true)?;
-    board.set_workers(limits.workers);
-    let (stopped, stop) = pipe()?;
+    let now = Instant::now();
     let mut parent = Parent {
         socket,
         handler,
-        board,
-        stopped,
-        stop: Some(stop),
+        board: Scoreboard::new(limits.workers)?,
+        parts: (0..PARTS).map(|_| Part::new()).collect::<Result<_, _>>()?,
+        renewed: PARTS,
+        look_at: now + LOOK,
+        is_stopping: false,
         workers: vec![None; limits.workers],
         limits: limits.clone(),
-        may_start_at: Instant::now(),
+        may_start_at: now,
         has_failed: false,
     };
     loop {
         parent.start_workers();
-        board.set_missing(parent.missing());
+        parent.board.set_missing(parent.missing());
         if parent.has_ended() {
             return Ok(());
         }
-        if signals.wait(parent.time_to_start()) {
+        if signals.wait(parent.time_to_wait()) {
             parent.stop();
         }
         parent.reap();
+        parent.renew();
+    }
+}
+
+/// The pipe of the workers whose numbers have the same remainder.
+struct Part {
+    stopped: PipeReader,
+    /// `None` after the stop
+    stop: Option<PipeWriter>,
+}
+
+impl Part {
+    fn new() -> io::Result<Part> {
+        let (stopped, stop) = pipe()?;
+        Ok(Part {
+            stopped,
+            stop: Some(stop),
+        })
     }
 }
 
@@ -64,9 +87,12 @@ struct Parent<H> {
     handler: H,
     limits: Limits,
     board: Scoreboard,
-    stopped: PipeReader,
-    /// `None` after the stop
-    stop: Option<PipeWriter>,
+    parts: Vec<Part>,
+    /// The number of parts whose workers have the handler as it is now, or are about to end
+    renewed: usize,
+    /// When the handler is asked, or the next part renewed
+    look_at: Instant,
+    is_stopping: bool,
     /// The process of each worker
     workers: Vec<Option<Pid>>,
     may_start_at: Instant,
@@ -105,32 +131,54 @@ impl<H: Handler> Parent<H> {
             handler,
             limits,
             board,
-            stopped,
-            stop,
+            parts,
+            is_stopping,
             ..
         } = self;
-        let is_last = stop.is_none();
         run_in_child(|| {
-            // The pipe ends with the parent, not with its last child.
-            *stop = None;
-            let entry = board.enter(number);
+            let Part { stopped, .. } = parts.swap_remove(number % PARTS);
+            // The pipes end with the parent, not with its last child.
+            parts.clear();
             Service {
                 socket,
                 limits,
-                entry,
-                stopped,
-                is_last,
+                entry: board.enter(number),
+                stopped: &stopped,
+                is_last: *is_stopping,
                 remaining: limits.requests,
             }
             .run(handler)
         })
     }
 
-    /// The time until a missing worker may be started; `None` if none is to be.
-    fn time_to_start(&self) -> Option<Duration> {
+    /// The time until there is something to do without a signal; `None` for none.
+    fn time_to_wait(&self) -> Option<Duration> {
         let is_missing = self.workers.iter().any(Option::is_none);
-        let time = self.may_start_at.saturating_duration_since(Instant::now());
-        (is_missing && self.needs_workers()).then_some(time)
+        let start_at = (is_missing && self.needs_workers()).then_some(self.may_start_at);
+        let look_at = (!self.is_stopping).then_some(self.look_at);
+        let next = start_at.into_iter().chain(look_at).min()?;
+        Some(next.saturating_duration_since(Instant::now()))
+    }
+
+    /// Looks whether the handler has changed. Then lets the workers of one part after the other end; their successors have
+    /// the new one.
+    fn renew(&mut self) {
+        let now = Instant::now();
+        if self.is_stopping || now < self.look_at {
+            return;
+        }
+        if self.handler.has_changed() {
+            self.renewed = 0;
+        }
+        self.look_at = now + LOOK;
+        if self.renewed < PARTS {
+            self.look_at = now + PART_PAUSE;
+            // Without descriptors for another pipe, later.
+            if let Ok(part) = Part::new() {
+                self.parts[self.renewed] = part;
+                self.renewed += 1;
+            }
+        }
     }
 
     /// Whether a missing worker is to be started: until the stop, and then for what is in the queue of an own socket.
@@ -140,7 +188,7 @@ impl<H: Handler> Parent<H> {
             let queue = &self.socket.listener;
             is_ready_within(Duration::ZERO, queue, PollFlags::IN) == Ok(true)
         };
-        !self.is_stopping() || (self.socket.is_own() && has_queue())
+        !self.is_stopping || (self.socket.is_own() && has_queue())
     }
 
     /// Reaps the workers that have ended, and logs those that have failed.
@@ -184,19 +232,16 @@ impl<H: Handler> Parent<H> {
         self.may_start_at = Instant::now() + PAUSE;
     }
 
-    fn is_stopping(&self) -> bool {
-        self.stop.is_none()
-    }
-
     /// Whether all workers have ended after the stop. One that could not serve the queue then is not replaced.
     fn has_ended(&self) -> bool {
-        self.is_stopping() && self.workers.iter().all(Option::is_none)
+        self.is_stopping && self.workers.iter().all(Option::is_none)
     }
 
     /// Withdraws the socket first: otherwise a connection could come after a worker has found the queue empty.
     fn stop(&mut self) {
         self.socket.withdraw();
-        self.stop = None;
+        self.is_stopping = true;
+        self.parts.iter_mut().for_each(|part| part.stop = None);
         self.may_start_at = Instant::now();
     }
 }

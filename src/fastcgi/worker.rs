@@ -90,16 +90,19 @@ impl Service<'_> {
         Ok(events)
     }
 
-    /// Waits for a connection or the stop. Returns whether there is a connection.
+    /// Waits for a connection or the stop. Returns whether there is a connection, and no stop.
     fn await_connection(&self, events: &OwnedFd) -> io::Result<bool> {
         let mut ready = [Event {
             flags: EventFlags::empty(),
             data: CONNECTION,
-        }];
-        retry_on_intr(|| epoll::wait(events, &mut ready, None))?;
+        }; 2];
+        let count = retry_on_intr(|| epoll::wait(events, &mut ready, None))?;
         // A field of a packed structure has no reference.
-        let source = ready[0].data;
-        Ok(source == CONNECTION)
+        let is_connection = |event: &Event| {
+            let source = event.data;
+            source == CONNECTION
+        };
+        Ok(ready[..count].iter().all(is_connection))
     }
 
     /// Answers the requests of a connection.

@@ -13,8 +13,9 @@
 //! | `panics` | the hook of the process |
 //! | `poll` | poll(2), which the standard library lacks |
 //! | `process` | `unsafe`: fork(2) and the auxiliary vector; users and groups of the process |
-//! | `scoreboard` | `unsafe`: memory that processes share |
+//! | `scoreboard` | `unsafe`: an entry for each worker in shared memory |
 //! | `shared_file` | Linux: open(2) with `O_NOFOLLOW` and `O_NONBLOCK`, leases of other programs, ESTALE of network file systems |
+//! | `shared_memory` | `unsafe`: mmap(2) |
 //! | `signals` | `unsafe`: sigaction(2), pthread_sigmask(3), sigtimedwait(2) |
 //! | `start` | `unsafe`: C's `main` in place of Rust's |
 //! | `streams` | standard streams that may be non-blocking: `poll` |
@@ -34,6 +35,7 @@ pub mod poll;
 pub mod process;
 pub mod scoreboard;
 pub mod shared_file;
+pub mod shared_memory;
 pub mod signals;
 pub mod start;
 pub mod streams;

@@ -2,16 +2,13 @@
 #![allow(unsafe_code)]
 
 use std::io;
-use std::ptr::null_mut;
-use std::sync::OnceLock;
 use std::sync::atomic::Ordering::SeqCst;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize};
 use std::thread::yield_now;
 use std::time::Duration;
 
-use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
-
 use super::file_id::FileId;
+use super::shared_memory::{self, Shared};
 
 /// The maximum number of workers: eight times the default. The scoreboard needs 16 KiB for them.
 pub const MAX_WORKERS: usize = 512;
@@ -76,30 +73,8 @@ impl Slot {
     }
 }
 
-/// What the workers know in common.
 #[derive(Debug)]
-pub struct SharedFlags {
-    /// Which settings files, by their number, one of them has seen
-    pub has_seen: [AtomicBool; 2],
-    /// The hash of the settings that one of them has read last; 0 for none
-    pub settings: AtomicU64,
-    /// Whether one of them has logged that the file cannot be used at the moment
-    pub has_kept_settings: AtomicBool,
-    /// Whether one of them has logged a parameter with the name of a setting
-    pub has_reported_parameter: AtomicBool,
-}
-
-/// That of a process without workers
-static OF_PROCESS: SharedFlags = SharedFlags {
-    has_seen: [const { AtomicBool::new(false) }; 2],
-    settings: AtomicU64::new(0),
-    has_kept_settings: AtomicBool::new(false),
-    has_reported_parameter: AtomicBool::new(false),
-};
-
-#[derive(Debug)]
-struct Shared {
-    flags: SharedFlags,
+struct Slots {
     workers: AtomicUsize,
     missing: AtomicUsize,
     /// The number of waits until now
@@ -109,7 +84,10 @@ struct Shared {
 
 /// The scoreboard of a responder.
 #[derive(Clone, Copy, Debug)]
-pub struct Scoreboard(&'static Shared);
+pub struct Scoreboard(&'static Slots);
+
+// SAFETY: all states are `Absent`.
+unsafe impl Shared for Slots {}
 
 /// The entry of a worker.
 #[derive(Clone, Copy, Debug)]
@@ -118,29 +96,12 @@ pub struct Entry {
     slot: &'static Slot,
 }
 
-/// The scoreboard of this process, if it is the parent or a worker
-static BOARD: OnceLock<Scoreboard> = OnceLock::new();
-
-/// What the workers know in common, or this process alone.
-pub fn shared_flags() -> &'static SharedFlags {
-    BOARD.get().map_or(&OF_PROCESS, |board| &board.0.flags)
-}
-
 impl Scoreboard {
-    /// A scoreboard that this process and its children share. Called before settings are read.
-    pub fn new() -> io::Result<Scoreboard> {
-        let access = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: the mapping is new and never unmapped, and zeros are a valid value: all states are `Absent`.
-        let shared: &Shared = unsafe {
-            &*mmap_anonymous(null_mut(), size_of::<Shared>(), access, MapFlags::SHARED)?.cast()
-        };
-        _ = BOARD.set(Scoreboard(shared));
+    /// A scoreboard for this number of workers, at most [`MAX_WORKERS`], which this process and its children share.
+    pub fn new(workers: usize) -> io::Result<Scoreboard> {
+        let shared: &Slots = shared_memory::zeroed()?;
+        shared.workers.store(workers, SeqCst);
         Ok(Scoreboard(shared))
-    }
-
-    /// Sets the number of workers, at most [`MAX_WORKERS`].
-    pub fn set_workers(&self, workers: usize) {
-        self.0.workers.store(workers, SeqCst);
     }
 
     /// Sets how many of the workers could not be started. They are left out where others are counted.

@@ -141,8 +141,7 @@ mod tests {
 
     /// The workers of a responder with so many.
     fn workers(count: usize) -> (Scoreboard, Vec<Entry>) {
-        let board = Scoreboard::new().unwrap();
-        board.set_workers(count);
+        let board = Scoreboard::new(count).unwrap();
         let entries = (0..count).map(|number| board.enter(number));
         (board, entries.collect())
     }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 use rustix::net::{RecvFlags, recv};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
@@ -161,6 +161,12 @@ impl Client {
     pub fn has_received(&self) -> bool {
         let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
         !matches!(recv(&self.0, &mut [0; 1], flags), Err(Errno::AGAIN))
+    }
+
+    /// Waits for a part of an answer. Returns whether the connection has ended instead.
+    pub fn is_ended(&self) -> bool {
+        let peeked = retry_on_intr(|| recv(&self.0, &mut [0; 1], RecvFlags::PEEK));
+        !matches!(peeked, Ok((1.., _)))
     }
 
     /// All that the server sends before the connection ends, even by a reset.

@@ -15,7 +15,6 @@ use std::time::Duration;
 use comedor::fastcgi::{Handler, Limits, Pairs, Refusal, Socket, serve};
 use comedor::sys::lock::Lock;
 use comedor::sys::panics;
-use comedor::sys::scoreboard::Scoreboard;
 use comedor::sys::streams::Output;
 use comedor::sys::waits::Waits;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -30,6 +29,10 @@ use crate::support::waiting;
 struct Dummy;
 
 impl Handler for Dummy {
+    fn has_changed(&mut self) -> bool {
+        false
+    }
+
     fn handle(
         &mut self,
         params: Result<Pairs, Refusal>,
@@ -145,8 +148,7 @@ fn server() {
         return;
     };
     let socket = Socket::bind(Path::new(&socket)).expect("a socket");
-    let board = Scoreboard::new().unwrap();
-    serve(socket, Dummy, &from_text(&limits), board).expect("an end without error");
+    serve(socket, Dummy, &from_text(&limits)).expect("an end without error");
 }
 
 /// A running server. Dropping it stops it.

@@ -3,6 +3,7 @@
 use std::os::unix::net::UnixListener;
 use std::thread;
 
+use rustix::io::ioctl_fionread;
 use rustix::process::{Resource, Rlimit, prlimit};
 
 use super::*;
@@ -104,6 +105,8 @@ fn a_stop_ends_without_descriptors_for_what_is_in_the_queue() {
     };
     prlimit(Some(service.process().workers()[0]), Resource::Nofile, full).unwrap();
     let mut queued = service.client();
+    let log = service.process().0.stderr.as_ref().unwrap();
+    wait_until("an attempt", || ioctl_fionread(log).unwrap() > 0);
     let log = service.finish();
     queued.is_at_end();
     assert!(log.contains("Too many open files"), "{log}");
@@ -123,10 +126,13 @@ fn a_stop_ends_while_no_worker_can_accept_what_is_in_the_queue() {
     wait_until("the request waits", || waiting(&path).len() == 1);
     let mut queued = service.client();
     queued.send(request(false, &[], b"queued"));
-    // In a new worker the epoll set takes the number of the end of a pipe that only the parent has.
+    // Of its first pipe a new worker has the reading end; the epoll set takes the number of the other one.
     let parent = service.process().pid();
-    let is_free = |file: &u64| !Path::new(&format!("/proc/{parent}/fd/{file}")).exists();
-    let all = (0..).find(is_free);
+    let is_pipe = |file: &u64| {
+        let link = fs::read_link(format!("/proc/{parent}/fd/{file}"));
+        link.is_ok_and(|link| link.to_string_lossy().starts_with("pipe:"))
+    };
+    let all = (3..).find(is_pipe).map(|pipe| pipe + 2);
     let full = Rlimit {
         current: all,
         maximum: all,
