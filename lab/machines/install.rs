@@ -284,18 +284,47 @@ fn the_debian_package_has_the_page_the_documentation_and_no_settings_file() {
 /// The output of `packaging/debian/prerm` with this argument, on a machine whose only file in `/etc` has this text. It
 /// is enabled by a link if it is in a folder for that.
 fn before_removal(argument: &str, file: &str, text: &str) -> String {
+    on_a_machine(file, text, &format!("sh packaging/debian/prerm {argument}"))
+}
+
+/// The output of a command on this machine, on which systemd does not run.
+fn on_a_machine(file: &str, text: &str, command: &str) -> String {
     let mut files = format!("mkdir -p $(dirname {file}); echo '{text}' > {file};");
     let enabled = file.replace("-available/", "-enabled/");
     if enabled != file {
         files += &format!("mkdir -p $(dirname {enabled}); ln -s {file} {enabled};");
     }
-    let script =
-        format!("mount -t tmpfs none /etc; {files} exec sh packaging/debian/prerm {argument}");
-    let mut prerm = Command::new("unshare");
-    prerm
+    let script = format!("mount -t tmpfs none /etc; mount -t tmpfs none /run; {files} {command}");
+    let mut machine = Command::new("unshare");
+    machine
         .current_dir(REPOSITORY)
         .args(["--mount", "sh", "-ec", &script]);
-    String::from_utf8(output(&mut prerm, "a run as root")).unwrap()
+    String::from_utf8(output(&mut machine, "a run as root")).unwrap()
+}
+
+/// A file of 1.0.0, or of set-up in 0.4.0, that goes on working.
+#[test]
+fn an_upgrade_names_a_configuration_of_apache_that_keeps_connections() {
+    const POSTINST: &str = "sh packaging/debian/postinst configure 1.0.0";
+    let keeps = "<Proxy \"fcgi://comedor\" enablereuse=on ttl=30 retry=0>";
+    let available = "/etc/apache2/conf-available/comedor-fastcgi.conf";
+    for file in [available, "/etc/apache2/sites-available/a.conf"] {
+        let said = on_a_machine(file, keeps, POSTINST);
+        assert_eq!(said.lines().count(), 1, "{said}");
+        let (_, command) = said.split_once("To remove it: sudo ").expect(&said);
+        let (command, _) = command.split_once(" && ").unwrap();
+        let left = on_a_machine(file, keeps, &format!("{command}; cat {file}; {POSTINST}"));
+        assert_eq!(left, "<Proxy \"fcgi://comedor\" ttl=30 retry=0>\n");
+    }
+    for text in [
+        "<Proxy \"fcgi://comedor\" retry=0>",
+        "<Proxy \"fcgi://other\" enablereuse=on>",
+        "# <Proxy \"fcgi://comedor\" enablereuse=on>",
+    ] {
+        assert_eq!(on_a_machine(available, text, POSTINST), "", "{text}");
+    }
+    let first = on_a_machine(available, keeps, "sh packaging/debian/postinst configure");
+    assert_eq!(first, "", "an installation");
 }
 
 #[test]

@@ -13,6 +13,7 @@ use std::thread;
 
 use rustix::process::{Pid, Signal, kill_process};
 
+mod beside;
 mod browser;
 mod chromium;
 mod clients;

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Signal, kill_process};
 use ureq::Agent;
 
+use crate::beside::Load;
 use crate::support::site::{
     CADDIES, Connections, Php, Site, apache_with_fastcgi, apache_with_kept_connections,
     lighttpd_with_a_socket, nginx_with, wait_until,
@@ -81,13 +82,15 @@ fn client(
     answers
 }
 
-/// Restarts the program beside six clients, of which three read and three save. Returns the requests that failed. The last
+/// Restarts the program beside six clients, of which three read and three save, while other processes keep all processors
+/// busy. Returns the requests that failed. The last
 /// save of each client must be stored.
 #[track_caller]
 fn exercise(site: &Site) -> Vec<String> {
     for client in 1..=6 {
         site.log_in(&client.to_string(), &session(ADMIN));
     }
+    let _load = Load::start();
     let (answered, is_done) = (&AtomicUsize::new(0), &AtomicBool::new(false));
     let (restarts, mut slowest) = (restarts(), Duration::ZERO);
     let answers: Vec<Answers> = thread::scope(|scope| {

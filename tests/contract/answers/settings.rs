@@ -173,11 +173,16 @@ fn settings_stay_in_force_while_their_file_is_empty_unreadable_or_gone_and_other
             "COMEDOR_DATA=/nowhere\n", "comedor.conf: line 1: unknown setting",
         ),
     ] {
+        let before = process.workers();
         fs::write(&file, line).unwrap();
-        wait_until(line, || {
-            let answer = get.ask(&socket.path);
-            answer.log.contains(error) && (answer.status == 200) == error.is_empty()
+        wait_until("the successors", || {
+            process.has_started(64) && !process.workers().iter().any(|it| before.contains(it))
         });
+        for _ in 0..20 {
+            let answer = get.ask(&socket.path);
+            assert!(answer.log.contains(error), "{}", answer.log);
+            assert_eq!(answer.status == 200, error.is_empty());
+        }
     }
     // It leaves what cannot be used in force too.
     fs::write(&file, "").unwrap();
