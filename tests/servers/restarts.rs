@@ -82,17 +82,38 @@ fn client(
     answers
 }
 
-/// Restarts the program beside six clients, of which three read and three save, while other processes keep all processors
-/// busy. Returns the requests that failed. The last
-/// save of each client must be stored.
+/// Restarts the program so often beside clients. Returns the requests that failed.
 #[track_caller]
 fn exercise(site: &Site) -> Vec<String> {
+    let mut slowest = Duration::ZERO;
+    let failed = beside_clients(site, restarts(), |_| {
+        let since = Instant::now();
+        site.stop_responder();
+        slowest = slowest.max(since.elapsed());
+        site.start_responder();
+    });
+    println!("{} restarts; the slowest stop took {slowest:?}", restarts());
+    failed
+}
+
+/// Ends the clients, after a panic too.
+struct Done<'d>(&'d AtomicBool);
+
+impl Drop for Done<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+/// Takes so many steps beside six clients, of which three read and three save, while other processes keep all processors
+/// busy. The last save of each client must be stored. Returns the requests that failed.
+#[track_caller]
+fn beside_clients(site: &Site, steps: usize, mut step: impl FnMut(usize)) -> Vec<String> {
     for client in 1..=6 {
         site.log_in(&client.to_string(), &session(ADMIN));
     }
     let _load = Load::start();
     let (answered, is_done) = (&AtomicUsize::new(0), &AtomicBool::new(false));
-    let (restarts, mut slowest) = (restarts(), Duration::ZERO);
     let answers: Vec<Answers> = thread::scope(|scope| {
         let clients: Vec<_> = (1..=6)
             .map(|number| {
@@ -100,20 +121,18 @@ fn exercise(site: &Site) -> Vec<String> {
                 scope.spawn(move || client(site, number, answered, is_done))
             })
             .collect();
-        for _ in 0..restarts {
-            // The program has work when it is stopped.
+        let done = Done(is_done);
+        for number in 1..=steps {
+            // The program has work at each step.
             let goal = answered.load(Ordering::SeqCst) + 50;
             while answered.load(Ordering::SeqCst) < goal
                 && !clients.iter().any(|one| one.is_finished())
             {
                 thread::yield_now();
             }
-            let since = Instant::now();
-            site.stop_responder();
-            slowest = slowest.max(since.elapsed());
-            site.start_responder();
+            step(number);
         }
-        is_done.store(true, Ordering::SeqCst);
+        drop(done);
         clients
             .into_iter()
             .map(|client| client.join().unwrap())
@@ -122,7 +141,7 @@ fn exercise(site: &Site) -> Vec<String> {
     let failed = answers.iter().flat_map(|client| client.failed.clone());
     let failed: Vec<String> = failed.collect();
     println!(
-        "{restarts} restarts, {} requests, {} failed; the slowest stop took {slowest:?}",
+        "{} requests, {} failed",
         answers.iter().map(|client| client.sent).sum::<usize>(),
         failed.len()
     );
@@ -159,9 +178,51 @@ fn apache_prefork_fails_no_request_in_restarts() {
 fn apache_with_the_configuration_of_1_0_0_fails_only_requests_that_it_could_not_send() {
     let site = apache_with_kept_connections("event", Php::Fpm);
     let failed = exercise(&site);
+    assert!(failed.len() <= unsent(&site), "{failed:?}");
+}
+
+/// The requests that Apache could not send: the connection had ended.
+fn unsent(site: &Site) -> usize {
     let log = fs::read_to_string(site.path().join("log/error.log")).unwrap_or_default();
-    let unsent = log.matches("(32)Broken pipe: [client").count();
-    assert!(failed.len() <= unsent, "{failed:?}");
+    log.matches("(32)Broken pipe: [client").count()
+}
+
+/// Changes the settings so often beside clients; each change is in force before the next one. Returns the requests that
+/// failed.
+fn change_settings(site: &Site) -> Vec<String> {
+    let file = site.path().join("cgi/comedor.conf");
+    let settings = fs::read_to_string(&file).unwrap();
+    let agent: Agent = Agent::config_builder()
+        .http_status_as_error(false)
+        .build()
+        .into();
+    beside_clients(site, restarts() / 5, |change| {
+        let origin = format!("http://a{change}.example");
+        fs::write(
+            &file,
+            format!("{settings}COMEDOR_TRUSTED_ORIGINS={origin}\n"),
+        )
+        .unwrap();
+        wait_until("the change", || {
+            let request = agent.get(site.api("action=get_menu_types&aulario=aula1"));
+            let request = request
+                .header("Cookie", "PHPSESSID=1")
+                .header("Origin", &origin);
+            let answer = request.call().expect("an answer");
+            answer.headers().contains_key("Access-Control-Allow-Origin")
+        });
+    })
+}
+
+#[test]
+fn no_request_fails_in_changes_of_the_settings() {
+    let site = nginx_with(Connections::AsShipped);
+    assert_eq!(change_settings(&site), [""; 0]);
+    let site = apache_with_fastcgi("prefork", Php::Module);
+    assert_eq!(change_settings(&site), [""; 0]);
+    let site = apache_with_kept_connections("event", Php::Fpm);
+    let failed = change_settings(&site);
+    assert!(failed.len() <= unsent(&site), "{failed:?}");
 }
 
 #[test]
