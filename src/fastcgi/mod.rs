@@ -10,13 +10,13 @@
 //! 4. The handler answers. It reads the body when it has admitted the request.
 //! 5. The worker sends the answer, and receives what is left of the body.
 //! 6. If the web server asks for it and half of the workers are free, the connection is kept for the next request.
-//! 7. Otherwise it ends: stop receiving, look once, answer what has come, close.
-//! 8. Whatever the request waits for meanwhile, at the socket ([`stream`]) or in the handler, counts by one rule
+//!    Otherwise it ends: stop receiving, look once, answer what has come, close.
+//! 7. Whatever the request waits for meanwhile, at the socket ([`stream`]) or in the handler, counts by one rule
 //!    ([`waits`](crate::sys::waits)), so that a quarter of the workers always answer others.
-//! 9. A crash ends one worker and its request; the parent replaces it, as one that ends after [`Limits::requests`].
-//! 10. If the handler has changed, by new settings, the workers end and have successors, a part of them at a time. No worker
-//!     changes.
-//! 11. SIGTERM, SIGINT, SIGQUIT or SIGUSR1 stop it: each worker answers the request that it has, and ends. What is left in
+//! 8. A crash ends one worker and its request; the parent replaces it, as one that ends after [`Limits::requests`].
+//! 9. If the handler has changed, by new settings, the workers end and have successors, a part of them at a time. No worker
+//!    changes.
+//! 10. SIGTERM, SIGINT, SIGQUIT or SIGUSR1 stop it: each worker answers the request that it has, and ends. What is left in
 //!     the queue of an own socket is answered by workers that the parent starts for it; that of an inherited one is left to
 //!     the next process. A stop has no timeout of its own.
 //!

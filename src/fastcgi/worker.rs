@@ -205,14 +205,15 @@ impl Service<'_> {
         }
         let socket = &requests.input.stream.socket;
         let is_kept = self.remaining > 0 && self.entry.is_half_free();
-        if self.has_input_within(
-            if is_kept {
-                self.limits.idle
-            } else {
-                Duration::ZERO
-            },
-            socket,
-        )? {
+        let (state, time) = if is_kept {
+            (State::Kept, self.limits.idle)
+        } else {
+            (State::Busy, Duration::ZERO)
+        };
+        self.entry.set(state);
+        let has_input = self.has_input_within(time, socket);
+        self.entry.set(State::Busy);
+        if has_input? {
             return Ok(true);
         }
         // What was sent until now is answered: a web server may not repeat it. Nothing more can be sent
@@ -227,10 +228,7 @@ impl Service<'_> {
             PollFd::new(socket, PollFlags::IN),
             PollFd::new(self.stopped, PollFlags::IN),
         ];
-        self.entry.set(State::Kept);
-        let polled = poll::wait(&mut files, Some(time));
-        self.entry.set(State::Busy);
-        polled?;
+        poll::wait(&mut files, Some(time))?;
         Ok(!files[0].revents().is_empty())
     }
 }
