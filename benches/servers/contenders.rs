@@ -87,7 +87,9 @@ fn apache(mpm: &str, php: Php, cgi: &str) -> Server {
         "
     );
     let example = fastcgi_example(&site, "examples/apache-fastcgi.conf.example");
-    more += &(of_baseline(&example) + &example);
+    // As the configuration of 1.0.0, which kept connections.
+    let baseline = of_baseline(&example).replace(" retry=0>", " enablereuse=on ttl=30 retry=0>");
+    more += &(baseline + &example);
     more += &apache_location(&site, "floor-fastcgi", "floor-fastcgi.sock");
     more += &apache_location(&site, "floor-kept", "floor-kept.sock");
     more += "<Proxy \"fcgi://floor-kept\" enablereuse=on ttl=60 retry=0>\n</Proxy>\n";

@@ -38,8 +38,8 @@ Measured and written by `benches/run`. Clients and servers share the processor c
 contender is measured in every round. Medians and p99 are those of the requests of all rounds; requests per second are the median of the rounds.
 
 - **comedor, FastCGI**: as shipped, with a settings file. 64 processes stay in memory, of which each answers one request at a time.
-- **comedor, FastCGI, not kept**: the same with a connection for each request. Under Apache and nginx the shipped configurations keep connections; under lighttpd they do not.
-- **baseline**: the executable that COMEDOR_BASELINE named, if any, with the same settings and connections as **comedor**.
+- **comedor, FastCGI, not kept**: the same with a connection for each request. Under nginx the shipped configuration keeps connections; under Apache and lighttpd they do not.
+- **baseline**: the executable that COMEDOR_BASELINE named, if any, with the same settings as **comedor**; under Apache its connections are kept, as by the configuration of 1.0.0.
 - **comedor, CGI**: started for each request; under Apache it exits before end-of-file.
 - **floor, CGI**: a static C program with Debian's glibc that reads the body and answers with as many bytes as comedor (`benches/floor.c`), and exits as comedor does. **floor, CGI, musl**: the same with musl. It is the cost of the server and of a new process. **floor, late exit**: it exits after end-of-file; if Apache finds the process alive, it waits 47 ms (mod_cgi) or 10 ms (mod_cgid).
 - **floor, FastCGI**: the same answer by libfcgi (`benches/floor-fastcgi.c`), by 8 processes. It is the cost of the server and of FastCGI. **floor, FastCGI, kept**: with a process for each of the kept connections, where comedor's are kept.
