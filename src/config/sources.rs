@@ -61,20 +61,19 @@ impl Stamp {
     }
 }
 
-/// What the files look like from outside.
+/// What the first file that exists looks like from outside, with the number of its place.
 #[derive(Debug, PartialEq)]
-pub struct Look(Vec<Option<Stamp>>);
+pub struct Look(Option<(usize, Stamp)>);
 
 impl Look {
-    /// Whether one of them may have changed again since, without another stamp. A time in the future is of a wrong clock.
+    /// Whether the file may have changed again since, without another stamp. A time in the future is of a wrong clock.
     pub fn is_recent(&self) -> bool {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let now = now.map_or(0, |now| now.as_secs() as i64);
-        let latest = self.0.iter().flatten();
-        let latest = latest.map(|stamp| stamp.modified.0.max(stamp.changed.0));
-        latest
-            .max()
-            .is_some_and(|latest| now - latest <= RESOLUTION.as_secs() as i64)
+        self.0.as_ref().is_some_and(|(_, stamp)| {
+            let latest = stamp.modified.0.max(stamp.changed.0);
+            now - latest <= RESOLUTION.as_secs() as i64
+        })
     }
 }
 
@@ -102,8 +101,8 @@ impl Files {
     }
 
     pub fn look(&self) -> Look {
-        let stamps = self.0.iter().map(|place| Stamp::of(&place.path));
-        Look(stamps.collect())
+        let stamp = |(number, place): (usize, &Place)| Some((number, Stamp::of(&place.path)?));
+        Look(self.0.iter().enumerate().find_map(stamp))
     }
 
     /// Reads the first that exists.
