@@ -18,9 +18,9 @@ use crate::{PAGES_OF_CADDY, caddy};
 /// As many as half of the workers: none of them is ever BUSY.
 const CLIENTS: usize = 32;
 
-/// `COMEDOR_REQUESTS=110000` makes it a long run, in which workers end after their 5,000th request.
+/// `COMEDOR_LOAD_REQUESTS=110000` makes it a long run, in which workers end after their 5,000th request.
 fn requests() -> usize {
-    std::env::var("COMEDOR_REQUESTS").map_or(2000, |number| number.parse().unwrap())
+    std::env::var("COMEDOR_LOAD_REQUESTS").map_or(2000, |number| number.parse().unwrap())
 }
 
 /// Processes that keep each processor busy until this is dropped.

@@ -86,13 +86,17 @@ fn client(
 #[track_caller]
 fn exercise(site: &Site) -> Vec<String> {
     let mut slowest = Duration::ZERO;
-    let failed = beside_clients(site, restarts(), |_| {
+    let (sent, failed) = beside_clients(site, restarts(), |_| {
         let since = Instant::now();
         site.stop_responder();
         slowest = slowest.max(since.elapsed());
         site.start_responder();
     });
-    println!("{} restarts; the slowest stop took {slowest:?}", restarts());
+    println!(
+        "{} restarts, {sent} requests, {} failed; the slowest stop took {slowest:?}",
+        restarts(),
+        failed.len()
+    );
     failed
 }
 
@@ -106,9 +110,9 @@ impl Drop for Done<'_> {
 }
 
 /// Takes so many steps beside six clients, of which three read and three save, while other processes keep all processors
-/// busy. The last save of each client must be stored. Returns the requests that failed.
+/// busy. The last save of each client must be stored. Returns the number of requests, and those that failed.
 #[track_caller]
-fn beside_clients(site: &Site, steps: usize, mut step: impl FnMut(usize)) -> Vec<String> {
+fn beside_clients(site: &Site, steps: usize, mut step: impl FnMut(usize)) -> (usize, Vec<String>) {
     for client in 1..=6 {
         site.log_in(&client.to_string(), &session(ADMIN));
     }
@@ -140,16 +144,12 @@ fn beside_clients(site: &Site, steps: usize, mut step: impl FnMut(usize)) -> Vec
     });
     let failed = answers.iter().flat_map(|client| client.failed.clone());
     let failed: Vec<String> = failed.collect();
-    println!(
-        "{} requests, {} failed",
-        answers.iter().map(|client| client.sent).sum::<usize>(),
-        failed.len()
-    );
+    let sent = answers.iter().map(|client| client.sent).sum();
     for (client, answers) in (1..).zip(answers).step_by(2) {
         let saved = site.plates("aula1", &day(client))["primero"]["name"].clone();
         assert_eq!(saved, name(answers.saved.expect("a save")));
     }
-    failed
+    (sent, failed)
 }
 
 #[test]
@@ -196,7 +196,8 @@ fn change_settings(site: &Site) -> Vec<String> {
         .http_status_as_error(false)
         .build()
         .into();
-    beside_clients(site, restarts() / 5, |change| {
+    let changes = restarts().div_ceil(5);
+    let (sent, failed) = beside_clients(site, changes, |change| {
         let origin = format!("http://a{change}.example");
         fs::write(
             &file,
@@ -211,7 +212,12 @@ fn change_settings(site: &Site) -> Vec<String> {
             let answer = request.call().expect("an answer");
             answer.headers().contains_key("Access-Control-Allow-Origin")
         });
-    })
+    });
+    println!(
+        "{changes} changes of the settings, {sent} requests, {} failed",
+        failed.len()
+    );
+    failed
 }
 
 #[test]
