@@ -1362,8 +1362,13 @@ function copy(value) {
 
 // Try
 
-/** The sentence of comedor without a login. It tells comedor too where the web server removes X-Powered-By. */
-const NOT_LOGGED_IN = "Not logged in: the request has no valid session.";
+/** The reasons of INVALID_SESSION by the sentences of comedor 1.0, which does not send them. */
+const REASONS_OF_1_0 = new Map([
+  ["Not logged in: the request has no valid session.", "session"],
+  ["The session has no centre.", "centre"],
+  ["The centre in the session cannot be used.", "centre"],
+  ["The session is not usable; please log in again.", "format"],
+]);
 /** The start of the sentence of a comedor whose COMEDOR_SCRIPT is another script. */
 const ANOTHER_SCRIPT = "comedor answers for another script";
 
@@ -1387,8 +1392,11 @@ function understood(status, body, { isRedirect = false, isComedor = false } = {}
   let json = null;
   try { json = JSON.parse(body); } catch { }
   const brief = body.replace(/<(style|script)\b.*?<\/\1>/gs, " ").replace(/<[^>]*>/g, " ").replace(/\s+/g, " ").trim();
+  const reason = json?.reason ?? REASONS_OF_1_0.get(json?.error);
+  // The PHP script sends none, so a reason tells comedor also where the web server removes X-Powered-By.
+  isComedor ||= json?.code === "INVALID_SESSION" && reason !== undefined;
   return {
-    status, body, json, isRedirect, isComedor: isComedor || json?.error === NOT_LOGGED_IN,
+    status, body, json, reason, isRedirect, isComedor,
     brief: clean(`HTTP ${status} ${brief.slice(0, 300)}`),
   };
 }
@@ -1461,7 +1469,8 @@ function whatAnswers(answer) {
 
 /** Why comedor refuses: the cause, and the next step. */
 function cause(answer, aulario) {
-  const { code, error = "", reason } = answer.json ?? {};
+  const { code, error = "" } = answer.json ?? {};
+  const { reason } = answer;
   const { service } = candidate;
   if (!answer.json) return whatAnswers(answer);
   if (error.startsWith(ANOTHER_SCRIPT)) return text("another_script");
@@ -1469,9 +1478,9 @@ function cause(answer, aulario) {
   if (code === "INTERNAL_ERROR") return text("internal_error");
   if (code === "BUSY") return text("busy");
   if (code === "NOT_FOUND") return text("no_such_aulario", { aulario });
-  if (code === "INVALID_SESSION" && error === NOT_LOGGED_IN) return text("other_session", page.session);
-  if (code === "INVALID_SESSION" && error.includes("centre")) return text("session_without_centre", { service });
-  if (code === "INVALID_SESSION") return text("unusable_session", page.session);
+  if (reason === "session") return text("other_session", page.session);
+  if (reason === "centre") return text("session_without_centre", { service });
+  if (reason === "format") return text("unusable_session", page.session);
   if (reason === "origin") return text("another_site", { line: `COMEDOR_TRUSTED_ORIGINS=${location.origin}` });
   if (reason === "docente") return text("lacks_docente", { service });
   if (reason === "access") return text("lacks_access", { service });

@@ -17,8 +17,8 @@ pub struct Error {
     pub(crate) status: &'static str,
     /// What was wrong and what is expected, for the client. Never contains input of the client.
     pub(crate) sentence: Cow<'static, str>,
-    /// Why a request is FORBIDDEN
-    pub(crate) reason: Option<Reason>,
+    /// The field `reason` of the body: why a request is INVALID_SESSION or FORBIDDEN. Clients depend on it.
+    pub(crate) reason: Option<&'static str>,
     /// The accepted methods, if the method was wrong
     pub(crate) allow: Option<&'static str>,
     /// A line for the log: what happened and where
@@ -45,8 +45,7 @@ pub(crate) enum Reason {
 }
 
 impl Reason {
-    /// The field `reason` of the body. Clients depend on it.
-    pub(crate) fn word(self) -> &'static str {
+    fn word(self) -> &'static str {
         match self {
             Reason::Docente => "docente",
             Reason::Access => "access",
@@ -102,21 +101,44 @@ impl Error {
     pub(crate) fn forbidden(reason: Reason) -> Error {
         let error = Error::new("FORBIDDEN", "403 Forbidden", reason.sentence());
         Error {
-            reason: Some(reason),
+            reason: Some(reason.word()),
             ..error
+        }
+    }
+
+    fn invalid_session(reason: &'static str, sentence: &'static str) -> Error {
+        Error {
+            reason: Some(reason),
+            ..Error::new("INVALID_SESSION", BAD_REQUEST, sentence)
         }
     }
 
     /// The request lacks the session of a logged-in user.
     pub(crate) fn not_logged_in() -> Error {
-        Error::invalid_session("Not logged in: the request has no valid session.", None)
+        let sentence = "Not logged in: the request has no valid session.";
+        Error::invalid_session("session", sentence)
     }
 
-    /// The session cannot be used, or lacks a centre. `cause` is for an existing session file.
-    pub(crate) fn invalid_session(sentence: &'static str, cause: Option<String>) -> Error {
+    /// The session exists, and cannot be read.
+    pub(crate) fn unusable_session(cause: String) -> Error {
+        let sentence = "The session is not usable; please log in again.";
         Error {
-            cause,
-            ..Error::new("INVALID_SESSION", BAD_REQUEST, sentence)
+            cause: Some(cause),
+            ..Error::invalid_session("format", sentence)
+        }
+    }
+
+    /// The session of a logged-in user lacks a centre.
+    pub(crate) fn no_centre() -> Error {
+        Error::invalid_session("centre", "The session has no centre.")
+    }
+
+    /// The session's centre is not a valid id.
+    pub(crate) fn unusable_centre(cause: String) -> Error {
+        let sentence = "The centre in the session cannot be used.";
+        Error {
+            cause: Some(cause),
+            ..Error::invalid_session("centre", sentence)
         }
     }
 

@@ -198,7 +198,7 @@ try_comedor() {
     local page=api/comedor-setup.php
     curl -isSk -m 60 "$(address)/api/comedor.php?action=get_menu_types&aulario=aula1" > /tmp/nobody
     grep -qi '^x-powered-by: comedor' /tmp/nobody || { cat /tmp/nobody && return 1; }
-    expect '"code":"INVALID_SESSION"' < /tmp/nobody
+    expect '"code":"INVALID_SESSION","reason":"session"' < /tmp/nobody
     log_in
     api get_menu_types > /tmp/own
     ask "$page?action=get_menu_types&aulario=aula1" > /tmp/scripts

@@ -26,9 +26,7 @@ impl<'s> Caller<'s> {
         }
         let data = session.get("auth_data").and_then(PhpValue::as_array);
         let unit = data.and_then(|data| data.get(config.service.as_str()));
-        let centro = unit
-            .and_then(name_of_centre)
-            .ok_or_else(|| Error::invalid_session("The session has no centre.", None))?;
+        let centro = unit.and_then(name_of_centre).ok_or_else(Error::no_centre)?;
         Ok(Caller {
             centro: Id::parse(&centro).map_err(|expected| unusable_centre(&centro, expected))?,
             permissions: data
@@ -114,5 +112,5 @@ const MAX_LOGGED: usize = 300;
 fn unusable_centre(name: &str, expected: &str) -> Error {
     let start: String = name.chars().take(MAX_LOGGED).collect();
     let cause = format!("the session's centre must be {expected}; it is {start:?}");
-    Error::invalid_session("The centre in the session cannot be used.", Some(cause))
+    Error::unusable_centre(cause)
 }

@@ -122,7 +122,7 @@ impl From<Error> for Response {
             ("code", Value::from(error.code)),
         ]);
         if let Some(reason) = error.reason {
-            *fields.entry("reason") = Value::from(reason.word());
+            *fields.entry("reason") = Value::from(reason);
         }
         let body = Some(Value::Map(fields).to_compact());
         Response {

@@ -67,9 +67,5 @@ pub fn read(
 
 /// The error of a session that PHP would not accept either. `place` must not contain the whole id.
 fn unusable(place: &str, why: &dyn Display) -> Error {
-    let cause = format!("session {place}: {why}");
-    Error::invalid_session(
-        "The session is not usable; please log in again.",
-        Some(cause),
-    )
+    Error::unusable_session(format!("session {place}: {why}"))
 }

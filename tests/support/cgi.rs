@@ -361,6 +361,13 @@ impl Answer {
         value
     }
 
+    /// Checks that this is INVALID_SESSION for this reason.
+    #[track_caller]
+    pub fn invalid_session(&self, reason: &str) -> &Answer {
+        assert_eq!(self.fails("INVALID_SESSION").value()["reason"], reason);
+        self
+    }
+
     /// Checks that this is FORBIDDEN for this reason.
     #[track_caller]
     pub fn forbidden(&self, reason: &str) {
@@ -385,7 +392,9 @@ impl Answer {
         assert_eq!(value["success"], false);
         let sentence = value["error"].as_str().expect("a sentence");
         assert!(sentence.ends_with('.'), "{sentence}");
-        let fields = if code == "FORBIDDEN" { 4 } else { 3 };
+        let has_reason = ["INVALID_SESSION", "FORBIDDEN"].contains(&code);
+        assert_eq!(value["reason"].is_string(), has_reason, "{value}");
+        let fields = if has_reason { 4 } else { 3 };
         assert_eq!(value.as_object().unwrap().len(), fields, "{value}");
         assert_eq!(self.header("Retry-After").is_some(), code == "BUSY");
         let logged = self.log.lines().count();

@@ -171,7 +171,7 @@ fn a_centre_that_is_there_and_cannot_be_used_is_named_in_the_log() {
     let read = |centre: &str| {
         school.log_in("x", session_of(centre, ADMIN));
         let answer = school.get("get_menu").session("x").run();
-        let sentence = answer.fails("INVALID_SESSION").value()["error"].clone();
+        let sentence = answer.invalid_session("centre").value()["error"].clone();
         (sentence, answer.log)
     };
     let none = ("The session has no centre.".into(), String::new());
@@ -194,7 +194,7 @@ fn a_centre_that_is_there_and_cannot_be_used_is_named_in_the_log() {
         school.log_in("x", session(ADMIN).replace("s:7:\"centro1\";", other));
         let answer = school.get("get_menu").session("x").run();
         assert_eq!(
-            answer.fails("INVALID_SESSION").value()["error"],
+            answer.invalid_session("centre").value()["error"],
             none.0,
             "{other}"
         );
@@ -236,12 +236,13 @@ fn checks_run_in_the_documented_order() {
     cgi.set("CONTENT_LENGTH", "1x")
         .run()
         .fails("INVALID_FORMAT");
-    for session in ["no", "logged-out", "nowhere"] {
-        worst
-            .clone()
-            .session(session)
-            .run()
-            .fails("INVALID_SESSION");
+    for (session, reason) in [
+        ("no", "session"),
+        ("logged-out", "session"),
+        ("nowhere", "centre"),
+    ] {
+        let answer = worst.clone().session(session).run();
+        answer.invalid_session(reason);
     }
     for session in ["pupil", "sysadmin"] {
         worst.clone().session(session).run().forbidden("docente");

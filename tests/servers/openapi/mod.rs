@@ -134,6 +134,7 @@ fn school_of_the_examples() -> School {
     school.log_in("entered", session(&["service:docente", "service:access"]));
     school.log_in("nowhere", session_of("", TEACHER));
     school.log_in("named", session_of("Colegio San José", TEACHER));
+    school.log_in("damaged", "auth_ok|");
     school.log_in("held", session(TEACHER));
     let aulas = r#"a:2:{s:5:"aulas";a:1:{i:0;s:5:"aula1";}s:6:"centro""#;
     school.log_in(

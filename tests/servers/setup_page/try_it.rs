@@ -1,6 +1,7 @@
 //! What "Try" says if something is wrong.
 
 use super::*;
+use crate::support::json;
 
 /// A site with comedor enabled with the page's own values, where a wrong one follows.
 fn enabled(server: Server) -> (Setup, String) {
@@ -113,6 +114,42 @@ fn try_names_the_wrong_setting() {
             MENU
         );
     }
+}
+
+/// comedor 1.0 sends no reason with INVALID_SESSION. The web server removed `X-Powered-By`.
+#[test]
+fn try_knows_the_answers_of_version_1_0_without_a_session() {
+    let (mut setup, _) = enabled(Server::Apache);
+    setup.serve(true);
+    setup.open();
+    for (sentence, cause) in [
+        (
+            "Not logged in: the request has no valid session.",
+            "comedor does not find your session",
+        ),
+        (
+            "The session is not usable; please log in again.",
+            "comedor finds your session and cannot read it",
+        ),
+        (
+            "The session has no centre.", "no usable centre in it for the service",
+        ),
+        (
+            "The centre in the session cannot be used.",
+            "no usable centre in it for the service",
+        ),
+    ] {
+        let body = json!({"success": false, "error": sentence, "code": "INVALID_SESSION"});
+        let answer = format!("understood(400, {})", json!(body.to_string()));
+        let said = setup
+            .browser
+            .evaluate(&format!("[{answer}.isComedor, cause({answer}, 'aula1')]"));
+        assert_eq!(said[0], true, "{sentence}");
+        assert!(said[1].as_str().unwrap().contains(cause), "{said}");
+    }
+    let script = r#"understood(400, '{"code":"INVALID_SESSION","error":"Centre not found in the session"}')"#;
+    let said = setup.browser.evaluate(&format!("{script}.isComedor"));
+    assert_eq!(said, false, "the PHP script's answer");
 }
 
 #[test]
