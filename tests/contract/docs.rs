@@ -352,7 +352,7 @@ fn every_error_code_and_reason_is_documented() {
         .skip_while(|line| *line != Some("INVALID_SESSION"));
     let codes: BTreeSet<&str> = codes.map_while(|line| line).collect();
     assert_eq!(codes, quoted_after("Error::new("));
-    let (_, reasons) = openapi.split_once("enum: &reasons [").unwrap();
+    let (_, reasons) = openapi.split_once("x-extensible-enum: [").unwrap();
     let reasons: BTreeSet<&str> = reasons.split(']').next().unwrap().split(", ").collect();
     let is_word = |word: &&str| word.chars().all(char::is_lowercase);
     let mut words = quoted_after(" => ");
