@@ -95,14 +95,13 @@ fn a_new_password_in_the_settings_file_is_used_within_seconds() {
         .unset("COMEDOR_SESSION_DIR");
     let process = socket.spawn(by_file.responder());
     wait_until("the workers", || process.has_started(64));
-    let mut client = Client::connect(&socket.path);
     for (password, expected) in [("one", 200), ("wrong", 500), ("two", 200)] {
         set(password);
-        // A process looks at its settings at most once a second.
+        // The workers with the old settings end, and their connections too.
         wait_until(password, || {
+            let mut client = Client::connect(&socket.path);
             status(&mut client, "aula1", "teacher") == expected
         });
     }
-    drop(client);
     process.stop();
 }
