@@ -39,10 +39,11 @@ impl Script {
     /// Equal paths are equal. Others can be two names of one file; if this process cannot look at them, as in a
     /// container or with systemd's `ProtectHome=`, the paths decide.
     pub fn check(&self, variables: &Variables) -> Result<(), Error> {
-        let Some(requested) = self.requested(variables) else {
-            return Ok(());
+        let requested = match self.requested(variables) {
+            Requested::NotSaid => return Ok(()),
+            Requested::Script(path) => path,
         };
-        if requested == self.path() || is_same_file(requested, self.path()) {
+        if requested == self.path() || is_same_file(&requested, self.path()) {
             return Ok(());
         }
         Err(Error::another_script(format!(
@@ -53,20 +54,47 @@ impl Script {
         )))
     }
 
-    /// The file that the request is for; `None` if the web server does not say it.
+    /// The file that the request is for, as the web server says it.
     ///
     /// It is in `SCRIPT_FILENAME`, as for PHP, and in `PATH_TRANSLATED` (RFC 3875 §4.1.6) with the `Action` of
-    /// apache.conf.example and as nginx-fcgiwrap.conf.example sets it: there `SCRIPT_FILENAME` is the program. A path that
-    /// follows the script's name is cut off. A value without that name is the path of the program (`ScriptAlias`,
-    /// .htaccess).
-    fn requested<'v>(&self, variables: &Variables<'v>) -> Option<&'v Path> {
-        let said = if variables.meta("REDIRECT_HANDLER") == Some(ACTION) {
-            variables.meta("PATH_TRANSLATED")?
+    /// apache.conf.example and as nginx-fcgiwrap.conf.example sets it: there `SCRIPT_FILENAME` is the program. If the path
+    /// ends before the script's name, `PATH_INFO` has the rest (Caddy, and lighttpd with FastCGI, by the configurations of
+    /// version 1.0.0). A path that follows the name is cut off.
+    ///
+    /// A path without the name is that of another file: some servers compare it in another way than this, without case or
+    /// with a newline after it. Only the path of the program itself (`ScriptAlias`, .htaccess) says nothing.
+    fn requested(&self, variables: &Variables) -> Requested {
+        let is_action = variables.meta("REDIRECT_HANDLER") == Some(ACTION);
+        let said = if is_action {
+            variables.meta("PATH_TRANSLATED").unwrap_or_default()
         } else {
-            without_proxy(variables.meta("SCRIPT_FILENAME")?)
+            match variables.meta("SCRIPT_FILENAME") {
+                Some(filename) => without_proxy(filename),
+                None => return Requested::NotSaid,
+            }
         };
-        let path = up_to_name(said, name_of(self.path().as_os_str().as_bytes()))?;
-        Some(Path::new(OsStr::from_bytes(path)))
+        let name = name_of(self.path().as_os_str().as_bytes());
+        if let Some(path) = up_to_name(said, name) {
+            return Requested::script(path);
+        }
+        if !is_action && is_program(Path::new(OsStr::from_bytes(said))) {
+            return Requested::NotSaid;
+        }
+        let whole = [said, variables.meta("PATH_INFO").unwrap_or_default()].concat();
+        Requested::script(up_to_name(&whole, name).unwrap_or(&whole))
+    }
+}
+
+/// What a web server says of the script of a request.
+#[derive(Debug, PartialEq)]
+enum Requested {
+    NotSaid,
+    Script(PathBuf),
+}
+
+impl Requested {
+    fn script(path: &[u8]) -> Requested {
+        Requested::Script(PathBuf::from(OsStr::from_bytes(path)))
     }
 }
 
@@ -97,6 +125,11 @@ fn without_proxy(filename: &[u8]) -> &[u8] {
     path.map_or(&[], |start| &address[start..])
 }
 
+/// Whether this is the path of the program, which Linux names (proc(5)).
+fn is_program(path: &Path) -> bool {
+    is_same_file(path, Path::new("/proc/self/exe"))
+}
+
 fn is_same_file(a: &Path, b: &Path) -> bool {
     match (FileId::at(a), FileId::at(b)) {
         (Ok(a), Ok(b)) => a == b,
@@ -108,66 +141,94 @@ fn is_same_file(a: &Path, b: &Path) -> bool {
 mod tests {
     use super::*;
 
-    /// The script that a request with these variables is for, if the program answers in place of /srv/api/comedor.php.
-    fn requested(pairs: &[(&str, &str)]) -> Option<String> {
+    /// What a request with these variables says, if the program answers in place of /srv/api/comedor.php.
+    fn requested(pairs: &[(&str, &str)]) -> Requested {
         let script = Script::parse(b"/srv/api/comedor.php").unwrap();
         let pairs = pairs
             .iter()
             .map(|(name, value)| (name.as_bytes(), value.as_bytes()));
-        let variables = Variables::of_parameters(pairs);
-        let path = script.requested(&variables)?;
-        Some(path.to_str().unwrap().to_owned())
+        script.requested(&Variables::of_parameters(pairs))
     }
 
     #[test]
-    fn script_of_a_request_ends_with_its_name_and_the_path_of_the_program_is_none() {
-        for (filename, expected) in [
-            ("/www/api/comedor.php", Some("/www/api/comedor.php")),
+    fn script_of_a_request_ends_with_its_name_or_is_another_file() {
+        let proxy = "proxy:unix:/run/comedor.sock|fcgi://comedor/www/api/comedor.php/x";
+        for (filename, info, expected) in [
+            ("/www/api/comedor.php", "", "/www/api/comedor.php"),
+            ("/www/api/comedor.php/save_menu", "", "/www/api/comedor.php"),
+            ("/www/api/comedor.php", "/save_menu", "/www/api/comedor.php"),
             (
-                "/www/api/comedor.php/save_menu",
-                Some("/www/api/comedor.php"),
+                "/www/comedor.php/comedor.php/", "", "/www/comedor.php/comedor.php",
             ),
-            (
-                "/www/comedor.php/comedor.php/",
-                Some("/www/comedor.php/comedor.php"),
-            ),
-            ("comedor.php", Some("comedor.php")),
-            ("/www/api/comedor.phpx", None),
-            ("/usr/lib/cgi-bin/comedor", None),
-            ("/www/api/comedor.cgi/x", None),
-            ("", None),
-            ("/", None),
+            ("comedor.php", "", "comedor.php"),
             (
                 "proxy:fcgi://comedor/www/api/comedor.php",
-                Some("/www/api/comedor.php"),
+                "",
+                "/www/api/comedor.php",
+            ),
+            (proxy, "", "/www/api/comedor.php"),
+            // The first component only, or the folder of the site
+            (
+                "/www/school", "/api/comedor.php/x", "/www/school/api/comedor.php",
             ),
             (
-                "proxy:unix:/run/comedor.sock|fcgi://comedor/www/api/comedor.php/x",
-                Some("/www/api/comedor.php"),
+                "/www", "/school/api/comedor.php", "/www/school/api/comedor.php",
             ),
-            ("proxy:fcgi://comedor.php", None),
-            ("proxy:", None),
+            // Other files
+            (
+                "/www/login.php", "/api/comedor.php", "/www/login.php/api/comedor.php",
+            ),
+            ("/www/api/COMEDOR.php", "", "/www/api/COMEDOR.php"),
+            ("/www/api/comedor.php\n", "", "/www/api/comedor.php\n"),
+            ("/www/api/comedor.phpx", "", "/www/api/comedor.phpx"),
+            ("/", "", "/"),
+            ("proxy:fcgi://comedor.php", "", ""),
+            ("proxy:", "", ""),
         ] {
-            let found = requested(&[("SCRIPT_FILENAME", filename)]);
-            assert_eq!(found.as_deref(), expected, "{filename}");
+            let found = requested(&[("SCRIPT_FILENAME", filename), ("PATH_INFO", info)]);
+            assert_eq!(found, Requested::Script(expected.into()), "{filename}");
         }
-        assert_eq!(requested(&[]), None);
+    }
+
+    #[test]
+    fn path_of_the_program_or_none_says_nothing() {
+        let program = std::env::current_exe().unwrap();
+        let program = ("SCRIPT_FILENAME", program.to_str().unwrap());
+        let info = ("PATH_INFO", "/www/api/comedor.php");
+        for variables in [
+            &[][..],
+            &[program],
+            &[program, info],
+            &[("SCRIPT_FILENAME", "")],
+        ] {
+            assert_eq!(requested(variables), Requested::NotSaid, "{variables:?}");
+        }
     }
 
     #[test]
     fn translated_path_counts_with_the_shipped_action_only() {
-        let program = ("SCRIPT_FILENAME", "/usr/lib/cgi-bin/comedor");
+        let program = std::env::current_exe().unwrap();
+        let program = ("SCRIPT_FILENAME", program.to_str().unwrap());
         let translated = ("PATH_TRANSLATED", "/www/api/comedor.php/save_menu");
-        for (handler, expected) in [
-            ("comedor-cgi", Some("/www/api/comedor.php")),
-            ("php-script", None),
-        ] {
+        let script = Requested::Script("/www/api/comedor.php".into());
+        for (handler, expected) in [("comedor-cgi", script), ("php-script", Requested::NotSaid)] {
             let found = requested(&[program, translated, ("REDIRECT_HANDLER", handler)]);
-            assert_eq!(found.as_deref(), expected, "{handler}");
+            assert_eq!(found, expected, "{handler}");
         }
-        assert_eq!(requested(&[program, translated]), None);
-        let without = [program, ("REDIRECT_HANDLER", "comedor-cgi")];
-        assert_eq!(requested(&without), None);
+        // A rewrite to another file, and one that a subrequest of Apache meets (mod_rewrite.c)
+        let action = [
+            program,
+            ("REDIRECT_HANDLER", "comedor-cgi"),
+            ("PATH_INFO", "/api/comedor.php"),
+        ];
+        for (translated, expected) in [
+            ("/www/index.php", "/www/index.php/api/comedor.php"),
+            ("redirect:/page.html", "redirect:/page.html/api/comedor.php"),
+            ("", "/api/comedor.php"),
+        ] {
+            let found = requested(&[&action[..], &[("PATH_TRANSLATED", translated)]].concat());
+            assert_eq!(found, Requested::Script(expected.into()), "{translated}");
+        }
     }
 
     #[test]

@@ -9,7 +9,6 @@ use crate::support::*;
 
 const SCRIPT: &str = "/srv/www/school/api/comedor.php";
 const OTHER: &str = "/srv/www/other/api/comedor.php";
-const PROGRAM: &str = "/usr/lib/cgi-bin/comedor";
 
 /// The setting, and the variables of a request.
 struct Case<'c> {
@@ -41,18 +40,18 @@ fn requests_for_the_own_script_or_of_a_server_that_does_not_say_the_script_are_a
     {
         let proxy = format!("proxy:fcgi://comedor{own}");
         let translated = [
-            ("SCRIPT_FILENAME", PROGRAM),
+            ("SCRIPT_FILENAME", program()),
             ("REDIRECT_HANDLER", "comedor-cgi"),
             ("PATH_TRANSLATED", own),
         ];
         // Apache sets it for a path after the program's address too: without the Action it is not the script's.
-        let unrelated = [("SCRIPT_FILENAME", PROGRAM), ("PATH_TRANSLATED", other)];
+        let unrelated = [("SCRIPT_FILENAME", program()), ("PATH_TRANSLATED", other)];
         for (script, variables) in [
             (SCRIPT, &[][..]),
             (SCRIPT, &[("SCRIPT_FILENAME", "")]),
             (SCRIPT, &[("SCRIPT_FILENAME", own)]),
             (SCRIPT, &[("SCRIPT_FILENAME", &proxy)]),
-            (SCRIPT, &[("SCRIPT_FILENAME", PROGRAM)]),
+            (SCRIPT, &[("SCRIPT_FILENAME", program())]),
             (SCRIPT, &translated),
             (SCRIPT, &unrelated),
             // Not set: as before there was the setting.
@@ -78,7 +77,7 @@ fn requests_for_another_script_read_and_write_nothing_and_are_named_in_the_log()
     for path in with_paths(OTHER) {
         let proxy = format!("proxy:unix:/run/comedor/comedor.sock|fcgi://comedor{path}");
         let translated = [
-            ("SCRIPT_FILENAME", PROGRAM),
+            ("SCRIPT_FILENAME", program()),
             ("REDIRECT_HANDLER", "comedor-cgi"),
             ("PATH_TRANSLATED", &path),
         ];
