@@ -7,7 +7,7 @@ use std::path::{Component, Path};
 
 use crate::cgi::Origin;
 use crate::config::{
-    Config, DATA_DIR, SCRIPT, SESSION_DIR, Setting, Settings, TRUSTED_ORIGINS, Zone,
+    ACCESS, Config, DATA_DIR, SCRIPT, SESSION_DIR, Setting, Settings, TRUSTED_ORIGINS, Zone,
 };
 use crate::session::{Address, SavePath};
 use crate::sys::log::printable;
@@ -29,7 +29,10 @@ pub enum Error {
 pub fn refuse(pasted: &Config) -> Result<(), Error> {
     let session_dir = match &pasted.session.save_path {
         SavePath::Files(files) => Some(files.folder.as_path()),
-        SavePath::Redis(_) => None,
+        SavePath::Redis(server) => match &server.address {
+            Address::Unix(socket) => Some(socket.as_path()),
+            Address::Tcp { .. } => None,
+        },
     };
     let script = pasted.script.as_ref().map(|script| script.path());
     for (setting, path) in [
@@ -73,7 +76,8 @@ pub fn effects(old: &Settings, pasted: &Settings, config: &Config) -> Vec<String
     let effects = [
         (SESSION_DIR, of_sessions(&config.session.save_path)),
         (TRUSTED_ORIGINS, of_origins(&config.trusted_origins)),
-        (SCRIPT, of_another_script(old.get(&SCRIPT))),
+        (ACCESS, of_access(old.get(&ACCESS))),
+        (SCRIPT, of_another_script(old.get(&SCRIPT), config)),
     ];
     effects
         .into_iter()
@@ -105,12 +109,22 @@ fn of_origins(origins: &[Origin]) -> Option<String> {
     })
 }
 
-fn of_another_script(old: Option<&[u8]>) -> Option<String> {
+/// Of a value that replaces `listed`.
+fn of_access(old: Option<&[u8]>) -> Option<String> {
+    let is_listed = old == Some(b"listed");
+    let effect = "a session without a list of aularios will open all aularios of its centre";
+    is_listed.then(|| effect.to_owned())
+}
+
+fn of_another_script(old: Option<&[u8]>, config: &Config) -> Option<String> {
     let old = old.filter(|old| !old.is_empty())?;
-    Some(format!(
-        "comedor will answer for another application, and no longer for that of {}",
-        printable(&String::from_utf8_lossy(old))
-    ))
+    let old = printable(&String::from_utf8_lossy(old));
+    Some(match config.script {
+        Some(_) => {
+            format!("comedor will answer for another application, and no longer for that of {old}")
+        }
+        None => format!("comedor will answer for every application, not only for that of {old}"),
+    })
 }
 
 fn is_this_machine(host: &str) -> bool {
@@ -157,6 +171,55 @@ mod tests {
                 is_usual,
                 "{zone}"
             );
+        }
+    }
+
+    /// The settings of a text of lines.
+    fn settings(lines: &str) -> Settings {
+        let settings = Settings::default().with_file(Path::new("lines"), lines.as_bytes());
+        settings.unwrap()
+    }
+
+    #[test]
+    fn effects_are_of_values_that_differ_from_the_old_ones() {
+        for (old, pasted, effect) in [
+            (
+                "COMEDOR_ACCESS=listed", "COMEDOR_ACCESS=centre", "open all aularios",
+            ),
+            ("COMEDOR_ACCESS=listed", "COMEDOR_ACCESS=listed", ""),
+            ("", "COMEDOR_ACCESS=centre", ""),
+            ("COMEDOR_ACCESS=centre", "COMEDOR_ACCESS=listed", ""),
+            (
+                "COMEDOR_SCRIPT=/a/b", "COMEDOR_SCRIPT=/c/b", "another application",
+            ),
+            (
+                "COMEDOR_SCRIPT=/a/b", "COMEDOR_SCRIPT=", "every application",
+            ),
+            ("COMEDOR_SCRIPT=/a/b", "COMEDOR_SCRIPT=/a/b", ""),
+            ("", "COMEDOR_SCRIPT=/a/b", ""),
+            ("", "COMEDOR_SESSION_DIR=tcp://192.0.2.1", "192.0.2.1"),
+            ("", "COMEDOR_SESSION_DIR=tcp://127.0.0.1", ""),
+        ] {
+            let new = settings(pasted);
+            let config = Config::from_settings(&new).unwrap();
+            let effects = effects(&settings(old), &new, &config);
+            let is_expected = match effect {
+                "" => effects.is_empty(),
+                _ => effects.len() == 1 && effects[0].contains(effect),
+            };
+            assert!(is_expected, "{old} {pasted}: {effects:?}");
+        }
+    }
+
+    #[test]
+    fn socket_with_characters_of_a_shell_is_refused() {
+        for (address, is_refused) in [
+            ("unix:///run/redis.sock", false),
+            ("unix:///tmp/$(id)", true),
+        ] {
+            let pasted = settings(&format!("COMEDOR_SESSION_DIR={address}"));
+            let config = Config::from_settings(&pasted).unwrap();
+            assert_eq!(refuse(&config).is_err(), is_refused, "{address}");
         }
     }
 }
