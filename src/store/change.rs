@@ -1,16 +1,17 @@
-//! Changing a document: read, changed and stored with the lock of the aulario, again if another program modified
-//! the file in the meantime.
+//! Changing a document: read and changed without the lock of the aulario, and stored with it. If another writer was
+//! there in the meantime, it is read and changed again, with the lock.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
-use super::data_file::make_folders;
+use super::data_file::{looks_as_read, make_folders};
 use super::layout::LOCK;
 use super::replace::replace;
 use super::write_lock::{self, WriteLock};
 use super::{Aulario, Defect, Error, Stored};
 use crate::model::DocumentError;
 use crate::php::json::Value;
-use crate::sys::shared_file::MAX_SIZE;
+use crate::sys::shared_file::{MAX_SIZE, Snapshot};
 
 /// The maximum number of retries if the file was modified in the meantime, or if another client of a network file
 /// system deleted it or its folder. An attempt takes milliseconds, and pages save when a user does: a second attempt
@@ -29,10 +30,21 @@ pub struct Change<'a, P, C> {
     pub change: C,
 }
 
-/// A document that was changed in memory, and what the change returned.
-struct Changed<D, T> {
-    stored: Stored<D>,
+/// A document that was changed in memory.
+struct Changed<T> {
+    path: PathBuf,
+    /// What was read; `None` if the file does not exist
+    snapshot: Option<Snapshot>,
+    /// The changed document, as PHP would write it
+    content: Vec<u8>,
+    /// What the change returned
     answer: T,
+}
+
+impl<T> Changed<T> {
+    fn is_up_to_date(&self) -> bool {
+        looks_as_read(&self.path, self.snapshot.as_ref())
+    }
 }
 
 /// Why a change was not stored.
@@ -68,11 +80,11 @@ where
     pub fn make(&self) -> Result<T, E> {
         // First without the lock: a change that fails, or a file that must be read again, does not delay other
         // writers.
-        self.read().map_err(Failure::into_error)?;
+        let mut changed = Some(self.read().map_err(Failure::into_error)?);
         let mut time = write_lock::TIMEOUT;
         let mut retries = 0;
         loop {
-            match self.attempt(&mut time) {
+            match self.attempt(changed.take(), &mut time) {
                 Err(Failure::Store(error)) if error.is_transient() && retries < RETRIES => {
                     retries += 1;
                 }
@@ -82,26 +94,47 @@ where
     }
 
     /// Reads the document and changes it in memory.
-    fn read(&self) -> Result<Changed<D, T>, Failure<E>> {
-        let mut stored = self.aulario.read(self.names, &self.parse)?;
-        let answer = (self.change)(&mut stored.document).map_err(Failure::Change)?;
-        Ok(Changed { stored, answer })
+    fn read(&self) -> Result<Changed<T>, Failure<E>> {
+        let Stored {
+            mut document,
+            path,
+            snapshot,
+        } = self.aulario.read(self.names, &self.parse)?;
+        let answer = (self.change)(&mut document).map_err(Failure::Change)?;
+        let content = document.into().to_php();
+        if content.len() as u64 > MAX_SIZE {
+            return Err(Error::unusable(&path, Defect::WouldBeTooLarge).into());
+        }
+        Ok(Changed {
+            path,
+            snapshot,
+            content,
+            answer,
+        })
     }
 
-    /// Reads the document with the lock of the aulario, changes and stores it. Waits up to `time` for the lock.
-    fn attempt(&self, time: &mut Duration) -> Result<T, Failure<E>> {
+    /// Stores the document with the lock of the aulario, for which it waits up to `time`. What was changed without the
+    /// lock is stored if no other writer had it, nor seems to have modified the file; else the document is read and
+    /// changed again.
+    fn attempt(
+        &self,
+        mut unlocked: Option<Changed<T>>,
+        time: &mut Duration,
+    ) -> Result<T, Failure<E>> {
         let folder = &self.aulario.folder;
-        let lock = WriteLock::acquire(folder, LOCK, time, self.aulario.waits)?;
-        let Changed { stored, answer } = self.read()?;
-        let content = stored.document.into().to_php();
-        if content.len() as u64 > MAX_SIZE {
-            return Err(Error::unusable(&stored.path, Defect::WouldBeTooLarge).into());
-        }
-        if stored.snapshot.is_none() {
+        // The writer that has the lock is about to replace the file, which is closed before the wait: if an NFS client
+        // replaces a file that one of its processes has open, its path does not exist for an instant.
+        let before_wait = || unlocked = None;
+        let lock = WriteLock::acquire(folder, LOCK, time, self.aulario.waits, before_wait)?;
+        let changed = match unlocked.filter(Changed::is_up_to_date) {
+            Some(changed) => changed,
+            None => self.read()?,
+        };
+        if changed.snapshot.is_none() {
             make_folders(folder, self.names)?;
         }
-        replace(&stored.path, &content, stored.snapshot, &lock)?;
-        Ok(answer)
+        replace(&changed.path, &changed.content, changed.snapshot, &lock)?;
+        Ok(changed.answer)
     }
 }
 

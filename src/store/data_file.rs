@@ -1,9 +1,7 @@
-//! Reading one data file, comparing it later with what was read (the [`Snapshot`] that `sys::shared_file` makes), and
-//! creating its folders.
+//! Reading one data file, looking later whether it is still what was read, and creating its folders.
 
-use std::fs::{self, File, Metadata};
-use std::io::{self, ErrorKind};
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::fs::{self, File};
+use std::io::ErrorKind;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
@@ -44,7 +42,7 @@ pub enum Content {
 impl Content {
     /// Whether the file is empty and so new that PHP may be writing it.
     pub fn is_being_written(&self) -> bool {
-        matches!(self, Content::Empty(snapshot) if snapshot.is_being_written())
+        matches!(self, Content::Empty(snapshot) if is_being_written(snapshot))
     }
 
     pub fn into_parts(self) -> Parts {
@@ -69,44 +67,25 @@ pub struct Parts {
     pub snapshot: Option<Snapshot>,
 }
 
-impl Snapshot {
-    fn is_being_written(&self) -> bool {
-        self.bytes.is_empty()
-            && self.metadata.modified().is_ok_and(|modified| {
-                let now = SystemTime::now();
-                let age = now
-                    .duration_since(modified)
-                    .unwrap_or_else(|ahead| ahead.duration());
-                age < PHP_SAVE_TIME
-            })
-    }
+/// Whether the file is empty and so new that PHP may be writing it.
+fn is_being_written(snapshot: &Snapshot) -> bool {
+    snapshot.bytes.is_empty()
+        && snapshot.metadata.modified().is_ok_and(|modified| {
+            let now = SystemTime::now();
+            let age = now
+                .duration_since(modified)
+                .unwrap_or_else(|ahead| ahead.duration());
+            age < PHP_SAVE_TIME
+        })
+}
 
-    /// Whether content, owner, group, mode and access control list are unchanged, the list by the time of
-    /// change. An exchange of names alters that time too.
-    pub fn is_as_read_with_ctime(&self) -> io::Result<bool> {
-        let change = |m: &Metadata| (m.ctime(), m.ctime_nsec());
-        let now = self.file.metadata()?;
-        Ok(change(&now) == change(&self.metadata) && self.is_equal(&now)?)
-    }
-
-    /// Whether content, owner, group and mode are unchanged.
-    pub fn is_as_read(&self) -> io::Result<bool> {
-        self.is_equal(&self.file.metadata()?)
-    }
-
-    /// Times of modification are not compared, because their resolution can be coarse.
-    fn is_equal(&self, now: &Metadata) -> io::Result<bool> {
-        let attributes = |m: &Metadata| (m.uid(), m.gid(), m.mode());
-        let length = self.bytes.len();
-        if attributes(now) != attributes(&self.metadata) || now.len() != length as u64 {
-            return Ok(false);
-        }
-        let mut bytes = vec![0; length];
-        match self.file.read_exact_at(&mut bytes, 0) {
-            Ok(()) => Ok(bytes == self.bytes),
-            Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(false),
-            Err(error) => Err(error),
-        }
+/// Whether `path` looks as it was read: the same file, or still none. It is a quick look, for which a network file
+/// system may use its cache. Only [`Snapshot::is_as_read_with_ctime`] is certain, which compares the content.
+pub fn looks_as_read(path: &Path, snapshot: Option<&Snapshot>) -> bool {
+    match (fs::symlink_metadata(path), snapshot) {
+        (Ok(now), Some(snapshot)) => snapshot.looks_like(&now),
+        (Err(error), None) => error.kind() == ErrorKind::NotFound,
+        _ => false,
     }
 }
 
@@ -147,7 +126,7 @@ pub fn read(path: &Path, waits: Waits) -> Result<Content, Error> {
             Err(error) => error,
         };
         let is_empty = snapshot.bytes.is_empty();
-        let retries = if snapshot.is_being_written() {
+        let retries = if is_being_written(&snapshot) {
             &mut while_empty
         } else {
             &mut while_malformed

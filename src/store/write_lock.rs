@@ -33,20 +33,27 @@ pub struct WriteLock {
 }
 
 impl WriteLock {
-    /// Locks the file `name` in `folder`, both created if missing. Waits up to `time`, and subtracts the wait from it.
+    /// Locks the file `name` in `folder`, both created if missing. If another writer has the lock, calls `before_wait`,
+    /// waits up to `time`, and subtracts the wait from it.
     pub fn acquire(
         folder: &Path,
         name: &str,
         time: &mut Duration,
         waits: Waits,
+        mut before_wait: impl FnMut(),
     ) -> Result<WriteLock, Error> {
         let path = folder.join(name);
         let mut flags = OFlags::RDWR;
         for _ in 0..ATTEMPTS {
             let locked = shared_file::open_and(flags, &path, waits, |file| {
-                let is_locked = Lock::Exclusive.acquire(&file, time, waits)?;
+                if !Lock::Exclusive.is_taken_at_once(&file)? {
+                    before_wait();
+                    if !Lock::Exclusive.acquire(&file, time, waits)? {
+                        return Ok(None);
+                    }
+                }
                 let id = FileId::of(&file.metadata()?);
-                Ok(is_locked.then(|| WriteLock {
+                Ok(Some(WriteLock {
                     _file: file,
                     id,
                     path: path.clone(),

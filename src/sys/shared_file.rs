@@ -1,7 +1,8 @@
-//! Opening and reading files that other programs write too: sessions, settings and data.
+//! Opening and reading files that other programs write too, and comparing them later: sessions, settings and data.
 
 use std::fs::{File, Metadata};
 use std::io::{self, ErrorKind, Read};
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use std::time::Duration;
 
@@ -41,6 +42,40 @@ pub struct Snapshot {
 impl Snapshot {
     pub fn id(&self) -> FileId {
         FileId::of(&self.metadata)
+    }
+
+    /// Whether `now` can be the metadata of this file, not modified: device, inode, size and time of change are equal.
+    pub fn looks_like(&self, now: &Metadata) -> bool {
+        let looks = |m: &Metadata| (FileId::of(m), m.len(), m.ctime(), m.ctime_nsec());
+        looks(now) == looks(&self.metadata)
+    }
+
+    /// Whether content, owner, group, mode and access control list are unchanged, the list by the time of
+    /// change. An exchange of names alters that time too.
+    pub fn is_as_read_with_ctime(&self) -> io::Result<bool> {
+        let change = |m: &Metadata| (m.ctime(), m.ctime_nsec());
+        let now = self.file.metadata()?;
+        Ok(change(&now) == change(&self.metadata) && self.is_equal(&now)?)
+    }
+
+    /// Whether content, owner, group and mode are unchanged.
+    pub fn is_as_read(&self) -> io::Result<bool> {
+        self.is_equal(&self.file.metadata()?)
+    }
+
+    /// Times of modification are not compared, because their resolution can be coarse.
+    fn is_equal(&self, now: &Metadata) -> io::Result<bool> {
+        let attributes = |m: &Metadata| (m.uid(), m.gid(), m.mode());
+        let length = self.bytes.len();
+        if attributes(now) != attributes(&self.metadata) || now.len() != length as u64 {
+            return Ok(false);
+        }
+        let mut bytes = vec![0; length];
+        match self.file.read_exact_at(&mut bytes, 0) {
+            Ok(()) => Ok(bytes == self.bytes),
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 }
 

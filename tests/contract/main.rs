@@ -32,3 +32,4 @@ mod streams;
 mod support;
 mod together;
 mod waits;
+mod writers;

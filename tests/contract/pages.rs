@@ -324,7 +324,7 @@ pub fn is_lease(stop: &Stop) -> bool {
 }
 
 /// Whether the call has opened a file or folder below `folder`.
-fn opened_in(stop: &Stop, folder: &Path) -> bool {
+pub fn opened_in(stop: &Stop, folder: &Path) -> bool {
     let is_open = stop.call.name().starts_with("open");
     is_open
         && fs::read_link(stop.descriptor(stop.result.unwrap()))

@@ -32,7 +32,7 @@ fn instructions_and_system_calls_stay_within_budget() {
             76_000,
             31,
         ),
-        ("save_menu", save_menu(&school), 167_000, 89),
+        ("save_menu", save_menu(&school), 148_000, 87),
     ] {
         let (instructions, calls) = cost(&request);
         println!(
