@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::fmt::Display;
 
 /// The error of a request.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 #[error("{code}: {sentence}")]
 pub struct Error {
     /// The field `code` of the body

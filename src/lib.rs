@@ -25,7 +25,7 @@ pub mod sys;
 use std::io::Read;
 
 use api::caller::Caller;
-use api::{Call, Fields, Run};
+use api::{Call, Fields, Run, Target};
 use cgi::input::{self, Body};
 use cgi::{Cors, Response, Variables, origin};
 use config::Config;
@@ -80,8 +80,9 @@ fn respond<R: Read>(
         }
         input::check_length(variables)?;
         let query = variables.query();
-        perform(config, variables, &query, body, waits)
-            .map_err(|error| error.in_context(api::context(&query)))
+        let target = Target::of(&query);
+        perform(config, variables, &query, &target, body, waits)
+            .map_err(|error| error.in_context(target.log_context()))
     };
     cgi::output(respond(), variables.method(), &cors)
 }
@@ -100,6 +101,7 @@ fn perform<R: Read>(
     config: &Config,
     variables: &Variables,
     query: &Form,
+    target: &Target,
     body: &mut Body<R>,
     waits: Waits,
 ) -> Result<Response, Error> {
@@ -107,11 +109,11 @@ fn perform<R: Read>(
     let caller = Caller::identify(&session, config)?;
     caller.may_read()?;
     caller.may_enter()?;
-    let id = api::aulario(query)?;
-    caller.may_use(&id)?;
-    let action = api::action(query)?;
+    let id = target.aulario.as_ref().map_err(Error::clone)?;
+    caller.may_use(id)?;
+    let action = target.action.as_ref().map_err(Error::clone)?;
     action.agrees_with(variables.last_segment())?;
-    let aulario = Aulario::find(&config.data_dir, &caller.centro, &id, waits)?
+    let aulario = Aulario::find(&config.data_dir, &caller.centro, id, waits)?
         .ok_or_else(|| Error::not_found("Aulario"))?;
     action.accepts(variables.method())?;
     let call = Call {

@@ -93,8 +93,32 @@ impl Action {
     }
 }
 
+/// The action and the aulario that a query names, or why they cannot be used.
+#[derive(Debug)]
+pub struct Target {
+    pub action: Result<&'static Action, Error>,
+    pub aulario: Result<Id, Error>,
+}
+
+impl Target {
+    pub fn of(query: &Form) -> Target {
+        Target {
+            action: action(query),
+            aulario: aulario_id(query),
+        }
+    }
+
+    /// Action and aulario for the log; empty unless both are valid. No other input of the client is logged.
+    pub fn log_context(&self) -> String {
+        match (&self.action, &self.aulario) {
+            (Ok(action), Ok(id)) => format!("{} {}: ", action.name, id.as_str()),
+            _ => String::new(),
+        }
+    }
+}
+
 /// The action that a query names. INVALID_ACTION if it is unknown.
-pub fn action(query: &Form) -> Result<&'static Action, Error> {
+fn action(query: &Form) -> Result<&'static Action, Error> {
     let name = query.last("action");
     ACTIONS
         .iter()
@@ -105,20 +129,12 @@ pub fn action(query: &Form) -> Result<&'static Action, Error> {
         })
 }
 
-/// The aulario that a query names. MISSING_PARAM if it is absent or empty, INVALID_FORMAT if it is not an id.
-pub fn aulario(query: &Form) -> Result<Id, Error> {
+/// The id of the aulario that a query names. MISSING_PARAM if it is absent or empty, INVALID_FORMAT if it is not an id.
+fn aulario_id(query: &Form) -> Result<Id, Error> {
     let text = query
         .last("aulario")
         .ok_or_else(|| Error::missing_param("aulario"))?;
     Id::parse(text).map_err(refused("aulario"))
-}
-
-/// Action and aulario for the log; empty unless both are valid. No other input of the client is logged.
-pub fn context(query: &Form) -> String {
-    match (action(query), aulario(query)) {
-        (Ok(action), Ok(id)) => format!("{} {}: ", action.name, id.as_str()),
-        _ => String::new(),
-    }
 }
 
 fn get_menu_types(call: &Call, _query: &Form) -> Result<Map, Error> {
