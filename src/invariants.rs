@@ -245,10 +245,10 @@ pub fn json(bytes: &[u8]) {
     let written = value.to_php();
     let again = Value::parse(&written).expect("what is written can be read");
     assert_eq!(again.to_php(), written, "and is written the same");
-    if let Ok(day) = Day::of_file(Some(value.clone()), Some("a")) {
+    if let Ok(day) = Day::from_json(Some(value.clone()), Some("a")) {
         save_menu(day);
     }
-    if let Ok(types) = MenuTypes::of_file(Some(value.clone())) {
+    if let Ok(types) = MenuTypes::from_json(Some(value.clone())) {
         change_menu_types(types, value);
     }
 }
@@ -261,7 +261,7 @@ fn save_menu(mut day: Day) {
     assert_eq!(day.ids().filter(|id| *id == "a").count(), 1);
     let stored = Value::from(day);
     _ = stored.to_php();
-    let day = Day::of_file(Some(stored), Some("a")).expect("a day");
+    let day = Day::from_json(Some(stored), Some("a")).expect("a day");
     let saved = saved.expect("few plates");
     assert_eq!(day.menu("a"), saved, "is shown as it was saved");
 }
@@ -273,7 +273,7 @@ fn change_menu_types(mut types: MenuTypes, file: Value) {
         types.rename("x", Some(label), None).expect("it is there");
         types.delete("x").expect("it is there");
     }
-    let again = || MenuTypes::of_file(Some(file.clone())).expect("types");
+    let again = || MenuTypes::from_json(Some(file.clone())).expect("types");
     assert_eq!(
         Value::from(types),
         Value::from(again()),

@@ -138,20 +138,20 @@ fn aulario_id(query: &Form) -> Result<Id, Error> {
 }
 
 fn get_menu_types(call: &Call, _query: &Form) -> Result<Map, Error> {
-    let types = call.aulario.menu_types()?;
+    let types = call.aulario.read_menu_types()?;
     Ok(Map::from([("menu_types", types.shown())]))
 }
 
 fn get_menu(call: &Call, query: &Form) -> Result<Map, Error> {
     let date = query.last("date").map(parse_date).transpose()?;
     let date = call.or_today(date)?;
-    let types = call.aulario.menu_types()?;
+    let types = call.aulario.read_menu_types()?;
     let id = match query.last("menu") {
         None => types.ids().next(),
         Some(text) => types.find(text),
     };
     let id = id.ok_or_else(Error::invalid_menu_type)?.into_owned();
-    let menu = call.aulario.day(&date, &id)?.menu(&id);
+    let menu = call.aulario.read_day(&date, &id)?.menu(&id);
     Ok(Map::from([
         ("date", Value::from(date.as_str())),
         ("menu_type", Value::String(id)),
@@ -168,7 +168,7 @@ fn save_menu(call: &Call, fields: &Fields) -> Result<Map, Error> {
     let plates = plates.plates()?;
 
     // If the type is deleted after this check, its saved menus stay in their files, as does this one.
-    let types = call.aulario.menu_types()?;
+    let types = call.aulario.read_menu_types()?;
     let id = types.find(menu_type).ok_or_else(Error::invalid_menu_type)?;
     let menu = call.aulario.change_day(&date, &id, |day| {
         day.save(&date, &id, &plates).ok_or_else(too_many_plates)

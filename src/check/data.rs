@@ -146,7 +146,7 @@ impl Survey<'_> {
         }
         self.needs_to_change(folder);
         self.lock(&folder.join(layout::LOCK));
-        let types = self.document(&folder.join(layout::TYPES), MenuTypes::of_file);
+        let types = self.document(&folder.join(layout::TYPES), MenuTypes::from_json);
         let mut deleted = Counted::default();
         let is_month = |month: &Path| layout::date(&name(month), "01").is_some();
         for month in self.changeable_folders(&folder.join(layout::MONTHS), is_month) {
@@ -251,7 +251,9 @@ impl Survey<'_> {
         self.days += usize::from(self.goes_on());
         self.needs_to_change(folder);
         self.modes.note(&folder.join(layout::DAY));
-        self.document(&folder.join(layout::DAY), |value| Day::of_file(value, None))
+        self.document(&folder.join(layout::DAY), |value| {
+            Day::from_json(value, None)
+        })
     }
 
     /// Reads a data file; an absent file is an empty document.

@@ -32,7 +32,7 @@ use folders::Survey;
 use kinds::Kind;
 pub use report::Outcome;
 use report::Report;
-use settings::Usable;
+use settings::Loaded;
 
 /// The time of a whole check, which with its start and its output ends within the 40 s that the manual page promises. A
 /// system call on a network file system may never end.
@@ -90,7 +90,7 @@ fn wait(thread: thread::JoinHandle<()>, report: &Report) {
 
 /// What this process sees: everything, or the session whose cookie is `session`.
 fn look(session: Option<&str>, report: &Report) {
-    let Some(Usable { settings, config }) = settings::load(report) else {
+    let Some(Loaded { settings, config }) = settings::load(report) else {
         return;
     };
     let user = user_name(geteuid().as_raw());

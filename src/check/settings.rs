@@ -11,13 +11,13 @@ use crate::model::Id;
 const ABOUT: &str = "settings";
 
 /// The settings that can be used, as they were set, and parsed.
-pub struct Usable {
+pub struct Loaded {
     pub settings: Settings,
     pub config: Config,
 }
 
 /// Loads the settings, or reports why they cannot be used.
-pub fn load(report: &Report) -> Option<Usable> {
+pub fn load(report: &Report) -> Option<Loaded> {
     let settings = Settings::load(&Files::find())
         .map_err(|error| report_invalid(report, &error.to_string()))
         .ok()?;
@@ -30,7 +30,7 @@ pub fn load(report: &Report) -> Option<Usable> {
             _ => report_invalid(report, &error.to_string()),
         })
         .ok()?;
-    Some(Usable { settings, config })
+    Some(Loaded { settings, config })
 }
 
 fn report_invalid(report: &Report, problem: &str) {

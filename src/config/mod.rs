@@ -12,6 +12,8 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
+use rustix::io::Errno;
+
 use crate::cgi::{Origin, Script};
 use crate::model::Id;
 use crate::session::{self, Format, SavePath, SessionConfig};
@@ -149,6 +151,28 @@ pub enum Error {
     /// The message has the place in the source.
     #[error("the settings cannot be read: {0}")]
     Panicked(String),
+}
+
+impl Error {
+    /// Whether the next attempt to read the file may succeed: another program is using it, or the system lacks
+    /// file descriptors or memory, or its disk fails.
+    fn is_transient(&self) -> bool {
+        match self {
+            Error::BeingSaved { .. }
+            | Error::Unreadable {
+                fault: Fault::Leased,
+                ..
+            } => true,
+            Error::Unreadable {
+                fault: Fault::Io(error),
+                ..
+            } => matches!(
+                Errno::from_io_error(error),
+                Some(Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::IO)
+            ),
+            _ => false,
+        }
+    }
 }
 
 /// Why the value of a setting cannot be used.

@@ -2,11 +2,8 @@
 
 use std::time::Duration;
 
-use rustix::io::Errno;
-
 use super::sources::{EDITOR_TIMEOUT, Look};
 use super::{Config, Error, Files, Settings};
-use crate::sys::shared_file::Fault;
 use crate::sys::{log, panics};
 
 /// The settings in force, or the error of those that cannot be used.
@@ -90,35 +87,16 @@ impl Usable {
     }
 }
 
-impl Error {
-    /// Whether the next attempt to read the file may succeed: another program is using it, or the system lacks
-    /// file descriptors or memory, or its disk fails.
-    fn is_transient(&self) -> bool {
-        match self {
-            Error::BeingSaved { .. }
-            | Error::Unreadable {
-                fault: Fault::Leased,
-                ..
-            } => true,
-            Error::Unreadable {
-                fault: Fault::Io(error),
-                ..
-            } => matches!(
-                Errno::from_io_error(error),
-                Some(Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::IO)
-            ),
-            _ => false,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs::{self, FileTimes};
     use std::path::{Path, PathBuf};
     use std::time::SystemTime;
 
+    use rustix::io::Errno;
+
     use super::*;
+    use crate::sys::shared_file::Fault;
 
     #[test]
     fn settings_are_kept_for_lack_of_resources_and_not_for_lack_of_permission() {

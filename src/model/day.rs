@@ -56,7 +56,7 @@ fn convert_to_maps(map: &mut Map, path: &[Step]) -> Result<(), NotMap> {
 impl Day {
     /// The day in a file, which may be absent, to read or change the menu of the type `id`, or to read all its
     /// menus. Fails if the document, its menus, such a menu or one of its plates is not a map.
-    pub fn of_file(file: Option<Value>, id: Option<&str>) -> Result<Day, DocumentError> {
+    pub fn from_json(file: Option<Value>, id: Option<&str>) -> Result<Day, DocumentError> {
         let mut value = file.unwrap_or(Value::Map(Map::default()));
         let day = value.as_php_map().ok_or(DocumentError::NotMap)?;
         let plates = [

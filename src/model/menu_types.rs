@@ -43,7 +43,7 @@ fn id_of(entry: &Value) -> Option<Cow<'_, str>> {
 
 impl MenuTypes {
     /// The types in a file, which may be absent. Fails if they are not a list.
-    pub fn of_file(file: Option<Value>) -> Result<MenuTypes, DocumentError> {
+    pub fn from_json(file: Option<Value>) -> Result<MenuTypes, DocumentError> {
         let list = match file {
             None => Vec::new(),
             Some(Value::List(list)) => list,

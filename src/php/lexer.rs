@@ -1,6 +1,6 @@
 //! The lexer of PHP's `serialize` format (ext/standard/var_unserializer.re), without copies or recursion.
 
-use super::ini::Format;
+use super::session_settings::Format;
 
 #[derive(Debug, thiserror::Error)]
 #[error("byte {offset}: expected {expected}")]

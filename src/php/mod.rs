@@ -2,8 +2,8 @@
 //! settings of php.ini, and functions of strings.
 
 pub mod form;
-pub mod ini;
 pub mod json;
 pub mod lexer;
+pub mod session_settings;
 pub mod text;
 pub mod unserialize;

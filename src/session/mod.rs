@@ -9,7 +9,7 @@ use std::fmt::Display;
 use std::time::Duration;
 
 use crate::error::Error;
-pub use crate::php::ini::{Format, parse_lifetime, parse_name};
+pub use crate::php::session_settings::{Format, parse_lifetime, parse_name};
 use crate::php::unserialize::MAX_LENGTH;
 pub use crate::php::unserialize::{PhpArray, PhpValue, Session};
 use crate::sys::shared_file::MAX_SIZE;

@@ -108,14 +108,14 @@ impl Aulario {
         }
     }
 
-    pub fn menu_types(&self) -> Result<MenuTypes, Error> {
-        Ok(self.read(&[TYPES], MenuTypes::of_file)?.document)
+    pub fn read_menu_types(&self) -> Result<MenuTypes, Error> {
+        Ok(self.read(&[TYPES], MenuTypes::from_json)?.document)
     }
 
     /// The day of `date`, to read the menu of the type `id`.
-    pub fn day(&self, date: &Date, id: &str) -> Result<Day, Error> {
+    pub fn read_day(&self, date: &Date, id: &str) -> Result<Day, Error> {
         Ok(self
-            .read(&layout::day(date), |value| Day::of_file(value, Some(id)))?
+            .read(&layout::day(date), |value| Day::from_json(value, Some(id)))?
             .document)
     }
 
@@ -127,7 +127,7 @@ impl Aulario {
         let change = Change {
             aulario: self,
             names: &[TYPES],
-            parse: MenuTypes::of_file,
+            parse: MenuTypes::from_json,
             change,
         };
         change.make()
@@ -143,7 +143,7 @@ impl Aulario {
         let change = Change {
             aulario: self,
             names: &layout::day(date),
-            parse: |value| Day::of_file(value, Some(id)),
+            parse: |value| Day::from_json(value, Some(id)),
             change,
         };
         change.make()

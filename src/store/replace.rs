@@ -70,7 +70,7 @@ fn replace_old(
     lock: &WriteLock,
 ) -> Result<(), Error> {
     // Step 1: the lease
-    let lease = Lease::take(&snapshot.file, snapshot.id(), lock.waits)
+    let lease = Lease::take_if_allowed(&snapshot.file, snapshot.id(), lock.waits)
         .ok_or_else(|| Error::in_use(path, "another program has it open for writing"))?;
     // Step 2: the comparison with what was read
     if !may_exchange(path, temporary, &snapshot, &lease, lock)? {
@@ -129,7 +129,7 @@ fn may_exchange(
 }
 
 /// Step 4: whether no page has looked the path up before the exchange, to write the old file. This comes before the
-/// flush: until the names are exchanged back, another page may save to the new file, and this save would be lost. An
+/// flush: until the names are exchanged back, another page may save to the new file, and lose what it saves. An
 /// error counts as a modification: the names can still be exchanged back.
 fn is_undisturbed(
     path: &Path,

@@ -34,7 +34,7 @@ pub struct Lease<'f> {
 impl<'f> Lease<'f> {
     /// Takes a lease on `file`, which is `id` and open for reading only. `None` if another process keeps it
     /// open for writing.
-    pub fn take(file: &'f File, id: FileId, waits: Waits) -> Option<Lease<'f>> {
+    pub fn take_if_allowed(file: &'f File, id: FileId, waits: Waits) -> Option<Lease<'f>> {
         let mut retries = Retries::new(waits, PAUSE, WRITER_TIMEOUT);
         // A process that opens the file for writing makes the kernel send SIGIO, whose default ends the
         // process. SIGURG is ignored by default.

@@ -2,8 +2,8 @@
 
 use std::hash::{BuildHasher, Hash, RandomState};
 
-use crate::php::ini::Format;
 use crate::php::lexer::{Cursor, Error, Key, Token};
+use crate::php::session_settings::Format;
 
 /// PHP's `unserialize_max_depth`
 const MAX_DEPTH: usize = 4096;

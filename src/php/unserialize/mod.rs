@@ -16,8 +16,8 @@
 
 mod decoder;
 
-use super::ini::Format;
 use super::lexer::{Cursor, Error, Token};
+use super::session_settings::Format;
 pub use decoder::MAX_LENGTH;
 use decoder::{Decoded, Slots, decode};
 
