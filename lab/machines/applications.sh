@@ -83,6 +83,15 @@ second_service() {
     run "$section.5" > /tmp/status
     expect 'no problems found' < /tmp/status
 }
+# Without the lines of the other application the settings of the first one, which is enabled for it too, refuse it.
+undo_second_service() {
+    restart
+    other log_in
+    other api get_menu_types | expect '"code":"INTERNAL_ERROR"'
+    run "$section.8"
+    first comedor_answers
+    [ -z "$(find /etc -name '*comedor-otra*')" ]
+}
 expect_no_problems() { expect 'no problems found' < "$1"; }
 
 lay_out_two
@@ -113,6 +122,8 @@ Apache)
     in_other_site 'Include conf-available/comedor-otra.conf' $site
     run "$section.6"
     both_work
+    sed -i '/comedor-otra/d' $site
+    undo_second_service
     ;;
 nginx)
     # The line is in the first site only.
@@ -125,6 +136,12 @@ nginx)
     sed -i 's#^  *include snippets/comedor.conf#include snippets/comedor-otra.conf#' $site
     run "$section.7"
     both_work
+    # The undo of its lines, which the next part writes again
+    cp $site /tmp/site
+    sed -i '/comedor-otra/d' $site
+    restart
+    other script_answers
+    cp /tmp/site $site
     # In two folders of one site
     application /var/www/html/otra entreaulas /DATA/otra www-data
     sed -i 's#\(SCRIPT=\).*#\1/var/www/html/otra/api/comedor.php#' /etc/systemd/system/comedor-otra.service.d/override.conf
@@ -134,5 +151,7 @@ nginx)
     restart
     name=school.example path=/otra
     both_work
+    sed -i '/comedor-otra/d' $site
+    undo_second_service
     ;;
 esac

@@ -170,6 +170,10 @@ Upgrade)
     back_up
     backup=$(echo /var/backups/comedor-*.tar.gz) USER=root inline 'sudo install -m 600 -o "$USER" "$backup" ~/'
     cmp /var/backups/comedor-*.tar.gz ~/comedor-*.tar.gz
+    # Before comedor is set up
+    rm -r /etc/comedor /var/backups/comedor-*.tar.gz
+    again 'Back up.1' > /tmp/saved
+    [ "$(tail -n 1 /tmp/saved)" = 1 ]
     ;;
 Restore)
     lay_out
