@@ -135,6 +135,8 @@ nginx)
     second_service
     sed -i 's#^  *include snippets/comedor.conf#include snippets/comedor-otra.conf#' $site
     run "$section.7"
+    # After a reload old processes of nginx can answer once more.
+    restart
     both_work
     # The undo of its lines, which the next part writes again
     cp $site /tmp/site
