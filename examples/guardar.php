@@ -2,12 +2,13 @@
 // For pages that write the files of the dining hall themselves: their saves become as safe as comedor's.
 //
 //     require __DIR__ . '/guardar.php';
-//     $lock = \comedor\lock("$aularios/$aulario");         // before the page reads what it will change
+//     $lock = \comedor\lock($folder);                     // before the page reads what it will change
 //     \comedor\save("$folder/_datos.json", $day);          // in place of file_put_contents
 //
 // A save is on disk when `save` returns, and whatever happens the file is the old one or the new one, complete. With the
-// lock, no change that comedor or another such page makes meanwhile is lost. comedor's docs/install.md says how to change
-// a page ("Pages that save safely"), and what this cannot do.
+// lock, no change that comedor or another such page makes meanwhile is lost. Where a file cannot be locked or replaced
+// without changing who may read and write it, it is saved in place, as by file_put_contents. comedor's docs/install.md
+// says how to change a page ("Pages that save safely"), and what this cannot do.
 //
 // PHP 7.4 or later, on Linux. Before 8.1 PHP has no `fsync`: a power cut can then undo a save, or empty the file.
 
@@ -18,58 +19,71 @@ final class Lock
 {
     /** @var resource the lock file */
     private $file;
+    private string $path;
 
-    public function __construct($file)
+    public function __construct($file, string $path)
     {
         $this->file = $file;
+        $this->path = $path;
     }
 
     /** Whether other writers still lock the same file: it may have been deleted or replaced, for example by a backup. */
-    public function is_at(string $path): bool
+    public function is_valid(): bool
     {
-        clearstatcache(true, $path);
-        $named = @stat($path);
+        clearstatcache(true, $this->path);
+        $named = @stat($this->path);
         $own = fstat($this->file);
         return $named && $named['dev'] === $own['dev'] && $named['ino'] === $own['ino'];
     }
 }
 
 /**
- * Locks an aulario, whose folder this is: that with `Comedor-MenuTypes.json`. Waits for other writers in the kernel's
- * queue, as a page waits for its session. Keep the value. A second call in the same request returns the same lock.
+ * Locks the aulario of this folder or file: the folder in `Aularios` that has it, with `Comedor-MenuTypes.json`. Waits for
+ * other writers in the kernel's queue, as a page waits for its session. Keep the value. A second call in the same request
+ * returns the same lock. While the request has the lock of another aulario it waits for about a second only: the writer
+ * that it waits for could wait for it.
  *
  * Null if it cannot be locked: then the page saves without it, as before, and PHP's log says what to do.
  */
-function lock(string $folder): ?Lock
+function lock(string $path): ?Lock
 {
-    // A second flock(2) of the same process, on the file opened again, would wait for the first one for ever.
+    // Those of this request, by device and inode: a folder can have several paths. A second flock(2) of the same process,
+    // on the file opened again, would wait for the first one for ever.
     static $held = [];
-    make_folder($folder);
-    $path = (realpath($folder) ?: $folder) . '/.comedor.lock';
-    $lock = isset($held[$path]) ? $held[$path]->get() : null;
-    if ($lock !== null && $lock->is_at($path)) {
-        return $lock;
+    $aulario = aulario_of($path);
+    if ($aulario === null) {
+        return cannot_lock($path, 'its path must have the folder Aularios of a centre');
     }
-    for ($attempt = 0; $attempt < 5; $attempt++) {
-        $file = open_lock($path);
-        if (!$file || !flock($file, LOCK_EX)) {
-            break;
+    make_folder($aulario);
+    $path = "$aulario/.comedor.lock";
+    try {
+        $held = array_filter($held, fn ($lock) => $lock->get() !== null && $lock->get()->is_valid());
+        for ($attempt = 0; $attempt < 5 && ($file = open_lock($path)); $attempt++) {
+            ['dev' => $device, 'ino' => $inode] = fstat($file);
+            $lock = isset($held["$device:$inode"]) ? $held["$device:$inode"]->get() : null;
+            if ($lock !== null) {
+                return $lock;
+            }
+            if ($held ? !wait_a_second($file) : !flock($file, LOCK_EX)) {
+                break;
+            }
+            $lock = new Lock($file, $path);
+            if ($lock->is_valid()) {
+                $held["$device:$inode"] = \WeakReference::create($lock);
+                return $lock;
+            }
         }
-        $lock = new Lock($file);
-        if ($lock->is_at($path)) {
-            $held[$path] = \WeakReference::create($lock);
-            return $lock;
-        }
+    } catch (\Error $error) {
+        return cannot_lock($path, $error->getMessage());
     }
-    error_log("comedor: cannot lock $path, so this page saves without it: allow the user of PHP to read and write it");
-    return null;
+    return cannot_lock($path, $held ? 'lock one aulario at a time' : 'allow the user of PHP to read and write it');
 }
 
 /**
  * Replaces or creates a file of an aulario. If it fails the old file stays, and the exception says what to do.
  *
- * Owner, group and mode stay. Where PHP cannot keep them, or cannot lock the aulario, it writes the file in place: then a
- * power cut or a full disk can damage it, as before.
+ * Owner, group and mode stay. Where PHP cannot keep them, cannot create a second file in the folder, or cannot lock the
+ * aulario, it writes the file in place: then a power cut or a full disk can damage it, as before.
  */
 function save(string $path, $value, int $options = JSON_PRETTY_PRINT | JSON_UNESCAPED_UNICODE): void
 {
@@ -78,22 +92,19 @@ function save(string $path, $value, int $options = JSON_PRETTY_PRINT | JSON_UNES
     if ($text === false) {
         throw failure($path, json_last_error_msg());
     }
-    // The lock of the page, if it has it.
-    $lock = lock(aulario_of($path));
     $folder = dirname($path);
+    // The lock of the page, if it has it.
+    $lock = lock($folder);
     make_folder($folder);
     clearstatcache(true, $path);
     $old = @lstat($path);
-    if ($old && !is_writable($path)) {
-        throw failure($path, 'allow the user of PHP to write it');
-    }
-    $is_in_place = $lock === null || $old && (is_link($path) || !is_writable($folder));
+    $is_in_place = $lock === null || $old && (is_link($path) || !is_writable($path));
     if ($is_in_place || !replace($path, $text, $old ?: null)) {
         overwrite($path, $text);
     }
     flush_folder($folder);
     // Folders that were made for it, perhaps by the page.
-    while (!$old && basename($folder) !== 'Aularios') {
+    while (!$old && basename($folder) !== 'Aularios' && $folder !== dirname($folder)) {
         $folder = dirname($folder);
         flush_folder($folder);
     }
@@ -101,67 +112,74 @@ function save(string $path, $value, int $options = JSON_PRETTY_PRINT | JSON_UNES
 
 // The rest is for these two.
 
-/** Puts a new file in the place of the old one. False if that would take away access: then nothing has changed. */
+/** Puts a new file in the place of the old one. False if it cannot, or if that would change access: nothing has changed. */
 function replace(string $path, string $text, ?array $old): bool
 {
     // The name that comedor uses: the next save, by either, removes what a killed one has left.
     $new = dirname($path) . '/.' . basename($path) . '.tmp';
-    @unlink($new);
-    $file = @fopen($new, 'x');
-    if (!$file) {
-        throw failure($path, 'its folder must have room for a second file');
-    }
     try {
-        if ($old !== null && !keeps_access($new, $path, $old)) {
+        @unlink($new);
+        $file = @fopen($new, 'x');
+        if (!$file || $old !== null && !keeps_access($new, $path, $old)) {
             return false;
         }
-        if (!write($file, $text) || !@rename($new, $path)) {
-            throw failure($path, 'the disk must have room, and work');
+        if (!write($file, $text)) {
+            throw failure($path, 'the disk must have room for a second file, and work');
         }
-        return true;
+        return @rename($new, $path);
+    } catch (\Error $error) {
+        // A function that it needs is switched off (`disable_functions`).
+        return false;
     } finally {
         // After the rename there is none.
-        @unlink($new);
+        attempt('unlink', $new);
     }
 }
 
 /**
- * Gives the new file the owner, group and mode of the old one. False if someone could do with the old one what they
- * cannot do with the new one.
+ * Gives the new file the owner, group and mode of the old one. False if someone could do with one of them what they
+ * cannot do with the other.
  */
 function keeps_access(string $new, string $path, array $old): bool
 {
-    @chown($new, $old['uid']);
-    @chgrp($new, $old['gid']);
-    @chmod($new, $old['mode'] & 07777);
+    attempt('chown', $new, $old['uid']);
+    attempt('chgrp', $new, $old['gid']);
+    attempt('chmod', $new, $old['mode'] & 07777);
     clearstatcache(true, $new);
     $now = stat($new);
     [$owner, $group, $others] = [$old['mode'] >> 6 & 7, $old['mode'] >> 3 & 7, $old['mode'] & 7];
-    // What all others may do too, neither owner nor group can lose. In a sticky folder only the owner can rename a file.
+    // Another owner is PHP's user, who must be able to save again; the old one becomes one of the others, or of the group.
+    // In a sticky folder only the owner can rename a file.
     $is_sticky = (fileperms(dirname($path)) & 01000) !== 0;
-    $has_owner = $now['uid'] === $old['uid'] || !$is_sticky && (($owner | $group) & ~$others) === 0;
-    $has_group = $now['gid'] === $old['gid'] || ($group & ~$others) === 0;
+    $has_owner = $now['uid'] === $old['uid']
+        || !$is_sticky && (($owner | $group) & ~$others) === 0 && (6 & ~$owner) === 0;
+    // If the group is another one, some of the others are in it, and the old group is of the others.
+    $has_group = $now['gid'] === $old['gid'] || $group === $others;
     if ($now['mode'] !== $old['mode'] || !$has_owner || !$has_group) {
         return false;
     }
-    // The group's bits are the mask of an access control list, so only with these can a list allow more (acl(5)).
-    return ($group & ~$others) === 0 || has_no_list($path, $new);
+    // Without getfacl a list is unlikely: the program that makes lists is in the same package. It could allow more only
+    // with these bits of the group, which are its mask (acl(5)); that a list denies something cannot be seen then.
+    return has_no_list($path, $new) ?? ($group & ~$others) === 0;
 }
 
-/** Whether neither file has an access control list. PHP cannot see one: the program of the package `acl` does. */
-function has_no_list(string $path, string $new): bool
+/**
+ * Whether neither file has an access control list; the new one can have that of its folder. PHP cannot see one: the
+ * program `getfacl` of the package `acl` does, in a process for each save, of which a page has one or two. Null without it.
+ */
+function has_no_list(string $path, string $new): ?bool
 {
     if (!function_exists('proc_open')) {
-        return false;
+        return null;
     }
     $command = ['getfacl', '--skip-base', '--absolute-names', '--', $path, $new];
     $program = @proc_open($command, [['pipe', 'r'], ['pipe', 'w'], ['pipe', 'w']], $pipes);
     if (!$program) {
-        return false;
+        return null;
     }
     $lists = stream_get_contents($pipes[1]);
     array_map('fclose', $pipes);
-    return proc_close($program) === 0 && $lists === '';
+    return proc_close($program) === 0 ? $lists === '' : null;
 }
 
 /** Writes the file in place; without cutting it first, so that it is never empty. */
@@ -201,22 +219,46 @@ function open_lock(string $path)
     // NFS locks a file exclusively only if it is open for writing. `e`: programs that the page starts do not keep the lock.
     $file = @fopen($path, 'r+e');
     if (!$file && ($file = @fopen($path, 'xe'))) {
-        @chmod($path, fstat($file)['mode'] & 0660);
+        attempt('chmod', $path, fstat($file)['mode'] & 0660);
     }
     return $file ?: @fopen($path, 'r+e') ?: @fopen($path, 're');
 }
 
-/** The folder of the aulario that has the file at `$path`: the one in `Aularios`. */
-function aulario_of(string $path): string
+/** Locks the file, unless another writer has it for about a second. */
+function wait_a_second($file): bool
 {
-    $folder = dirname($path);
-    while (basename(dirname($folder)) !== 'Aularios') {
-        if ($folder === dirname($folder)) {
-            throw new \InvalidArgumentException("$path is not below the folder Aularios of a centre");
+    for ($attempt = 0; $attempt < 20; $attempt++) {
+        if (flock($file, LOCK_EX | LOCK_NB)) {
+            return true;
         }
-        $folder = dirname($folder);
+        attempt('usleep', 50000);
     }
-    return $folder;
+    return false;
+}
+
+/** Says in PHP's log why there is no lock. */
+function cannot_lock(string $path, string $advice)
+{
+    attempt('error_log', "comedor: cannot lock $path, so this page saves without it: $advice");
+    return null;
+}
+
+/** The folder of the aulario that has what is at `$path`: the one in `Aularios`. Null if the path does not tell it. */
+function aulario_of(string $path): ?string
+{
+    while (basename(dirname($path)) !== 'Aularios') {
+        if ($path === dirname($path) || basename($path) === '..') {
+            return null;
+        }
+        $path = dirname($path);
+    }
+    return in_array(basename($path), ['.', '..'], true) ? null : $path;
+}
+
+/** Calls a function of PHP, unless it is switched off (`disable_functions`). */
+function attempt(string $function, ...$arguments): bool
+{
+    return function_exists($function) && @$function(...$arguments);
 }
 
 /** Creates a folder, with those above it, unless it exists. */

@@ -411,8 +411,8 @@ fn file_is_replaced_if_its_access_can_be_kept_and_else_written_in_place() {
     const NOBODY: u32 = 65534;
     const REPLACED: bool = true;
     const IN_PLACE: bool = false;
-    // Owner and mode of the folder; owner, group and mode of the file, and its list
-    let cases: [((u32, u32), (u32, u32, u32), &str, bool); 13] = [
+    // Owner and mode of the folder; owner, group and mode of the file, and its list, or that of the folder
+    let cases: [((u32, u32), (u32, u32, u32), &str, bool); 19] = [
         ((NOBODY, 0o755), (NOBODY, NOBODY, 0o644), "", REPLACED),
         ((NOBODY, 0o755), (NOBODY, NOBODY, 0o600), "", REPLACED),
         ((NOBODY, 0o755), (NOBODY, NOBODY, 0o664), "", REPLACED),
@@ -437,7 +437,26 @@ fn file_is_replaced_if_its_access_can_be_kept_and_else_written_in_place() {
         ((0, 0o1777), (0, 0, 0o777), "", IN_PLACE),
         ((0, 0o755), (NOBODY, NOBODY, 0o644), "", IN_PLACE),
         ((0, 0o777), (0, 0, 0o666), "", REPLACED),
-        ((0, 0o777), (1234, 0, 0o666), "u:1235:rw", REPLACED),
+        ((0, 0o777), (1234, 0, 0o666), "", REPLACED),
+        ((0, 0o777), (1234, 0, 0o666), "u:1235:rw", IN_PLACE),
+        // Someone who is denied
+        (
+            (NOBODY, 0o755),
+            (NOBODY, NOBODY, 0o666),
+            "u:1235:-,m::rw",
+            IN_PLACE,
+        ),
+        (
+            (NOBODY, 0o755),
+            (NOBODY, NOBODY, 0o666),
+            "d:g::-,d:o::rw,d:m::rw",
+            IN_PLACE,
+        ),
+        // Members of PHP's group could write it
+        ((0, 0o777), (0, 0, 0o606), "", IN_PLACE),
+        ((NOBODY, 0o755), (NOBODY, 0, 0o606), "", IN_PLACE),
+        // PHP as the owner could not write it
+        ((NOBODY, 0o755), (0, NOBODY, 0o466), "", IN_PLACE),
     ];
     for ((folder_owner, folder_mode), (owner, group, mode), list, is_replaced) in cases {
         let case = format!("{folder_owner} {folder_mode:o}, {owner} {group} {mode:o} {list}");
@@ -446,8 +465,19 @@ fn file_is_replaced_if_its_access_can_be_kept_and_else_written_in_place() {
         school.write(DAY, "{\"a longer\": \"content\"}");
         let (path, folder) = (school.path(DAY), school.path("aula1"));
         give(&folder, NOBODY, NOBODY, 0o755, "");
-        give(path.parent().unwrap(), folder_owner, 0, folder_mode, "");
-        give(&path, owner, group, mode, list);
+        let (of_folder, of_file) = if list.starts_with("d:") {
+            (list, "")
+        } else {
+            ("", list)
+        };
+        give(
+            path.parent().unwrap(),
+            folder_owner,
+            0,
+            folder_mode,
+            of_folder,
+        );
+        give(&path, owner, group, mode, of_file);
         let (before, entries) = (fs::metadata(&path).unwrap(), getfacl(&path));
         saves(as_nobody(saving(&school, DAY, "[1]")));
         let after = fs::metadata(&path).unwrap();
@@ -458,6 +488,22 @@ fn file_is_replaced_if_its_access_can_be_kept_and_else_written_in_place() {
             assert_eq!(getfacl(&path), entries, "{case}");
         }
         assert_eq!(temporary_files(&school), 0, "{case}");
+    }
+}
+
+/// Most servers have no `acl`, whose programs make lists and show them.
+#[test]
+fn without_getfacl_a_file_is_replaced_if_its_group_may_do_no_more_than_others() {
+    for (mode, is_replaced) in [(0o644, true), (0o666, true), (0o664, false)] {
+        let school = School::new();
+        school.write(DAY, "old");
+        let path = school.path(DAY);
+        chmod(&path, mode);
+        let before = fs::metadata(&path).unwrap().ino();
+        let code = format!("putenv('PATH=/none'); {SAVE}");
+        saves(page(&code, &[&school.path("aula1"), &path, &"[]"]));
+        let after = fs::metadata(&path).unwrap().ino();
+        assert_eq!(after != before, is_replaced, "{mode:o}");
     }
 }
 
@@ -487,12 +533,6 @@ fn what_a_page_cannot_save_stays_and_the_exception_says_what_to_do() {
         page(infinite, &[&aulario, &path]),
         "nothing was changed: Inf and NaN cannot be JSON encoded",
     );
-    let outside = school.folder().join("_datos.json");
-    fails(
-        page(SAVE, &[&aulario, &outside, &"{}"]),
-        "is not below the folder Aularios",
-    );
-    assert!(!outside.exists());
     assert_eq!(school.read(DAY), "old");
 }
 
@@ -551,6 +591,158 @@ fn page_saves_also_where_it_cannot_flush_lock_or_replace() {
         before,
         "in place: without the lock, another page may have the temporary name"
     );
+}
+
+/// Hosting that forbids functions: the file is replaced if what is left is enough for it.
+#[test]
+fn page_saves_whatever_functions_are_switched_off() {
+    const FUNCTIONS: &str = "chown chgrp chmod flock unlink rename stat fileperms proc_open proc_close \
+        stream_get_contents usleep fsync";
+    let every = FUNCTIONS.replace(' ', ",");
+    for functions in FUNCTIONS.split_whitespace().chain([&*every]) {
+        let school = School::new();
+        school.write(DAY, "{\"a longer\": \"content\"}");
+        let path = school.path(DAY);
+        let before = fs::metadata(&path).unwrap().ino();
+        let mut php = Command::new("php");
+        php.args(["-d", &format!("disable_functions={functions}")])
+            .args(saving(&school, DAY, "[]").get_args());
+        let (is_saved, log) = said(&php.output().expect("php-cli"));
+        assert!(is_saved, "{functions}: {log}");
+        assert_eq!(school.read(DAY), "[]", "{functions}");
+        let is_replaced = fs::metadata(&path).unwrap().ino() != before;
+        if ["chown", "chgrp", "chmod", "usleep", "fsync", "proc_open"].contains(&functions) {
+            assert!(is_replaced && log.is_empty(), "{functions}: {log}");
+        } else {
+            assert!(!is_replaced, "{functions}");
+        }
+    }
+}
+
+#[test]
+fn page_saves_also_where_the_temporary_name_is_taken() {
+    let school = School::new();
+    school.write(DAY, "old");
+    let path = school.path(DAY);
+    let taken = path.with_file_name("._datos.json.tmp");
+    fs::create_dir(&taken).unwrap();
+    saves(saving(&school, DAY, "[1]"));
+    assert_eq!(school.read(DAY), "[\n    1\n]");
+    let new = path.with_file_name("Comedor-MenuTypes.json");
+    fs::create_dir(new.with_file_name(".Comedor-MenuTypes.json.tmp")).unwrap();
+    saves(page(SAVE, &[&school.path("aula1"), &new, &"[2]"]));
+    assert_eq!(fs::read_to_string(&new).unwrap(), "[\n    2\n]");
+
+    // A file of another user, in a folder in which only its owner can remove it
+    fs::remove_dir(&taken).unwrap();
+    fs::write(&taken, "").unwrap();
+    give(&school.path("aula1"), 65534, 65534, 0o755, "");
+    give(&school.path(LOCK), 65534, 65534, 0o660, "");
+    give(path.parent().unwrap(), 0, 0, 0o1777, "");
+    give(&path, 65534, 65534, 0o644, "");
+    saves(as_nobody(saving(&school, DAY, "[3]")));
+    assert_eq!(school.read(DAY), "[\n    3\n]");
+}
+
+/// Such as a path that was resolved, if the aulario is a link to another disk.
+#[test]
+fn page_saves_in_place_what_its_path_does_not_say_the_aulario_of() {
+    let school = School::new();
+    let linked = school.folder().join("linked");
+    fs::create_dir_all(&linked).unwrap();
+    for path in [
+        linked.join("_datos.json"),
+        school.path("aula1").join("../other/_datos.json"),
+    ] {
+        for folder in ["aula1", "other"] {
+            fs::create_dir_all(school.path(folder)).unwrap();
+        }
+        fs::write(&path, "old").unwrap();
+        let before = fs::metadata(&path).unwrap().ino();
+        let page = page(SAVE, &[&path.parent().unwrap(), &path, &"[]"]).output();
+        let (is_saved, log) = said(&page.expect("php-cli"));
+        assert!(is_saved, "{log}");
+        assert!(log.contains("must have the folder Aularios"), "{log}");
+        let after = fs::metadata(&path).unwrap().ino();
+        assert_eq!(
+            (fs::read_to_string(&path).unwrap(), after),
+            ("[]".into(), before)
+        );
+    }
+}
+
+/// A page can name the folder of the day in place of that of the aulario.
+#[test]
+fn lock_is_that_of_the_aulario_for_each_path_below_it() {
+    let school = School::with_menu("old");
+    let day = school.path(DAY);
+    let folder = day.parent().unwrap();
+    for path in [&day, folder, &school.path("aula1"), &folder.join("")] {
+        let held = File::create(school.path(LOCK)).unwrap();
+        held.lock().unwrap();
+        let mut page = page(SLOW, &[&path, &day]).spawn().expect("php-cli");
+        wait_until("the page waits", || {
+            waiting(&school.path(LOCK)) == [page.id()]
+        });
+        drop(held);
+        has_read(&mut page);
+        go_on(&mut page);
+        assert_eq!(page.wait_with_output().unwrap().stdout, b"saved");
+        assert!(!folder.join(".comedor.lock").exists());
+    }
+}
+
+/// Each locks an aulario, and saves in that of the other.
+#[test]
+fn pages_that_wait_for_each_other_both_save() {
+    const CROSSED: &str = "$lock = \\comedor\\lock($argv[1]);
+        fwrite(STDERR, \"read\\n\");
+        fgets(STDIN);
+        \\comedor\\save($argv[2], [$argv[3]], 0);
+        fwrite(STDERR, \"went on\\n\");
+        fgets(STDIN);
+        echo 'saved';";
+    let school = School::new();
+    let file = |aulario: &str| school.path(aulario).join("Comedor-MenuTypes.json");
+    let start = |own: &str, other: &str| {
+        let mut page = page(CROSSED, &[&school.path(own), &file(other), &own]);
+        let mut page = page.spawn().expect("php-cli");
+        has_read(&mut page);
+        page
+    };
+    let mut pages = [start("aula1", "aula2"), start("aula2", "aula1")];
+    // Each has its lock until both have saved.
+    for page in &mut pages {
+        page.stdin.as_mut().unwrap().write_all(b"\n").unwrap();
+    }
+    for page in &mut pages {
+        let errors = BufReader::new(page.stderr.as_mut().unwrap());
+        let log: Vec<String> = errors.lines().take(2).map(Result::unwrap).collect();
+        assert!(log[0].contains("lock one aulario at a time"), "{log:?}");
+        assert_eq!(log[1], "went on");
+    }
+    for mut page in pages {
+        go_on(&mut page);
+        assert_eq!(page.wait_with_output().unwrap().stdout, b"saved");
+    }
+    assert_eq!(fs::read_to_string(file("aula1")).unwrap(), "[\"aula2\"]");
+    assert_eq!(fs::read_to_string(file("aula2")).unwrap(), "[\"aula1\"]");
+}
+
+/// The data folder has two paths, of which neither is a link.
+#[test]
+fn lock_is_one_by_each_path_of_an_aulario() {
+    let school = School::new();
+    school.write(DAY, "old");
+    let other = school.folder().join("other");
+    fs::create_dir(&other).unwrap();
+    let mut mount = Command::new("mount");
+    mount.arg("--bind").args([&school.data(), &other]);
+    output(&mut mount, "a run as root");
+    let _mounted = Mounted(other.clone());
+    let aulario = school.path("aula1");
+    let aulario = other.join(aulario.strip_prefix(school.data()).unwrap());
+    saves(page(SAVE, &[&aulario, &school.path(DAY), &"[]"]));
 }
 
 /// The options of a page that writes in another way.
