@@ -352,6 +352,17 @@ fn screen_repeats_a_busy_read_as_the_server_says_and_explains_other_answers() {
     fs::write(&file, day).unwrap();
     assert_eq!(screen.run(1000), json!([MINUTE]));
     assert_eq!(screen.state(), "");
+    // A server that is closed until tomorrow.
+    screen.browser.evaluate(
+        "(window.usualFetch = fetch, window.fetch = async () => new Response(
+            '{\"success\": false, \"code\": \"BUSY\"}', {headers: {'Retry-After': '86400'}}), true)",
+    );
+    assert_eq!(screen.run(MINUTE), json!([MINUTE]));
+    let state = screen.state();
+    assert!(state.ends_with("El servidor está ocupado."), "{state}");
+    screen
+        .browser
+        .evaluate("(window.fetch = window.usualFetch, true)");
 
     for (query, part) in [
         ("aulario=aula2", "no puede ver los menús de este aulario"),
@@ -369,6 +380,27 @@ fn screen_repeats_a_busy_read_as_the_server_says_and_explains_other_answers() {
     .unwrap();
     screen.open("aulario=aula1");
     assert_eq!(screen.state(), "No existe el aulario «aula1».");
+}
+
+#[test]
+fn menu_that_could_not_be_drawn_is_drawn_with_the_next_read() {
+    let mut screen = Screen::new(&[]);
+    let today = screen.today();
+    screen.write_day(&today, &json!({"basal": plates(&[("primero", "Sopa")])}));
+    screen.open("aulario=aula1");
+    screen.write_day(
+        &today,
+        &json!({"basal": plates(&[("primero", "Lentejas")])}),
+    );
+    screen
+        .browser
+        .evaluate("(document.createElement = () => { throw new Error('memory'); }, true)");
+    screen.run(MINUTE);
+    assert!(screen.state().starts_with("Menú leído el "));
+    screen.browser.evaluate("delete document.createElement");
+    screen.run(MINUTE);
+    let text = screen.text();
+    assert!(text.contains("Lentejas") && text.ends_with('|'), "{text}");
 }
 
 #[test]
