@@ -38,17 +38,17 @@ final class Lock
 }
 
 /**
- * Locks the aulario of this folder or file: the folder in `Aularios` that has it, with `Comedor-MenuTypes.json`. Waits for
- * other writers in the kernel's queue, as a page waits for its session. Keep the value. A second call in the same request
- * returns the same lock. While the request has the lock of another aulario it waits for about a second only: the writer
- * that it waits for could wait for it.
+ * Locks the aulario of this folder or file: the folder in `Aularios` that has it, with `Comedor-MenuTypes.json`. Waits
+ * for other writers in the kernel's queue, as a page waits for its session. Keep the value. A second call in the same
+ * request returns the same lock. While the request has the lock of another aulario it waits for about a second only,
+ * since the writer that it waits for could wait for it.
  *
  * Null if it cannot be locked: then the page saves without it, as before, and PHP's log says what to do.
  */
 function lock(string $path): ?Lock
 {
-    // Those of this request, by device and inode: a folder can have several paths. A second flock(2) of the same process,
-    // on the file opened again, would wait for the first one for ever.
+    // Those of this request, by device and inode: a folder can have several paths. A second flock(2) of the same
+    // process, on the file opened again, would wait for the first one for ever.
     static $held = [];
     $aulario = aulario_of($path);
     if ($aulario === null) {
@@ -112,7 +112,7 @@ function save(string $path, $value, int $options = JSON_PRETTY_PRINT | JSON_UNES
 
 // The rest is for these two.
 
-/** Puts a new file in the place of the old one. False if it cannot, or if that would change access: nothing has changed. */
+/** Puts a new file in the place of the old one. False, with nothing changed, if it cannot or access would change. */
 function replace(string $path, string $text, ?array $old): bool
 {
     // The name that comedor uses: the next save, by either, removes what a killed one has left.
@@ -148,8 +148,8 @@ function keeps_access(string $new, string $path, array $old): bool
     clearstatcache(true, $new);
     $now = stat($new);
     [$owner, $group, $others] = [$old['mode'] >> 6 & 7, $old['mode'] >> 3 & 7, $old['mode'] & 7];
-    // Another owner is PHP's user, who must be able to save again; the old one becomes one of the others, or of the group.
-    // In a sticky folder only the owner can rename a file.
+    // Another owner is PHP's user, who must be able to save again; the old one becomes one of the others, or of the
+    // group. In a sticky folder only the owner can rename a file.
     $is_sticky = (fileperms(dirname($path)) & 01000) !== 0;
     $has_owner = $now['uid'] === $old['uid']
         || !$is_sticky && (($owner | $group) & ~$others) === 0 && (6 & ~$owner) === 0;
@@ -165,7 +165,8 @@ function keeps_access(string $new, string $path, array $old): bool
 
 /**
  * Whether neither file has an access control list; the new one can have that of its folder. PHP cannot see one: the
- * program `getfacl` of the package `acl` does, in a process for each save, of which a page has one or two. Null without it.
+ * program `getfacl` of the package `acl` does, in a process for each save, of which a page has one or two. Null without
+ * it.
  */
 function has_no_list(string $path, string $new): ?bool
 {

@@ -186,8 +186,8 @@ fn no_command_of_the_documents_changes_as_root_what_the_user_of_php_names() {
     // `find` and `chown -h` follow no link.
     const CHOWN: &str = "-execdir chown -h www-data: {} +";
     // semanage changes the policy of SELinux.
-    const READING: [&str; 7] = [
-        "cat", "find", "namei", "readlink", "semanage", "tar", "test",
+    const READING: [&str; 8] = [
+        "cat", "find", "ls", "namei", "readlink", "semanage", "tar", "test",
     ];
     let mut count = 0;
     for (path, text) in documents() {
@@ -216,6 +216,11 @@ fn no_command_of_the_documents_changes_as_root_what_the_user_of_php_names() {
                 "cp --remove-destination /usr/share/doc/comedor/examples/guardar.php ",
                 "cp --remove-destination /usr/share/doc/comedor/examples/pantalla.html ",
                 "rm /var/www/html/entreaulas/api/comedor-setup.php",
+                // The copy of a page that is changed by hand, and back
+                "cp -p /var/www/html/entreaulas/comedor.php /root/",
+                "cp -p --remove-destination /root/comedor.php.before ",
+                // An editor shows what it has opened.
+                "nano /var/www/html/entreaulas/pantalla.html",
             ]
             .iter()
             .any(|start| command.starts_with(start));
