@@ -219,8 +219,7 @@ fn no_command_of_the_documents_changes_as_root_what_the_user_of_php_names() {
                 // The copy of a page that is changed by hand, and back
                 "cp -p /var/www/html/entreaulas/comedor.php /root/",
                 "cp -p --remove-destination /root/comedor.php.before ",
-                // An editor shows what it has opened.
-                "nano /var/www/html/entreaulas/pantalla.html",
+                "cp --remove-destination ~/pantalla.html /var/www/html/entreaulas/",
             ]
             .iter()
             .any(|start| command.starts_with(start));
