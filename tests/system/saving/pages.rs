@@ -411,54 +411,79 @@ fn file_is_replaced_if_its_access_can_be_kept_and_else_written_in_place() {
     const NOBODY: u32 = 65534;
     const REPLACED: bool = true;
     const IN_PLACE: bool = false;
-    // Owner and mode of the folder; owner, group and mode of the file, and its list, or that of the folder
-    let cases: [((u32, u32), (u32, u32, u32), &str, bool); 19] = [
-        ((NOBODY, 0o755), (NOBODY, NOBODY, 0o644), "", REPLACED),
-        ((NOBODY, 0o755), (NOBODY, NOBODY, 0o600), "", REPLACED),
-        ((NOBODY, 0o755), (NOBODY, NOBODY, 0o664), "", REPLACED),
-        (
+    /// Owner and mode of the folder; owner, group and mode of the file, and its list, or that of the folder
+    struct Case {
+        folder: (u32, u32),
+        file: (u32, u32, u32),
+        list: &'static str,
+        is_replaced: bool,
+    }
+    fn case(
+        folder: (u32, u32),
+        file: (u32, u32, u32),
+        list: &'static str,
+        is_replaced: bool,
+    ) -> Case {
+        Case {
+            folder,
+            file,
+            list,
+            is_replaced,
+        }
+    }
+    let cases = [
+        case((NOBODY, 0o755), (NOBODY, NOBODY, 0o644), "", REPLACED),
+        case((NOBODY, 0o755), (NOBODY, NOBODY, 0o600), "", REPLACED),
+        case((NOBODY, 0o755), (NOBODY, NOBODY, 0o664), "", REPLACED),
+        case(
             (NOBODY, 0o755),
             (NOBODY, NOBODY, 0o664),
             "u:1234:rw",
             IN_PLACE,
         ),
-        (
+        case(
             (NOBODY, 0o755),
             (NOBODY, NOBODY, 0o640),
             "u:1234:r",
             IN_PLACE,
         ),
         // As after `chown -R nobody`
-        ((NOBODY, 0o755), (NOBODY, 0, 0o644), "", REPLACED),
-        ((NOBODY, 0o755), (NOBODY, 0, 0o664), "", IN_PLACE),
-        ((0, 0o777), (0, NOBODY, 0o664), "", IN_PLACE),
+        case((NOBODY, 0o755), (NOBODY, 0, 0o644), "", REPLACED),
+        case((NOBODY, 0o755), (NOBODY, 0, 0o664), "", IN_PLACE),
+        case((0, 0o777), (0, NOBODY, 0o664), "", IN_PLACE),
         // As after `chmod -R 777`
-        ((0, 0o777), (0, 0, 0o777), "", REPLACED),
-        ((0, 0o1777), (0, 0, 0o777), "", IN_PLACE),
-        ((0, 0o755), (NOBODY, NOBODY, 0o644), "", IN_PLACE),
-        ((0, 0o777), (0, 0, 0o666), "", REPLACED),
-        ((0, 0o777), (1234, 0, 0o666), "", REPLACED),
-        ((0, 0o777), (1234, 0, 0o666), "u:1235:rw", IN_PLACE),
+        case((0, 0o777), (0, 0, 0o777), "", REPLACED),
+        case((0, 0o1777), (0, 0, 0o777), "", IN_PLACE),
+        case((0, 0o755), (NOBODY, NOBODY, 0o644), "", IN_PLACE),
+        case((0, 0o777), (0, 0, 0o666), "", REPLACED),
+        case((0, 0o777), (1234, 0, 0o666), "", REPLACED),
+        case((0, 0o777), (1234, 0, 0o666), "u:1235:rw", IN_PLACE),
         // Someone who is denied
-        (
+        case(
             (NOBODY, 0o755),
             (NOBODY, NOBODY, 0o666),
             "u:1235:-,m::rw",
             IN_PLACE,
         ),
-        (
+        case(
             (NOBODY, 0o755),
             (NOBODY, NOBODY, 0o666),
             "d:g::-,d:o::rw,d:m::rw",
             IN_PLACE,
         ),
         // Members of PHP's group could write it
-        ((0, 0o777), (0, 0, 0o606), "", IN_PLACE),
-        ((NOBODY, 0o755), (NOBODY, 0, 0o606), "", IN_PLACE),
+        case((0, 0o777), (0, 0, 0o606), "", IN_PLACE),
+        case((NOBODY, 0o755), (NOBODY, 0, 0o606), "", IN_PLACE),
         // PHP as the owner could not write it
-        ((NOBODY, 0o755), (0, NOBODY, 0o466), "", IN_PLACE),
+        case((NOBODY, 0o755), (0, NOBODY, 0o466), "", IN_PLACE),
     ];
-    for ((folder_owner, folder_mode), (owner, group, mode), list, is_replaced) in cases {
+    for Case {
+        folder: (folder_owner, folder_mode),
+        file: (owner, group, mode),
+        list,
+        is_replaced,
+    } in cases
+    {
         let case = format!("{folder_owner} {folder_mode:o}, {owner} {group} {mode:o} {list}");
         let school = School::new();
         give(&school.path(""), NOBODY, NOBODY, 0o755, "");
