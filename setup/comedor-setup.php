@@ -150,6 +150,14 @@ function has_permission(array $auth, string $permission): bool
     return is_array($permissions) && in_array($permission, $permissions, true);
 }
 
+/** Those of these permissions that this login lacks. */
+function missing_permissions(array $auth, array $permissions): array
+{
+    return array_values(array_filter($permissions, function ($permission) use ($auth) {
+        return !has_permission($auth, $permission);
+    }));
+}
+
 /** Sends the status and the headers. Returns the nonce of this page's style and script. */
 function send_headers(int $status, string $type): string
 {
@@ -203,7 +211,8 @@ function look(): array
         'other' => $other,
         'candidates' => $candidates,
         'path' => (string) ($_SERVER['SCRIPT_NAME'] ?? ''),
-        'refusals' => refusals($session, $candidates),
+        'refusals' => refusals($session),
+        'missing' => missing($candidates, $script),
         'notes' => notes($session, $process, $candidates, $other),
         'zone' => $zone,
     ];
@@ -362,13 +371,16 @@ function candidates(array $auth, string $script): array
     $candidates = [];
     foreach ($auth as $service => $unit) {
         $centre = is_array($unit) ? $unit['centro'] ?? null : null;
-        if (!is_id($service) || !(is_string($centre) || is_int($centre))) {
+        // An empty one is none, as for comedor.
+        if (!is_id($service) || !(is_string($centre) || is_int($centre)) || $centre === '') {
             continue;
         }
         foreach (data_folders($service, $script) ?: [null] as $folder) {
             $candidates[] = candidate($service, (string) $centre, $unit, $folder) + [
-                'lacks' => array_merge(has_permission($auth, "$service:access") ? [] : ["$service:access"],
+                'lacks' => array_merge(missing_permissions($auth, ["$service:access"]),
                     is_array($unit['aulas'] ?? null) ? [] : ['aulas']),
+                'to_give' => array_merge(missing_permissions($auth, ["$service:docente", "$service:access"]),
+                    ($unit['aulas'] ?? []) === [] ? ['aulas'] : []),
                 'is_named' => strpos($script, "$service:docente") !== false,
                 'login' => login($auth, $service, (string) $centre),
             ];
@@ -509,7 +521,7 @@ function days(string $folder): array
 }
 
 /** Why comedor is not for this application. */
-function refusals(array $session, array $candidates): array
+function refusals(array $session): array
 {
     $why = [];
     if ($session['handler'] === 'user') {
@@ -520,13 +532,21 @@ function refusals(array $session, array $candidates): array
     if (!in_array($session['format'], ['php', 'php_serialize', 'php_binary'], true)) {
         $why[] = text('other_format', ['format' => $session['format']]);
     }
-    if (!$candidates) {
-        $why[] = text('no_centre');
-    } elseif (count($candidates) === 1 && $candidates[0]['folder'] !== null && $candidates[0]['aularios'] === 0
-        && function_exists('opendir') && !is_late()) {
-        $why[] = text('no_aularios', ['folder' => $candidates[0]['folder'] . '/Centros']);
-    }
     return $why;
+}
+
+/** What the application must have before there are values to show. A new one has no centre or no aulario yet. */
+function missing(array $candidates, string $script): ?string
+{
+    if (!$candidates) {
+        $service = preg_match('/["\']([A-Za-z0-9._-]+):docente["\']/', $script, $match) ? $match[1] : '<service>';
+        return text('no_centre', ['service' => $service]);
+    }
+    if (count($candidates) === 1 && $candidates[0]['folder'] !== null && $candidates[0]['aularios'] === 0
+        && function_exists('opendir') && !is_late()) {
+        return text('no_aularios', ['folder' => $candidates[0]['folder'] . '/Centros']);
+    }
+    return null;
 }
 
 /** What the administrator should know beside the values. */
@@ -665,10 +685,11 @@ function texts(): array
                 . 'orden que muestre una página como esta.',
         ],
         'log_in' => [
-            'Log in to the application as an administrator, in this browser, and reload this page. (If you are logged in, '
-                . 'comedor.php may stop before it reads your login: see PHP’s error log.)',
-            'Inicia sesión en la aplicación como administrador, en este navegador, y recarga esta página. (Si ya la has '
-                . 'iniciado, quizá comedor.php se detiene antes de leerla: mira el registro de errores de PHP.)',
+            'Log in to the application, in this browser, as an administrator (with the permission sysadmin:access), and reload '
+                . 'this page. (If you are logged in, comedor.php may stop before it reads your login: see PHP’s error log.)',
+            'Inicia sesión en la aplicación, en este navegador, como administrador (con el permiso sysadmin:access), y recarga '
+                . 'esta página. (Si ya la has iniciado, quizá comedor.php se detiene antes de leerla: mira el registro de '
+                . 'errores de PHP.)',
         ],
         'too_old' => [
             'This page was copied more than a day ago: delete it from the server. To set up comedor now, copy it again.',
@@ -702,12 +723,28 @@ function texts(): array
             'Sus sesiones tienen el formato «{format}»; comedor lee php, php_serialize y php_binary.',
         ],
         'no_centre' => [
-            'Your session has no centre. If other users have one, log in as an administrator who has.',
-            'Tu sesión no tiene centro. Si otros usuarios lo tienen, inicia sesión como un administrador que lo tenga.',
+            'Your user has no centre, like the administrator whom the application’s installer creates, so there are no values yet. '
+                . 'On the application’s page for users, give this user a centre, aularios (aulas) and the permissions '
+                . '{service}:access and {service}:docente; then log in again, and reload this page. Or log in with another user '
+                . 'who has these and sysadmin:access. Only if no user can have a centre, comedor is not for this application.',
+            'Tu usuario no tiene centro, como el administrador que crea el instalador de la aplicación, así que todavía no hay '
+                . 'valores. En la página de usuarios de la aplicación, dale a este usuario un centro, aularios (aulas) y los '
+                . 'permisos {service}:access y {service}:docente; después inicia sesión de nuevo y recarga esta página. O inicia '
+                . 'sesión con otro usuario que tenga todo eso y sysadmin:access. Solo si ningún usuario puede tener centro, '
+                . 'comedor no sirve para esta aplicación.',
         ],
         'no_aularios' => [
-            'There are no aularios below {folder}.',
-            'No hay aularios debajo de {folder}.',
+            'There are no aularios below {folder}. Create one in the application, and reload this page. If the application has '
+                . 'some, it keeps them elsewhere, and comedor is not for it.',
+            'No hay aularios debajo de {folder}. Crea uno en la aplicación y recarga esta página. Si la aplicación ya tiene, los '
+                . 'guarda en otro sitio, y comedor no sirve para ella.',
+        ],
+        'to_give' => [
+            'Your user lacks {lacks}. The values are right, but “Try” needs it: give it to your user on the application’s page '
+                . 'for users, log in again, and reload this page. Or log in with another user who has it and sysadmin:access.',
+            'A tu usuario le falta {lacks}. Los valores son correctos, pero «Probar» lo necesita: dáselo en la página de usuarios '
+                . 'de la aplicación, inicia sesión de nuevo y recarga esta página. O inicia sesión con otro usuario que lo tenga, '
+                . 'y también sysadmin:access.',
         ],
         'is_root' => [
             'PHP runs as root here. comedor should not.',
@@ -984,16 +1021,20 @@ function try_texts(): array
             'A tu usuario le falta el permiso {service}:docente. Dáselo en la aplicación, inicia sesión de nuevo y prueba otra vez.',
         ],
         'lacks_access' => [
-            'Your user lacks the permission {service}:access, which COMEDOR_ACCESS=listed requires. Give it in the application, or '
-                . 'set COMEDOR_ACCESS=centre.',
-            'A tu usuario le falta el permiso {service}:access, que COMEDOR_ACCESS=listed exige. Dáselo en la aplicación, o escribe '
-                . 'COMEDOR_ACCESS=centre.',
+            'Your user lacks the permission {service}:access, which COMEDOR_ACCESS=listed requires. Give it in the application, log '
+                . 'in again, and try again.',
+            'A tu usuario le falta el permiso {service}:access, que COMEDOR_ACCESS=listed exige. Dáselo en la aplicación, inicia '
+                . 'sesión de nuevo y prueba otra vez.',
         ],
         'lacks_list' => [
             'Your session has no list of aularios (aulas), which COMEDOR_ACCESS=listed requires. Give your user aularios in the '
-                . 'application, or set COMEDOR_ACCESS=centre.',
+                . 'application, log in again, and try again.',
             'Tu sesión no tiene lista de aularios (aulas), que COMEDOR_ACCESS=listed exige. Dale aularios a tu usuario en la '
-                . 'aplicación, o escribe COMEDOR_ACCESS=centre.',
+                . 'aplicación, inicia sesión de nuevo y prueba otra vez.',
+        ],
+        'or_centre' => [
+            'Or, since the script admits your user as it is, set COMEDOR_ACCESS=centre.',
+            'O, como el script admite a tu usuario tal como está, escribe COMEDOR_ACCESS=centre.',
         ],
         'not_this_aulario' => [
             '{aulario} is not among the aularios of your session. Choose another one.',
@@ -1075,7 +1116,7 @@ function shown_path(array $session): string
 function for_script(array $found): string
 {
     $session = $found['session'];
-    $keys = array_merge(array_keys(try_texts()), ['copied', 'access']);
+    $keys = array_merge(array_keys(try_texts()), ['copied', 'access', 'to_give']);
     $in_several = [
         '{paste_again}' => text('paste_again'),
         '{compare_user}' => text('compare_user', ['user' => $found['process']['user']]),
@@ -1093,7 +1134,7 @@ function for_script(array $found): string
         'other' => $found['other'],
         'zone' => $found['zone'],
         'candidates' => array_map(function ($candidate) {
-            return array_intersect_key($candidate, array_flip(['service', 'folder', 'mine', 'lacks', 'login']));
+            return array_intersect_key($candidate, array_flip(['service', 'folder', 'mine', 'lacks', 'to_give', 'login']));
         }, $found['candidates']),
     ]);
 }
@@ -1174,9 +1215,9 @@ function all_lines(array $found, array &$notes): string
 
 function show(array $found): void
 {
-    $is_refused = $found['refusals'] !== [];
+    $stops = $found['refusals'] ? array_merge([text('refused')], $found['refusals']) : (array) $found['missing'];
     $notes = $found['notes'];
-    $lines = $is_refused ? '' : all_lines($found, $notes);
+    $lines = $stops ? '' : all_lines($found, $notes);
     $nonce = send_headers(200, 'text/html'); ?>
 <!doctype html>
 <html lang="<?= language() ?>">
@@ -1188,18 +1229,18 @@ function show(array $found): void
 </style>
 <h1><?= t('title') ?></h1>
 <p><?= t('intro') ?></p>
-<?php if ($is_refused) { ?>
-<div class="note stop"><p><?= t('refused') ?><p><?= implode('<p>', array_map(__NAMESPACE__ . '\escape', $found['refusals'])) ?></div>
+<?php if ($stops) { ?>
+<div class="note stop"><p><?= implode('<p>', array_map(__NAMESPACE__ . '\escape', $stops)) ?></div>
 <?php }
     foreach ($notes as $note) { ?>
 <p class="note"><?= escape($note) ?></p>
 <?php }
-    if (!$is_refused) {
+    if (!$stops) {
         show_values($found['candidates'], $lines);
     } ?>
 <?= facts($found) ?>
 <details><summary><?= t('php_says') ?></summary><?= what_php_says($found) ?></details>
-<?php if (!$is_refused) {
+<?php if (!$stops) {
         show_try(); ?>
 <script nonce="<?= $nonce ?>">
 const page = <?= for_script($found) ?>;
@@ -1251,6 +1292,7 @@ function show_values(array $candidates, string $lines): void
 { ?>
 <p class="note stop" id="no-javascript"><?= t('no_javascript') ?></p>
 <h2>1. <?= t('values') ?></h2>
+<p class="note" id="to-give" hidden></p>
 <p><?= t('values_intro') ?></p>
 <label<?= count($candidates) > 1 ? '' : ' hidden' ?>><?= t('service') ?> <select id="candidate">
 <?php foreach ($candidates as $number => $candidate) { ?>
@@ -1324,23 +1366,27 @@ function setAccess(access) {
 /** Shows the values of a service and a data folder. */
 async function choose(number) {
   const chosen = candidate = page.candidates[number];
-  const { service, folder, mine, lacks } = chosen;
+  const { service, folder, mine, to_give: toGive } = chosen;
   setLine("COMEDOR_SERVICE", service);
   element("no-folder").hidden = folder !== null;
   element("aulario").value = mine.length ? mine[0].id : "";
   element("aularios").replaceChildren(...mine.map(({ id }) => new Option(id, id)));
   element("copy").disabled = true;
-  const script = lacks.length && mine.length ? await askScript(mine[0].id) : null;
+  const script = toGive.length && mine.length ? await askScript(mine[0].id) : null;
   // Another one may have been chosen meanwhile.
   if (candidate !== chosen) return;
-  offerAccess(lacks, script);
+  offerAccess(chosen, script);
   setFolder(folder ?? element("folder").value.trim());
   element("try").disabled = false;
 }
 
-/** If the login lacks what `listed` requires, and the script does not refuse it, the administrator decides. */
-function offerAccess(lacks, script) {
+/** If the login lacks what `listed` requires, and the script does not refuse it, the administrator decides. Else it must be
+    given what it lacks. */
+function offerAccess({ lacks, to_give: toGive }, script) {
   const isRefused = script?.json?.success === false && script.status === 403;
+  const given = isRefused ? toGive : toGive.filter(name => !lacks.includes(name));
+  element("to-give").hidden = !given.length;
+  element("to-give").textContent = text("to_give", { lacks: given.join(", ") });
   const access = script?.json?.success === true ? "centre" : "listed";
   element("access").hidden = !lacks.length || isRefused;
   element("access").querySelector("legend").textContent = text("access", { lacks: lacks.join(", ") });
@@ -1467,6 +1513,13 @@ function whatAnswers(answer) {
   return `${text(key, { status })} ${text("or_error_pages")}`;
 }
 
+/** Whether comedor refuses this login or this aulario, and the script does not admit it either: to disable comedor or to set
+    COMEDOR_ACCESS=centre is then of no use. */
+function isRefusedByBoth({ json, reason }, script) {
+  const isOfRequest = ["docente", "access", "aulas", "aulario"].includes(reason) || json?.code === "MISSING_PARAM";
+  return isOfRequest && !script.json?.success;
+}
+
 /** Why comedor refuses: the cause, and the next step. */
 function cause(answer, aulario) {
   const { code, error = "" } = answer.json ?? {};
@@ -1525,7 +1578,9 @@ async function comparePasswords() {
 /** Compares the read of comedor with the script's. Returns whether nothing is red. */
 function compareTypes(own, script, aulario) {
   const sides = { comedor_says: types(own) || own.brief, script_says: types(script) || script.brief };
-  if (!own.json?.success) fail(cause(own, aulario), { comedor_says: own.brief, script_says: script.brief });
+  const admitsMore = script.json?.success && ["access", "aulas"].includes(own.reason);
+  if (isRefusedByBoth(own, script)) say("red", cause(own, aulario), sides);
+  else if (!own.json?.success) fail(cause(own, aulario) + (admitsMore ? ` ${text("or_centre")}` : ""), sides);
   else if (!script.json?.success) say("green", text("script_fails", { aulario }), sides);
   else if (types(own) !== types(script)) fail(text("other_types"), sides);
   else say("green", text("same_types", { aulario }), sides);

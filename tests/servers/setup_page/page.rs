@@ -28,8 +28,8 @@ fn page_in_spanish() {
     );
 }
 
-const LOG_IN: &str = "Log in to the application as an administrator, in this browser, and reload this page. (If you \
-    are logged in, comedor.php may stop before it reads your login: see PHP’s error log.)";
+const LOG_IN: &str = "Log in to the application, in this browser, as an administrator (with the permission \
+    sysadmin:access), and reload this page. (If you are logged in, comedor.php may stop before it reads your login: see PHP’s error log.)";
 
 #[test]
 fn only_an_administrator_sees_more_than_one_sentence() {
@@ -233,30 +233,59 @@ fn service_and_folder_are_chosen_in_the_browser() {
     );
 }
 
+const NOT_FOR_IT: &str = "comedor is not for this application:";
+
 #[test]
-fn page_refuses_applications_that_comedor_is_not_for() {
-    for (code, reason) in [
-        (
-            "session_set_save_handler(new class extends SessionHandler {}, true);",
-            "kept by code of the application",
-        ),
-        (
-            "foreach (glob('DATA/*.json') as $file) { unlink($file); }",
-            "There are no aularios below",
-        ),
+fn page_says_what_to_give_to_a_login_without_a_centre() {
+    let mut setup = Setup::new(Server::Apache, "en");
+    setup.serve(false);
+    let installer = "$_SESSION['auth_data'] = \
+        ['permissions' => ['*', 'sysadmin:access', 'service:access']];";
+    for code in [
+        installer,
+        "$_SESSION['auth_data']['service']['centro'] = '';",
     ] {
-        let mut setup = Setup::new(Server::Apache, "en");
-        let aularios = setup.site.path().join("data/Centros/centro1/Aularios");
-        setup.insert(&code.replace("DATA", aularios.to_str().unwrap()));
-        setup.serve(false);
+        setup.insert_after_login(code);
         setup.open();
         let shown = setup.shown();
-        assert!(
-            shown.contains("comedor is not for this application:") && shown.contains(reason),
-            "{shown}"
-        );
-        assert!(!shown.contains("COMEDOR_SERVICE="), "{shown}");
+        let advice = "give this user a centre, aularios (aulas) and the permissions service:access and \
+            service:docente; then log in again";
+        assert!(shown.contains(advice), "{code}: {shown}");
+        assert!(!shown.contains(NOT_FOR_IT), "{code}: {shown}");
+        assert!(!shown.contains("COMEDOR_SERVICE="), "{code}: {shown}");
     }
+}
+
+#[test]
+fn page_says_that_an_application_has_no_aularios_yet() {
+    let mut setup = Setup::new(Server::Apache, "en");
+    let aularios = setup.site.path().join("data/Centros/centro1/Aularios");
+    let remove = "foreach (glob('DATA/*.json') as $file) { unlink($file); }";
+    setup.insert(&remove.replace("DATA", aularios.to_str().unwrap()));
+    setup.serve(false);
+    setup.open();
+    let shown = setup.shown();
+    let advice = "data/Centros. Create one in the application, and reload this page.";
+    assert!(
+        shown.contains("There are no aularios below ") && shown.contains(advice),
+        "{shown}"
+    );
+    assert!(!shown.contains(NOT_FOR_IT), "{shown}");
+    assert!(!shown.contains("COMEDOR_SERVICE="), "{shown}");
+}
+
+#[test]
+fn page_refuses_applications_that_comedor_is_not_for() {
+    let mut setup = Setup::new(Server::Apache, "en");
+    setup.insert("session_set_save_handler(new class extends SessionHandler {}, true);");
+    setup.serve(false);
+    setup.open();
+    let shown = setup.shown();
+    assert!(
+        shown.contains(NOT_FOR_IT) && shown.contains("kept by code of the application"),
+        "{shown}"
+    );
+    assert!(!shown.contains("COMEDOR_SERVICE="), "{shown}");
     let mut setup = Setup::new(Server::Apache, "en");
     setup.insert("if (false) { new PDO('sqlite:x'); }");
     setup.insert("while (ob_get_level()) { ob_end_clean(); } echo ' '; flush();");

@@ -183,6 +183,76 @@ fn try_names_the_missing_permission_or_right() {
     }
 }
 
+/// The script of EntreAulas admits no login without the list `aulas`. What such a login lacks is then no fault of comedor.
+#[test]
+fn login_that_the_script_refuses_too_is_told_what_it_lacks_and_not_to_disable_or_to_open_comedor() {
+    let (mut setup, _) = enabled(Server::Apache);
+    let script = fs::read_to_string(setup.script()).unwrap();
+    let is_listed =
+        "if (!in_array($_GET['aulario'], $_SESSION['auth_data']['service']['aulas'] ?? [], true)) {
+        answer(403, ['error' => 'Insufficient permissions', 'code' => 'FORBIDDEN']);
+    }
+    $aulario = ";
+    fs::write(setup.script(), script.replace("$aulario = ", is_listed)).unwrap();
+    setup.serve(true);
+    for (code, lacks, cause) in [
+        (
+            "$_SESSION['auth_data'] = ['permissions' => ['*', 'sysadmin:access', 'service:access'],
+                'service' => ['centro' => 'centro1']];",
+            "service:docente, aulas",
+            "Your user lacks the permission service:docente.",
+        ),
+        (
+            "unset($_SESSION['auth_data']['service']['aulas']);",
+            "aulas",
+            "Your session has no list of aularios (aulas)",
+        ),
+        (
+            "$_SESSION['auth_data']['service']['aulas'] = [];",
+            "aulas",
+            "comedor refuses: ",
+        ),
+        (
+            "$_SESSION['auth_data']['permissions'] = ['sysadmin:access'];",
+            "service:docente, service:access",
+            "Your user lacks the permission service:docente.",
+        ),
+    ] {
+        setup.insert_after_login(code);
+        setup.open();
+        assert!(setup.values().contains("COMEDOR_ACCESS=listed\n"));
+        let note = format!("Your user lacks {lacks}. The values are right, but “Try” needs it");
+        let shown = setup.shown();
+        assert!(shown.contains(&note), "{code}: {shown}");
+        assert!(!shown.contains("Which sessions may use"), "{code}: {shown}");
+        let results = setup.press_try();
+        assert!(
+            results.contains(&format!("red: {cause}")),
+            "{code}: {results}"
+        );
+        for wrong in ["disable comedor", "COMEDOR_ACCESS=centre"] {
+            assert!(!results.contains(wrong), "{code}: {results}");
+        }
+    }
+}
+
+#[test]
+fn login_that_only_comedor_refuses_is_told_to_disable_or_to_open_it() {
+    let (mut setup, _) = enabled(Server::Apache);
+    setup.serve(true);
+    setup.insert_after_login("unset($_SESSION['auth_data']['service']['aulas']);");
+    setup.open();
+    setup.values();
+    assert!(!setup.shown().contains("The values are right, but"));
+    let results = setup.press_try();
+    for expected in [
+        "amber: If users are at work, first disable comedor again",
+        "Or, since the script admits your user as it is, set COMEDOR_ACCESS=centre.",
+    ] {
+        assert!(results.contains(expected), "{results}");
+    }
+}
+
 #[test]
 fn try_says_that_comedor_answers_for_another_application() {
     let (mut setup, values) = enabled(Server::ApacheWithFastcgi);
