@@ -84,7 +84,7 @@ mod guides {
         a_session_is_checked: "guides.sh" "Check";
         settings_of_the_guide_serve_the_application: "guides.sh" "Settings";
         an_upgrade_keeps_changed_files: "guides.sh" "Upgrade";
-        a_backup_is_for_root_only: "guides.sh" "Back up";
+        menus_are_copied_daily_for_root_only_and_a_failure_is_shown: "guides.sh" "Back up";
         one_file_and_all_are_restored: "guides.sh" "Restore";
         the_archive_is_installed_restarted_and_removed: "guides.sh" "Without the package";
         logs_and_check_are_where_the_guide_looks: "guides.sh" "Start here";

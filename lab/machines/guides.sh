@@ -53,9 +53,25 @@ back_up() {
     enabled
     save Lentejas
     setfacl -m u:nobody:r $day
-    run 'Back up.1' > /tmp/saved
-    [ "$(tail -n 1 /tmp/saved)" = 1 ]
-    [ "$(stat -c %a /var/backups/comedor-*.tar.gz)" = 600 ]
+    # A centre on another disk
+    centre=${day%/Aularios/*}
+    cp -a "$centre" /srv/disk/colegio
+    rm -r "$centre"
+    ln -s /srv/disk/colegio "$centre"
+    chown -h www-data: "$centre"
+    run 'Back up.1'
+    copies 1
+    [ "$(stat -c %a "$backups" "$backups"/*/*.tar.gz | xargs)" = '700 600 600' ]
+}
+backups=/var/backups/comedor job=/etc/cron.daily/comedor-backup note=/etc/motd.d/comedor-backup
+# copies COUNT: so many complete copies exist.
+copies() { [ "$(find $backups -mindepth 2 -name settings.tar.gz ! -path '*-incomplete*' | wc -l)" = "$1" ]; }
+# fails TEXT: the daily copy says why, at each login too, and no copy is lost.
+fails() {
+    ! run-parts --regex '^comedor-backup$' /etc/cron.daily 2> /tmp/failed || exit 1
+    expect "$1" < /tmp/failed
+    sudo -u maestra grep -F 'has failed' $note
+    copies 1
 }
 
 # whole_way [NAME=VALUE]...: on this server, the commands of the guide from step 2 to an upgrade, and to its end.
@@ -168,18 +184,42 @@ Upgrade)
 'Back up')
     lay_out
     back_up
-    backup=$(echo /var/backups/comedor-*.tar.gz) USER=root inline 'sudo install -m 600 -o "$USER" "$backup" ~/'
-    cmp /var/backups/comedor-*.tar.gz ~/comedor-*.tar.gz
+    backup=$(echo $backups/*)
+    export backup USER=root
+    inline 'sudo install -m 600 -o "$USER" "$backup/data.tar.gz" "$backup/settings.tar.gz" ~/'
+    cmp $backups/*/data.tar.gz ~/data.tar.gz
+    sleep 1
+    script --quiet --return --command $job /dev/null | expect 'has 1 saved days'
+    rm -r "$backup"
+    # A disk that is missing, a link to a folder above, a file that PHP's user cannot read
+    mv /srv/disk/colegio /srv/disk/gone
+    fails 'colegio: Cannot stat'
+    mv /srv/disk/gone /srv/disk/colegio
+    sudo -u www-data ln -s .. /DATA/entreaulas/link
+    fails 'File system loop detected'
+    sudo -u www-data ln -sfT /etc/shadow /DATA/entreaulas/link
+    fails 'link: Cannot open: Permission denied'
+    rm /DATA/entreaulas/link
+    # A copy that is too large
+    head -c 100000 /dev/urandom > /DATA/entreaulas/large
+    sed -i 's/2097152/18/' $job
+    fails 'has failed'
+    rm /DATA/entreaulas/large
+    sed -i 's/^copies=14/copies=2/' $job
     # Before comedor is set up
-    rm -r /etc/comedor /var/backups/comedor-*.tar.gz
-    again 'Back up.1' > /tmp/saved
-    [ "$(tail -n 1 /tmp/saved)" = 1 ]
+    rm -r /etc/comedor
+    for _ in 1 2 3; do
+        sleep 1
+        run-parts --regex '^comedor-backup$' /etc/cron.daily
+        [ ! -e $note ]
+    done
+    copies 2
     ;;
 Restore)
     lay_out
     back_up
-    mv /var/backups/comedor-*.tar.gz /var/backups/comedor-2026-11-22-170500.tar.gz
-    export backup=/var/backups/comedor-2026-11-22-170500.tar.gz
+    mv $backups/* $backups/2026-11-22-062500
+    export backup=$backups/2026-11-22-062500
     for block in 'Restore.1' 'Restore.3'; do
         echo '{' > $day
         [ $block = Restore.1 ] || ! run 'Restore.2' > /tmp/changed || exit 1
@@ -187,10 +227,17 @@ Restore)
         run "$block"
         grep Lentejas $day
         getfacl -cp $day | grep user:nobody:r--
+        [ -L "$centre" ]
         [ "$(stat -c %U $day "$(dirname $day)/../../../.comedor.lock" | uniq)" = www-data ]
     done
     grep -F "${day#/}" /tmp/changed
+    ! grep 'File type differs' /tmp/changed || exit 1
     grep COMEDOR_SERVICE=entreaulas /etc/comedor/comedor.conf
+    # On a new machine
+    rm -r /DATA/entreaulas /srv/disk/colegio /etc/comedor
+    inline 'sudo mkdir -p /DATA && sudo mkdir /DATA/entreaulas && sudo chown -h www-data: /DATA/entreaulas'
+    again 'Restore.3'
+    comedor_answers
     ;;
 'Without the package')
     lay_out

@@ -208,11 +208,10 @@ fn no_command_of_the_documents_changes_as_root_what_the_user_of_php_names() {
                 || command.contains(" -exec") && !command.contains(CHOWN)
                 || name == "tar" && command.contains(" -x");
             let is_harmless = [
-                // The folder of a new machine, which has no data yet, or the link to it
+                // The folder of a new machine, which has no data yet
                 "mkdir -p /DATA",
                 "mkdir /DATA/entreaulas",
                 "chown -h www-data: /DATA/entreaulas",
-                "ln -s /srv/disk/school /DATA/entreaulas",
                 // A new file of the set-up page. `install -m` would change the mode of what has its name then.
                 "cp --remove-destination /usr/share/comedor/comedor-setup.php ",
                 "cp --remove-destination /usr/share/doc/comedor/examples/guardar.php ",

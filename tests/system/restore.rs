@@ -9,7 +9,7 @@ use std::process::{Child, Command};
 use crate::support::*;
 
 const AULARIO: &str = "DATA/entreaulas/Centros/colegio/Aularios/aula1";
-const BACKUP: &str = "backup.tar.gz";
+const BACKUP: &str = "backup/data.tar.gz";
 const GUIDES: [&str; 2] = ["docs/install.md", "docs/es/instalar.md"];
 
 /// A machine with data of PHP's user, settings of root, and a backup of both.
@@ -22,7 +22,7 @@ impl Machine {
         let root = open_folder();
         let machine = Machine { root };
         fs::create_dir_all(machine.path(AULARIO)).unwrap();
-        for folder in ["etc/comedor", "etc/of-root"] {
+        for folder in ["etc/comedor", "etc/of-root", "backup"] {
             fs::create_dir_all(machine.path(folder)).unwrap();
         }
         fs::write(machine.path("etc/comedor/comedor.conf"), "TZ=UTC\n").unwrap();
@@ -36,7 +36,8 @@ impl Machine {
             fs::write(machine.path(AULARIO).join(name), content).unwrap();
         }
         let back_up = "chown -R www-data: DATA/entreaulas; umask 077; \
-                       tar --sort=name -czf backup.tar.gz DATA/entreaulas etc/comedor";
+                       tar --sort=name -czf backup/data.tar.gz DATA/entreaulas; \
+                       tar -czf backup/settings.tar.gz etc/comedor";
         output(&mut machine.shell(back_up), "tar");
         machine
     }
@@ -50,7 +51,7 @@ impl Machine {
         let root = self.root.path();
         let mut shell = Command::new("sh");
         shell.current_dir(root).args(["-c", line]);
-        shell.env("backup", root.join(BACKUP));
+        shell.env("backup", root.join("backup"));
         shell
     }
 
@@ -86,10 +87,7 @@ fn commands(guide: &str, root: &Path) -> Vec<String> {
         .lines()
         .filter(|line| line.starts_with("sudo ") && line.contains(" -xz"));
     let root = format!("-C {}", root.display());
-    let backup = "/var/backups/comedor-2026-11-22-170500.tar.gz";
-    lines
-        .map(|line| line.replace("-C /", &root).replace(backup, BACKUP))
-        .collect()
+    lines.map(|line| line.replace("-C /", &root)).collect()
 }
 
 #[test]
