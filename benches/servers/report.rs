@@ -6,10 +6,7 @@ use std::fs;
 use std::process::Command;
 
 use crate::client::{READERS, WRITERS};
-use crate::contenders::{
-    BASELINE, BASELINE_NEW, COMEDOR, FASTCGI, FASTCGI_NEW, FLOOR, FLOOR_FASTCGI, FLOOR_KEPT,
-    MOD_PHP, PHP_CGI, PHP_FPM, PHP_FPM_KEPT, process,
-};
+use crate::contenders::process;
 use crate::load::Figures;
 use crate::start;
 
@@ -34,19 +31,16 @@ pub fn clients(saves: bool) -> &'static [usize] {
 const HEAD: &str = "\
 # Benchmark
 
-Measured and written by `benches/run`. Clients and servers share the processor cores. Each client has a persistent connection and sends its next request when it has the answer to the last one. Every
-contender is measured in every round. Medians and p99 are those of the requests of all rounds; requests per second are the median of the rounds.
+Measured and written by `benches/run`. Clients and servers share the processor cores. Each client has a persistent connection and sends its next request when it has the answer to the last one. Every contender is measured in every round. Medians and p99 are those of the requests of all rounds; requests per second are the median of the rounds.
 
-- **comedor, FastCGI**: as shipped, with a settings file. 64 processes stay in memory, of which each answers one request at a time.
-- **comedor, FastCGI, not kept**: the same with a connection for each request. Under nginx the shipped configuration keeps connections; under Apache and lighttpd they do not.
-- **baseline**: the executable that COMEDOR_BASELINE named, if any, with the same settings as **comedor**; under Apache its connections are kept, as by the configuration of 1.0.0.
+- **comedor, FastCGI**: as shipped, with a settings file. 64 processes stay in memory, of which each answers one request at a time. **not kept**: with a connection for each request. Under nginx the shipped configuration keeps connections; under Apache and lighttpd they do not.
 - **comedor, CGI**: started for each request; under Apache it exits before end-of-file.
-- **floor, CGI**: a static C program with Debian's glibc that reads the body and answers with as many bytes as comedor (`benches/floor.c`), and exits as comedor does. **floor, CGI, musl**: the same with musl. It is the cost of the server and of a new process. **floor, late exit**: it exits after end-of-file; if Apache finds the process alive, it waits 47 ms (mod_cgi) or 10 ms (mod_cgid).
-- **floor, FastCGI**: the same answer by libfcgi (`benches/floor-fastcgi.c`), by 8 processes. It is the cost of the server and of FastCGI. **floor, FastCGI, kept**: with a process for each of the kept connections, where comedor's are kept.
+- **baseline**: the executable that COMEDOR_BASELINE named, if any, with the same settings as **comedor**; under Apache its connections are kept, as by the configuration of 1.0.0.
+- **floor, CGI**: a static C program with Debian's glibc that reads the body and answers with as many bytes as comedor (`benches/floor.c`), and exits as comedor does: the cost of the server and of a new process. **musl**: the same with musl. **late exit**: it exits after end-of-file; if Apache finds the process alive, it waits 47 ms (mod_cgi) or 10 ms (mod_cgid).
+- **floor, FastCGI**: the same answer by libfcgi (`benches/floor-fastcgi.c`), by 8 processes: the cost of the server and of FastCGI. **kept**: with a process for each of the kept connections, where comedor's are kept.
 - **php-cgi**: a script that does the same work (`benches/comedor.php`), with Debian's settings, started for each request; Apache waits for it too.
-- **PHP-FPM**: the same script in 8 processes (`pm = static`; under nginx 40, because each kept connection occupies one) with opcache, which does not check the script's time of change (`opcache.validate_timestamps=0`).
-- **PHP-FPM, kept**: the same with kept connections, under nginx.
-- **mod_php**: the same script and opcache in Apache's 34 processes. With 8 clients it answers a read faster than comedor on some machines, because Apache passes a request to FastCGI by a proxy: compare the floors.
+- **PHP-FPM**: the same script in 8 processes (`pm = static`; under nginx 40, because each kept connection occupies one) with opcache, which does not check the script's time of change (`opcache.validate_timestamps=0`). **kept**: with kept connections, under nginx.
+- **mod_php**: the same script and opcache in Apache's 34 processes. On some machines it answers 8 clients' reads faster than comedor, because Apache passes a request to FastCGI by a proxy: compare the floors.
 
 A connection to PHP-FPM, comedor or the floor is on a Unix socket. No contender makes one of 8 clients wait for a process or thread. PHP logged nothing: a message per request would make it slower.
 
@@ -61,31 +55,6 @@ pub fn markdown(
     missing: &[(String, String)],
 ) -> String {
     let mut text = format!("{HEAD}\n{}", machine());
-    text.push_str(
-        "\n## Ratios of medians\n\ncomedor divided by each other. Below 1, comedor is faster.\n",
-    );
-    let php = [PHP_FPM, MOD_PHP]
-        .map(|php| [php.to_owned(), format!("{php}, flushed")])
-        .concat();
-    let kept = [PHP_FPM_KEPT, BASELINE, FASTCGI_NEW, COMEDOR]
-        .map(str::to_owned)
-        .to_vec();
-    let floors = vec![FLOOR_FASTCGI.to_owned(), FLOOR_KEPT.to_owned()];
-    let by_fastcgi = [floors, php.clone(), kept];
-    ratios(&mut text, sections, FASTCGI, &by_fastcgi.concat());
-    let new = [FLOOR_FASTCGI, PHP_FPM, MOD_PHP, BASELINE_NEW].map(str::to_owned);
-    ratios(&mut text, sections, FASTCGI_NEW, &new);
-    let by_cgi = [
-        FLOOR.to_owned(),
-        PHP_CGI.to_owned(),
-        format!("{PHP_CGI}, flushed"),
-    ];
-    ratios(
-        &mut text,
-        sections,
-        COMEDOR,
-        &[by_cgi.to_vec(), php].concat(),
-    );
     for section in sections {
         writeln!(text, "\n## {}\n", title(section)).unwrap();
         let columns = clients(section.saves).iter().map(|&clients| count(clients));
@@ -145,32 +114,6 @@ pub fn markdown(
         }
     }
     text
-}
-
-/// The median of `name` divided by that of each of `others` that was measured.
-fn ratios(text: &mut String, sections: &[Section], name: &str, others: &[String]) {
-    let rows = || sections.iter().flat_map(|section| &section.rows);
-    let is_measured = |other: &&String| rows().any(|row| row.name == **other);
-    let others: Vec<&str> = others
-        .iter()
-        .filter(is_measured)
-        .map(String::as_str)
-        .collect();
-    let rule = "--:|".repeat(others.len());
-    writeln!(text, "\n| {name} ÷ | {} |\n|---|{rule}", others.join(" | ")).unwrap();
-    for section in sections {
-        for (at, &clients) in clients(section.saves).iter().enumerate() {
-            let median = |name: &str| {
-                let row = section.rows.iter().find(|row| row.name == name);
-                row.map(|row| row.figures[at].quantile(0.5))
-            };
-            let Some(own) = median(name) else { continue };
-            let ratio = |other: &&str| median(other).map_or(String::new(), |m| digits(own / m));
-            let cells: Vec<String> = others.iter().map(ratio).collect();
-            let (what, clients) = (title(section), count(clients));
-            writeln!(text, "| {what}, {clients} | {} |", cells.join(" | ")).unwrap();
-        }
-    }
 }
 
 /// The requests that failed, and why the first of each contender did.
