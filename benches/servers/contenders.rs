@@ -380,7 +380,7 @@ impl Server {
         let expected = Client::new(&self.site, PAGE, Work::Read, 1).request("");
 
         for program in ["floor", "floor-fastcgi", "floor-kept"] {
-            let is_it = |name: &str| is_floor(name) && process(name).unwrap_or("floor") == program;
+            let is_it = |name: &str| is_floor(name) && floor_program(name) == program;
             let floors: Vec<_> = self
                 .contenders
                 .iter()
@@ -434,15 +434,12 @@ impl Server {
     }
 }
 
-/// The name of the processes of a contender that stays in memory, or how it begins.
-pub fn process(name: &str) -> Option<&'static str> {
+/// The executable of a floor.
+fn floor_program(name: &str) -> &'static str {
     match name {
-        FLOOR_FASTCGI => Some("floor-fastcgi"),
-        FLOOR_KEPT => Some("floor-kept"),
-        _ if name.starts_with(FASTCGI) => Some("comedor"),
-        BASELINE | BASELINE_NEW => Some("baseline"),
-        _ if name.starts_with("PHP-FPM") => Some("php-fpm"),
-        _ => None,
+        FLOOR_FASTCGI => "floor-fastcgi",
+        FLOOR_KEPT => "floor-kept",
+        _ => "floor",
     }
 }
 

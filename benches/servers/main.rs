@@ -124,9 +124,8 @@ fn measure(server: &Server, saves: bool, rounds: usize, span: Duration) -> Vec<R
         for (at, &clients) in numbers.iter().enumerate() {
             for turn in 0..runs.len() {
                 let index = (round + turn) % runs.len();
-                let (name, page, work) = &runs[index];
-                let run = (*page, contenders::process(name), *work);
-                figures[index][at].add(&server.site, run, clients, span);
+                let (_, page, work) = &runs[index];
+                figures[index][at].add(&server.site, (page, *work), clients, span);
             }
         }
     }

@@ -6,7 +6,6 @@ use std::fs;
 use std::process::Command;
 
 use crate::client::{READERS, WRITERS};
-use crate::contenders::process;
 use crate::load::Figures;
 use crate::start;
 
@@ -74,25 +73,6 @@ pub fn markdown(
                 )
             });
             writeln!(text, "| {} |{}", row.name, cells.collect::<String>()).unwrap();
-        }
-    }
-    text += "\n## Processor time of a read\n\nThat of the program, without the web server. Most of comedor's is the kernel's, which opens the session and the data files: comedor keeps none of them in memory, since PHP changes them in place.\n\n";
-    let columns = READERS.map(|clients| format!("{}: user | system |", count(clients)));
-    let rule = "--:|".repeat(2 * columns.len());
-    writeln!(text, "| µs | {}\n|---|{rule}", columns.join(" ")).unwrap();
-    for section in sections.iter().filter(|section| !section.saves) {
-        for row in section
-            .rows
-            .iter()
-            .filter(|row| process(&row.name).is_some())
-        {
-            let times = row
-                .figures
-                .iter()
-                .flat_map(Figures::processor_time)
-                .map(digits);
-            let cells = times.collect::<Vec<_>>().join(" | ");
-            writeln!(text, "| {}: {} | {cells} |", section.server, row.name).unwrap();
         }
     }
     if let [(_, floor), (_, musl), ..] = starts {
