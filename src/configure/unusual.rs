@@ -20,28 +20,49 @@ pub enum Error {
     )]
     Path(&'static str),
     #[error(
+        "{0}: a folder of the system, such as / or /etc, cannot be pasted; write this line into the file by hand"
+    )]
+    SystemFolder(&'static str),
+    #[error(
         "TZ: only the name of a time zone, such as Europe/Madrid, can be pasted; write this line into the file by hand"
     )]
     Zone,
 }
 
+/// The top-level folders of the system (Filesystem Hierarchy Standard 3.0): neither they nor what is below them is a
+/// school's.
+const SYSTEM_FOLDERS: &[&str] = &[
+    "bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "libx32", "proc", "root", "run", "sbin",
+    "sys", "usr",
+];
+
+/// Those that schools have folders in
+const SHARED_FOLDERS: &[&str] = &["home", "opt", "srv", "var"];
+
 /// Refuses what only an editor can write.
 pub fn refuse(pasted: &Config) -> Result<(), Error> {
-    let session_dir = match &pasted.session.save_path {
-        SavePath::Files(files) => Some(files.folder.as_path()),
+    let data_dir = Some(pasted.data_dir.as_path());
+    let (session_dir, socket) = match &pasted.session.save_path {
+        SavePath::Files(files) => (Some(files.folder.as_path()), None),
         SavePath::Redis(server) => match &server.address {
-            Address::Unix(socket) => Some(socket.as_path()),
-            Address::Tcp { .. } => None,
+            Address::Unix(socket) => (None, Some(socket.as_path())),
+            Address::Tcp { .. } => (None, None),
         },
     };
     let script = pasted.script.as_ref().map(|script| script.path());
     for (setting, path) in [
-        (DATA_DIR, Some(pasted.data_dir.as_path())),
+        (DATA_DIR, data_dir),
         (SESSION_DIR, session_dir),
+        (SESSION_DIR, socket),
         (SCRIPT, script),
     ] {
         if path.is_some_and(|path| !is_usual_path(path)) {
             return Err(Error::Path(setting.name));
+        }
+    }
+    for (setting, folder) in [(DATA_DIR, data_dir), (SESSION_DIR, session_dir)] {
+        if folder.is_some_and(is_system_folder) {
+            return Err(Error::SystemFolder(setting.name));
         }
     }
     if is_usual_zone(&pasted.zone) {
@@ -55,6 +76,19 @@ fn is_usual_path(path: &Path) -> bool {
     let is_usual_byte = |byte: &u8| byte.is_ascii_alphanumeric() || b"._/-".contains(byte);
     let leads_up = path.components().any(|part| part == Component::ParentDir);
     path.as_os_str().as_bytes().iter().all(is_usual_byte) && !leads_up
+}
+
+/// Whether this is `/`, a folder of the system, or one that schools only have folders in.
+fn is_system_folder(folder: &Path) -> bool {
+    let names = folder.components().filter_map(|part| match part {
+        Component::Normal(name) => name.to_str(),
+        _ => None,
+    });
+    match names.collect::<Vec<_>>()[..] {
+        [] => true,
+        [top] => SYSTEM_FOLDERS.contains(&top) || SHARED_FOLDERS.contains(&top),
+        [top, ..] => SYSTEM_FOLDERS.contains(&top),
+    }
 }
 
 /// Whether this is the system's zone or a name of tzdata (its file `theory.html`), which leads to no file elsewhere.
@@ -174,6 +208,41 @@ mod tests {
         }
     }
 
+    #[test]
+    fn folders_of_the_system_are_top_level_ones_with_all_below_them_but_for_places_of_schools() {
+        for (folder, is_of_system) in [
+            ("/", true),
+            ("//./", true),
+            ("/etc", true),
+            ("/etc/", true),
+            ("/./etc/entreaulas", true),
+            ("/usr/share/entreaulas", true),
+            ("/run/sessions", true),
+            ("/lib64", true),
+            ("/var", true),
+            ("/srv/", true),
+            ("/home", true),
+            ("/opt", true),
+            ("/DATA", false),
+            ("/DATA/etc", false),
+            ("/etcetera", false),
+            ("/var/www/data", false),
+            ("/var/lib/php/sessions", false),
+            ("/srv/school", false),
+            ("/home/school/data", false),
+            ("/opt/school", false),
+            ("/mnt/disk/data", false),
+            ("/media/disk", false),
+            ("/tmp", false),
+        ] {
+            assert_eq!(
+                is_system_folder(Path::new(folder)),
+                is_of_system,
+                "{folder}"
+            );
+        }
+    }
+
     /// The settings of a text of lines.
     fn settings(lines: &str) -> Settings {
         let settings = Settings::default().with_file(Path::new("lines"), lines.as_bytes());
@@ -212,14 +281,14 @@ mod tests {
     }
 
     #[test]
-    fn socket_with_characters_of_a_shell_is_refused() {
-        for (address, is_refused) in [
-            ("unix:///run/redis.sock", false),
-            ("unix:///tmp/$(id)", true),
+    fn sockets_and_scripts_can_be_below_folders_of_the_system() {
+        for (line, is_refused) in [
+            ("COMEDOR_SESSION_DIR=unix:///run/redis.sock", false),
+            ("COMEDOR_SESSION_DIR=unix:///tmp/$(id)", true),
+            ("COMEDOR_SCRIPT=/usr/share/school/api/comedor.php", false),
         ] {
-            let pasted = settings(&format!("COMEDOR_SESSION_DIR={address}"));
-            let config = Config::from_settings(&pasted).unwrap();
-            assert_eq!(refuse(&config).is_err(), is_refused, "{address}");
+            let config = Config::from_settings(&settings(line)).unwrap();
+            assert_eq!(refuse(&config).is_err(), is_refused, "{line}");
         }
     }
 }

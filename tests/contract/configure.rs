@@ -273,6 +273,19 @@ fn a_paste_that_cannot_be_used_is_refused_and_nothing_is_written() {
             "COMEDOR_SESSION_DIR=/tmp/../s\n", "COMEDOR_SESSION_DIR: a pasted path",
         ),
         (
+            "COMEDOR_DATA_DIR=/etc\n",
+            "COMEDOR_DATA_DIR: a folder of the system, such as / or /etc, cannot be pasted; write this line into the file \
+             by hand",
+        ),
+        (
+            "COMEDOR_DATA_DIR=/\n",
+            "COMEDOR_DATA_DIR: a folder of the system",
+        ),
+        (
+            "COMEDOR_SESSION_DIR=2;/usr/lib\n",
+            "COMEDOR_SESSION_DIR: a folder of the system",
+        ),
+        (
             "COMEDOR_SCRIPT=/srv/a`id`.php\n", "COMEDOR_SCRIPT: a pasted path",
         ),
         (
