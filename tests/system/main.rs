@@ -4,6 +4,7 @@
     reason = "a test is one table, or one sequence of steps"
 )]
 
+mod change_owner;
 mod check;
 mod configure;
 mod cost;
