@@ -181,7 +181,8 @@ impl Access {
 
     /// Who loses what if the owners become `new`. Mode and list stay.
     ///
-    /// It is assumed, not checked, that the old owner is a member of the old group.
+    /// It is assumed, not checked, that the old owner is a member of the old group: version 1.0 replaced such files, and a
+    /// school whose files belong to another user goes on saving.
     fn lost_by(&self, new: Owners) -> Option<Loss> {
         let of_owner = self.mode >> 6;
         let of_group = self.acl.own_group;
