@@ -4,6 +4,9 @@
 //! **What a request waits for, in all longer than [`PROMPT`], counts.** At most half of the workers wait for the same
 //! thing, and at most three quarters wait or have a kept connection. Further requests do not wait: they are BUSY.
 //!
+//! A wait that costs the other side something, such as a connection, needs a [`Place`] before it begins, and counts from
+//! its begin.
+//!
 //! A process that has no other requests beside it, as by CGI, always may wait.
 
 use std::convert::Infallible;
@@ -17,6 +20,9 @@ use super::scoreboard::{Entry, State};
 /// The time for which the waits of a request do not count, all together: a page that is about to end, a server that can
 /// answer and a web server that is sending need less.
 pub const PROMPT: Duration = Duration::from_millis(50);
+
+/// The pause before another look for a place. A server that answers needs less.
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// The outcome of a wait.
 #[derive(Debug, PartialEq)]
@@ -96,10 +102,32 @@ impl Waits {
         self.wait(awaited, time, pause) != Ok(Wait::Refused)
     }
 
-    /// Whether so many requests wait already that one more could not.
-    pub fn is_full(self, awaited: Awaited) -> bool {
-        self.0.is_some_and(|entry| !has_room(entry, awaited))
+    /// A place among those that wait for this. If there is none, it looks again for as long as its waits do not count.
+    /// `None` if too many wait.
+    pub fn place(self, awaited: Awaited) -> Option<Place> {
+        let Some(entry) = self.0 else {
+            return Some(Place { _waiting: None });
+        };
+        loop {
+            let waiting = Waiting::begin(entry, awaited);
+            if waiting.is_some() {
+                return Some(Place { _waiting: waiting });
+            }
+            let pause = PAUSE.min(entry.prompt());
+            if pause.is_zero() {
+                return None;
+            }
+            let since = Instant::now();
+            sleep(pause);
+            entry.set_prompt(entry.prompt().saturating_sub(since.elapsed()));
+        }
     }
+}
+
+/// The place of a request among those that wait, until this is dropped. With it the request always may.
+#[must_use]
+pub struct Place {
+    _waiting: Option<Waiting>,
 }
 
 /// A request that waits, until this is dropped.
@@ -208,7 +236,6 @@ mod tests {
         let (_, workers) = workers(2);
         let waits = Waits::begin(workers[0], PROMPT);
         workers[1].wait_for(Awaited::Redis);
-        assert!(waits.is_full(Awaited::Redis));
         let mut times = Vec::new();
         let mut wait_twice = |time: Duration| {
             let mut wait = |time| {
@@ -226,6 +253,22 @@ mod tests {
     }
 
     #[test]
+    fn half_of_the_workers_have_a_place_until_one_is_free() {
+        let (_, workers) = workers(8);
+        let place = |entry: &Entry| Waits::begin(*entry, PAUSE).place(Awaited::Redis);
+        let mut places: Vec<Option<Place>> = workers.iter().map(place).collect();
+        let has_place = places.iter().map(Option::is_some);
+        assert_eq!(
+            has_place.collect::<Vec<_>>(),
+            [[true; 4], [false; 4]].concat()
+        );
+        let first = places.swap_remove(0);
+        std::thread::spawn(move || drop(first));
+        let next = Waits::begin(workers[7], 3600 * SECOND);
+        assert!(next.place(Awaited::Redis).is_some());
+    }
+
+    #[test]
     fn without_other_requests_every_wait_is_allowed_at_once() {
         let waits = Waits::ALWAYS;
         let wait = |time| Ok::<_, Infallible>(Some(time));
@@ -233,6 +276,6 @@ mod tests {
             waits.wait(Awaited::Redis, SECOND, wait),
             Ok(Wait::Done(SECOND))
         );
-        assert!(!waits.is_full(Awaited::Redis));
+        assert!(waits.place(Awaited::Redis).is_some());
     }
 }

@@ -219,10 +219,10 @@ fn half_of_the_workers_wait_for_redis_and_further_requests_are_busy() {
     let waits = but_busy(send_all(&socket, &request, 24), 4);
     redis.set_nonblocking(true).unwrap();
     let mut accepted: Vec<_> = redis.incoming().map_while(Result::ok).collect();
+    assert_eq!(accepted.len(), 4, "connections of those that wait");
     for _ in 0..10 {
         request.ask(&socket.path).fails("BUSY");
     }
-    // Those that could not wait have not connected.
     assert!(redis.accept().is_err());
     let large = request
         .set("HTTP_COOKIE", "x".repeat(300_000))

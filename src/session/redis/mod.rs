@@ -110,7 +110,7 @@ fn request(
         waits,
     };
     let key = [&server.prefix, id].concat();
-    let exchange = |connection: Connection, mut commands: Commands| {
+    let exchange = |connection: Connection, mut commands: Commands, allowed| {
         commands.push(Kind::BulkString, &["GET", &key]);
         if let Some(lifetime) = lifetime {
             push_expire(&mut commands, &key, lifetime);
@@ -122,18 +122,22 @@ fn request(
         Ok(replies.value)
     };
     if let Some(connection) = Connection::take_idle(server) {
-        match exchange(connection, Commands::default()) {
+        match exchange(connection, Commands::default(), allowed) {
             // The server was restarted. Sending both commands twice is harmless.
             Err(RedisFault::Io(_)) => {}
             outcome => return outcome,
         }
     }
     // A server that does not answer gets no connection of a request that could not wait for it.
-    if waits.is_full(Awaited::Redis) {
+    let Some(_place) = waits.place(Awaited::Redis) else {
         return Err(RedisFault::Busy);
-    }
+    };
+    let allowed = Allowed {
+        waits: Waits::ALWAYS,
+        ..allowed
+    };
     let connection = Connection::open(&server.address, allowed)?;
-    exchange(connection, login(server))
+    exchange(connection, login(server), allowed)
 }
 
 /// The command that extends the lifetime of `key` to `lifetime` seconds, and never shortens it: PHP sends `EXPIRE`
