@@ -1,16 +1,20 @@
 //! The settings file: what it has, and its atomic replacement.
+//!
+//! One command at a time: its folder is locked from the start, before anything is asked, to the end. The lock leaves no
+//! file, and ends with the process. Any user who can list the folder could hold it too, and only delay the command,
+//! whose error says how to find them.
 
 use std::fs::{self, DirBuilder, File, Metadata, Permissions};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
-use fs2::FileExt;
 use rustix::fs::{Access, access};
 
 use crate::config::{Files, SETTINGS, Setting, Settings};
 use crate::store::layout::{folder_of, temporary};
 use crate::sys::accounts::group_id;
+use crate::sys::lock::Lock;
 use crate::sys::log::log;
 
 /// PHP's group in Debian
@@ -22,6 +26,8 @@ pub struct SettingsFile {
     pub path: PathBuf,
     pub content: Vec<u8>,
     metadata: Option<Metadata>,
+    /// Its folder, locked
+    folder: File,
 }
 
 /// Why the file cannot be read or replaced.
@@ -35,8 +41,11 @@ pub enum Error {
     NotRegular { path: PathBuf },
     #[error("unknown group `{0}`; name PHP's group by --group")]
     UnknownGroup(String),
-    #[error("another `comedor configure` is writing {}", path.display())]
-    InUse { path: PathBuf },
+    #[error(
+        "another `comedor configure` is running; `sudo lslocks` shows which process locks {}",
+        folder.display()
+    )]
+    Running { folder: PathBuf },
     /// It may have been edited during the question.
     #[error("{} has changed in the meantime", path.display())]
     Changed { path: PathBuf },
@@ -55,9 +64,11 @@ impl Error {
 }
 
 impl SettingsFile {
-    /// Reads the file. Fails if this user cannot replace it.
+    /// Locks the folder, which is created if it is missing, and reads the file. Fails if this user cannot replace it, or
+    /// while another command runs.
     pub fn open() -> Result<SettingsFile, Error> {
         let path = Files::find().current().to_owned();
+        let folder = lock_folder(&path)?;
         let metadata = match fs::symlink_metadata(&path) {
             Ok(metadata) => Some(metadata),
             Err(error) if error.kind() == ErrorKind::NotFound => None,
@@ -71,13 +82,11 @@ impl SettingsFile {
         } else {
             Vec::new()
         };
-        let folder = path.ancestors().skip(1).find(|folder| folder.exists());
-        let folder = folder.unwrap_or(Path::new("/"));
-        access(folder, Access::WRITE_OK).map_err(|error| Error::io(&path)(error.into()))?;
         Ok(SettingsFile {
             path,
             content,
             metadata,
+            folder,
         })
     }
 
@@ -142,66 +151,19 @@ impl SettingsFile {
     /// Replaces the file atomically, by a rename. Of the old file the group stays, and that it is closed; not its owner,
     /// access control list or other attributes. Fails if it is not the one that was read.
     pub fn replace(&self, content: &[u8], readers: &Readers) -> Result<(), Error> {
-        let folder = folder_of(&self.path);
-        create_folder(folder).map_err(Error::io(&self.path))?;
         let temporary = temporary(&self.path);
-        let new = self.create(&temporary)?;
+        let new = create(&temporary).map_err(Error::io(&self.path))?;
         self.check_unchanged()
             .and_then(|()| write(&new, content, readers).map_err(Error::io(&self.path)))
             .and_then(|()| fs::rename(&temporary, &self.path).map_err(Error::io(&self.path)))
             .inspect_err(|_| _ = fs::remove_file(&temporary))?;
-        if let Err(error) = File::open(folder).and_then(|folder| folder.sync_all()) {
+        if let Err(error) = self.folder.sync_all() {
             log(&format!(
                 "{}: {error}: a power cut may undo this change",
-                folder.display()
+                folder_of(&self.path).display()
             ));
         }
         Ok(())
-    }
-
-    /// Creates the new file under its `temporary` name. It is locked, so that two commands cannot use the name at the
-    /// same time. What a process that was killed has left there is removed: another user may have it open.
-    fn create(&self, temporary: &Path) -> Result<File, Error> {
-        let mut options = File::options();
-        options.write(true).custom_flags(libc::O_NOFOLLOW);
-        match options.open(temporary) {
-            Ok(leftover) => {
-                self.lock(&leftover, temporary)?;
-                fs::remove_file(temporary).map_err(Error::io(&self.path))?;
-            }
-            Err(error) if error.kind() == ErrorKind::NotFound => {}
-            Err(error) => return Err(Error::io(&self.path)(error)),
-        }
-        let file = options
-            .create_new(true)
-            .mode(0o600)
-            .open(temporary)
-            .map_err(|error| match error.kind() {
-                ErrorKind::AlreadyExists => self.in_use(),
-                _ => Error::io(&self.path)(error),
-            })?;
-        self.lock(&file, temporary)?;
-        Ok(file)
-    }
-
-    /// Locks `file`, which must then still have the `temporary` name: another command may have put it in place, or
-    /// removed it.
-    fn lock(&self, file: &File, temporary: &Path) -> Result<(), Error> {
-        match FileExt::try_lock_exclusive(file) {
-            Err(error) if error.kind() == ErrorKind::WouldBlock => return Err(self.in_use()),
-            locked => locked.map_err(Error::io(&self.path))?,
-        }
-        let inode = file.metadata().map_err(Error::io(&self.path))?.ino();
-        match fs::symlink_metadata(temporary) {
-            Ok(there) if there.ino() == inode => Ok(()),
-            _ => Err(self.in_use()),
-        }
-    }
-
-    fn in_use(&self) -> Error {
-        Error::InUse {
-            path: self.path.clone(),
-        }
     }
 
     fn check_unchanged(&self) -> Result<(), Error> {
@@ -232,6 +194,23 @@ fn push_line(content: &mut Vec<u8>, setting: &Setting, settings: &Settings) {
     content.extend([setting.name.as_bytes(), b"=", value, b"\n"].concat());
 }
 
+/// Locks the folder of the file at `path`, in which this user must be able to replace it.
+fn lock_folder(path: &Path) -> Result<File, Error> {
+    let folder = folder_of(path);
+    let open = || {
+        create_folder(folder)?;
+        access(folder, Access::WRITE_OK)?;
+        let opened = File::open(folder)?;
+        let is_locked = Lock::Exclusive.is_taken_at_once(&opened)?;
+        Ok(is_locked.then_some(opened))
+    };
+    open()
+        .map_err(Error::io(path))?
+        .ok_or_else(|| Error::Running {
+            folder: folder.to_owned(),
+        })
+}
+
 /// Creates the folder, which every user can enter, whatever the umask is.
 fn create_folder(folder: &Path) -> io::Result<()> {
     match DirBuilder::new().mode(0o755).create(folder) {
@@ -239,6 +218,20 @@ fn create_folder(folder: &Path) -> io::Result<()> {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(error),
     }
+}
+
+/// Creates the new file under its `temporary` name. What a command that was killed has left there is removed: another
+/// user may have it open.
+fn create(temporary: &Path) -> io::Result<File> {
+    match fs::remove_file(temporary) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    File::options()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(temporary)
 }
 
 /// Writes the new file.

@@ -407,25 +407,39 @@ fn an_empty_paste_is_refused() {
 }
 
 #[test]
-fn two_commands_never_write_at_the_same_time() {
+fn two_commands_never_run_at_the_same_time() {
     let installed = Installed::with("TZ=UTC\n");
-    let temporary = installed.folder.path().join(".comedor.conf.tmp");
-    fs::write(&temporary, "COMEDOR_SERVICE=of_the_other_command\n").unwrap();
-    let other = fs::File::open(&temporary).unwrap();
-    other.lock().unwrap();
+    let folder = fs::File::open(installed.folder.path()).unwrap();
+    folder.lock().unwrap();
     let pasted = "COMEDOR_SERVICE=aulas\n";
-    installed.refuses(pasted.as_bytes(), "another `comedor configure` is writing ");
-    assert!(
-        fs::read_to_string(&temporary)
-            .unwrap()
-            .ends_with("command\n")
+    installed.refuses(
+        pasted.as_bytes(),
+        &format!(
+            "another `comedor configure` is running; `sudo lslocks` shows which process locks {}; ",
+            installed.folder.path().display()
+        ),
     );
-    // If it was killed, its file is left. Who has opened it does not see the new one.
-    other.unlock().unwrap();
+    folder.unlock().unwrap();
     installed.writes(pasted);
     assert_eq!(installed.settings(), "TZ=UTC\nCOMEDOR_SERVICE=aulas\n");
-    let left = std::io::read_to_string(other).unwrap();
-    assert_eq!(left, "COMEDOR_SERVICE=of_the_other_command\n");
+}
+
+#[test]
+fn what_a_killed_command_has_left_is_removed_and_who_has_opened_it_does_not_see_the_new_file() {
+    let installed = Installed::with("TZ=UTC\n");
+    let temporary = installed.folder.path().join(".comedor.conf.tmp");
+    let left = "COMEDOR_SERVICE=of_a_killed_command\n";
+    fs::write(&temporary, left).unwrap();
+    let opened = fs::File::open(&temporary).unwrap();
+    installed.writes("COMEDOR_SERVICE=aulas\n");
+    assert_eq!(installed.settings(), "TZ=UTC\nCOMEDOR_SERVICE=aulas\n");
+    assert_eq!(std::io::read_to_string(opened).unwrap(), left);
+    // A link is removed, and not its target.
+    let target = installed.folder.path().join("target");
+    fs::write(&target, left).unwrap();
+    symlink(&target, &temporary).unwrap();
+    installed.writes("COMEDOR_SERVICE=aulas\n");
+    assert_eq!(fs::read_to_string(target).unwrap(), left);
 }
 
 #[test]

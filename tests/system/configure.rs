@@ -249,6 +249,50 @@ fn an_edit_during_the_question_is_kept() {
 }
 
 #[test]
+fn a_second_command_says_before_it_asks_that_one_is_running() {
+    let folder = open_folder();
+    let program = program_in(folder.path(), "TZ=UTC\n");
+    let line = format!("{} configure", program.display());
+    let prompt = "Paste the settings, NAME=value, and press Enter until a line is empty:\r\n";
+    let mut first = start(&line, "");
+    assert_eq!(shown(&mut first, prompt), prompt);
+    let assert_that_a_second_is_refused = || {
+        let mut second = start(&line, "");
+        let said = shown(&mut second, "\n");
+        assert!(
+            said.starts_with("comedor: another `comedor configure` is running; `sudo lslocks` "),
+            "{said}"
+        );
+        assert!(said.ends_with("; nothing was written\r\n"), "{said}");
+        assert_eq!(second.wait().unwrap().code(), Some(1));
+    };
+    assert_that_a_second_is_refused();
+    paste(&mut first, "COMEDOR_SERVICE=aulas\n\n");
+    question(&mut first);
+    assert_that_a_second_is_refused();
+    // The command of the sentence finds the first one. If that is killed, the next one runs.
+    let locks = output(&mut Command::new("lslocks"), "util-linux");
+    let locks = String::from_utf8_lossy(&locks).into_owned();
+    let place = folder.path().to_str().unwrap();
+    let lock = locks.lines().find(|line| line.ends_with(place));
+    let mut words = lock.expect(&locks).split_whitespace();
+    assert_eq!(words.next(), Some("comedor"));
+    output(
+        Command::new("kill").args(["-KILL", words.next().unwrap()]),
+        "procps",
+    );
+    shown(&mut first, "\0");
+    first.wait().unwrap();
+    let mut next = start(&line, "");
+    assert_eq!(shown(&mut next, prompt), prompt);
+    paste(&mut next, "\n");
+    let (_, number) = question(&mut next);
+    paste(&mut next, &format!("{number}\n"));
+    shown(&mut next, "\0");
+    next.wait().unwrap();
+}
+
+#[test]
 fn a_new_file_is_readable_for_the_web_server_whatever_the_umask_is() {
     let folder = open_folder();
     let program = program_in(folder.path(), "");
