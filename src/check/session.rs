@@ -9,7 +9,7 @@ use crate::api::caller::{Caller, is_logged_in, name_of_centre};
 use crate::config::{self, SESSION_DIR, SESSION_FORMAT};
 use crate::error::Error;
 use crate::model::Id;
-use crate::session::{self, Effect, PhpArray, PhpValue, SavePath, Session, SessionId, session_id};
+use crate::session::{self, PhpArray, PhpValue, SavePath, Session, SessionId, session_id};
 use crate::store::layout;
 use crate::sys::waits::Waits;
 
@@ -34,7 +34,7 @@ pub enum Unusable {
     )]
     NoCentre {
         service: String,
-        /// The services that have one
+        /// The services that have a centre
         others: Vec<String>,
     },
 }
@@ -82,7 +82,7 @@ impl Survey<'_> {
             .ok_or_else(|| Unusable::NotAnId {
                 cookie: config.name.clone(),
             })?;
-        session::read(config, &id, Effect::Nothing, Waits::ALWAYS).map_err(|error| {
+        session::read(config, &id, Waits::ALWAYS).map_err(|error| {
             let used = [&SESSION_DIR, &SESSION_FORMAT].map(|used| shown(self.settings, used));
             let cause = error.cause.as_deref().unwrap_or(&error.sentence);
             Unusable::Unreadable {

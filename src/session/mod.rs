@@ -32,15 +32,14 @@ pub struct SessionConfig {
     pub lifetime: u32,
 }
 
-/// What a read does to the session.
+/// What opening a session does to its lifetime.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Effect {
-    /// Extends its lifetime, as a PHP page would
-    KeepAlive,
-    Nothing,
+enum Lifetime {
+    Extend,
+    Keep,
 }
 
-/// Reads the session that the `Cookie` header names, as a PHP page would.
+/// Reads the session that the `Cookie` header names, and extends its lifetime, as a PHP page would.
 pub fn open(
     config: &SessionConfig,
     cookies: Option<&[u8]>,
@@ -48,20 +47,24 @@ pub fn open(
 ) -> Result<Session, Error> {
     let id =
         session_id(cookies.unwrap_or_default(), &config.name).ok_or_else(Error::not_logged_in)?;
-    read(config, &id, Effect::KeepAlive, waits)
+    open_with(config, &id, Lifetime::Extend, waits)
 }
 
-/// Reads the session with this id.
-pub fn read(
+/// Reads the session with this id, and changes nothing.
+pub fn read(config: &SessionConfig, id: &SessionId, waits: Waits) -> Result<Session, Error> {
+    open_with(config, id, Lifetime::Keep, waits)
+}
+
+fn open_with(
     config: &SessionConfig,
     id: &SessionId,
-    effect: Effect,
+    lifetime: Lifetime,
     waits: Waits,
 ) -> Result<Session, Error> {
     const { assert!(MAX_SIZE <= MAX_LENGTH as u64) };
     match &config.save_path {
-        SavePath::Files(folder) => session_file::read(config, folder, id, effect, waits),
-        SavePath::Redis(server) => redis::read(config, server, id, effect, waits),
+        SavePath::Files(folder) => session_file::open(config, folder, id, lifetime, waits),
+        SavePath::Redis(server) => redis::open(config, server, id, lifetime, waits),
     }
 }
 

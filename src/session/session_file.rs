@@ -11,19 +11,19 @@ use rustix::fs::{OFlags, Timespec, Timestamps, UTIME_NOW, futimens};
 use rustix::io::Errno;
 use rustix::process::{geteuid, getuid};
 
-use super::{Effect, Session, SessionConfig, SessionFolder, SessionId, TIMEOUT, unusable};
+use super::{Lifetime, Session, SessionConfig, SessionFolder, SessionId, TIMEOUT, unusable};
 use crate::error::Error;
 use crate::sys::accounts;
 use crate::sys::lock::Lock;
 use crate::sys::shared_file::{self, Fault};
 use crate::sys::waits::Waits;
 
-/// The session with this id. [`Effect::KeepAlive`] extends its lifetime, by setting the file's times.
-pub fn read(
+/// Reads the session with this id. [`Lifetime::Extend`] sets the file's times.
+pub(super) fn open(
     config: &SessionConfig,
     folder: &SessionFolder,
     id: &SessionId,
-    effect: Effect,
+    lifetime: Lifetime,
     waits: Waits,
 ) -> Result<Session, Error> {
     let path = path_of(folder, id).ok_or_else(Error::not_logged_in)?;
@@ -54,7 +54,7 @@ pub fn read(
     check(&snapshot.metadata).map_err(unusable_file)?;
     let session = Session::decode(snapshot.bytes, config.format)
         .map_err(|error| unusable(&place(), &error))?;
-    if effect == Effect::KeepAlive {
+    if lifetime == Lifetime::Extend {
         // An error is ignored, as in PHP.
         _ = futimens(&snapshot.file, &NOW);
     }
@@ -92,7 +92,7 @@ fn path_of(save_path: &SessionFolder, id: &SessionId) -> Option<PathBuf> {
     Some(path)
 }
 
-/// The error for a file at `place` that cannot be opened, locked or read. `folder` is that of the setting.
+/// The error for a file at `place` that cannot be opened, locked or read. `folder` is the folder of the setting.
 fn error_of_fault(fault: Fault, place: &str, folder: &Path) -> Error {
     let error = match fault {
         Fault::Io(error) => error,
@@ -104,8 +104,8 @@ fn error_of_fault(fault: Fault, place: &str, folder: &Path) -> Error {
         Some(Errno::ISDIR) => unusable(place, &Fault::NotRegular),
         // PHP on another server deleted the file before each retry.
         Some(Errno::STALE | Errno::NAMETOOLONG) => Error::not_logged_in(),
-        // If the folder of the setting is missing, the setting is wrong. If the file, or a folder
-        // below that one, is missing, the session has ended.
+        // If the folder of the setting is missing, the setting is wrong. If only the file is missing, or one of the
+        // folders named by the first characters of the id, the session has ended.
         Some(Errno::NOENT) if folder.is_dir() => Error::not_logged_in(),
         Some(Errno::NOENT) => inaccessible(
             &folder.to_string_lossy(),

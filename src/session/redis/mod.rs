@@ -9,7 +9,7 @@ use std::fmt::Display;
 use std::io::{self, ErrorKind};
 use std::time::Instant;
 
-use super::{Effect, RedisServer, Session, SessionConfig, SessionId, TIMEOUT};
+use super::{Lifetime, RedisServer, Session, SessionConfig, SessionId, TIMEOUT};
 use crate::error::Error;
 use crate::sys::shared_file::MAX_SIZE;
 use crate::sys::waits::{Awaited, Waits};
@@ -68,12 +68,12 @@ impl RedisFault {
     }
 }
 
-/// The session with this id. INTERNAL_ERROR if the server is too slow or refuses a command.
-pub fn read(
+/// Reads the session with this id. INTERNAL_ERROR if the server is too slow or refuses a command.
+pub(super) fn open(
     config: &SessionConfig,
     server: &RedisServer,
     id: &SessionId,
-    effect: Effect,
+    lifetime: Lifetime,
     waits: Waits,
 ) -> Result<Session, Error> {
     let unusable = |why: &dyn Display| {
@@ -82,8 +82,8 @@ pub fn read(
             why,
         )
     };
-    let lifetime = (effect == Effect::KeepAlive).then_some(config.lifetime);
-    let bytes = match request(server, id.as_str(), lifetime, waits) {
+    let extended = (lifetime == Lifetime::Extend).then_some(config.lifetime);
+    let bytes = match request(server, id.as_str(), extended, waits) {
         Ok(Some(bytes)) => bytes,
         Ok(None) => return Err(Error::not_logged_in()),
         Err(RedisFault::Busy) => return Err(Error::busy()),
