@@ -167,7 +167,7 @@ fn save_menu(call: &Call, fields: &Fields) -> Result<Map, Error> {
     let menu_type = menu_type.text()?;
     let plates = plates.plates()?;
 
-    // If the type is deleted after this check, its saved menus stay in their files, as does this one.
+    // If the type is deleted after this check, its saved menus stay in their files, as this menu does.
     let types = call.aulario.read_menu_types()?;
     let id = types.find(menu_type).ok_or_else(Error::invalid_menu_type)?;
     let menu = call.aulario.change_day(&date, &id, |day| {

@@ -61,8 +61,9 @@ impl Script {
     /// ends before the script's name, `PATH_INFO` has the rest (Caddy, and lighttpd with FastCGI, by the configurations of
     /// version 1.0.0). A path that follows the name is cut off.
     ///
-    /// A path without the name is that of another file: some servers compare it in another way than this, without case or
-    /// with a newline after it. Only the path of the program itself (`ScriptAlias`, .htaccess) says nothing.
+    /// A path without the script's name belongs to another file: some servers compare names in another way than this
+    /// program, without case or with a newline after the name. Only the path of the program itself (`ScriptAlias`,
+    /// .htaccess) says nothing.
     fn requested(&self, variables: &Variables) -> Requested {
         let is_action = variables.meta("REDIRECT_HANDLER") == Some(ACTION);
         let said = if is_action {
@@ -215,7 +216,7 @@ mod tests {
             let found = requested(&[program, translated, ("REDIRECT_HANDLER", handler)]);
             assert_eq!(found, expected, "{handler}");
         }
-        // A rewrite to another file, and one that a subrequest of Apache meets (mod_rewrite.c)
+        // A rewrite to another file, and a rewrite that a subrequest of Apache meets (mod_rewrite.c)
         let action = [
             program,
             ("REDIRECT_HANDLER", "comedor-cgi"),

@@ -338,8 +338,8 @@ impl Survey<'_> {
             .is_some()
     }
 
-    /// The entries of `folder` that a page lists: not those of macOS (`._x`), Office (`~$x`) and Syncthing. Sorted, but
-    /// those of the school `come_first`: among any number of others they are checked.
+    /// The entries of `folder` that a page lists, sorted: not the files of macOS (`._x`), Office (`~$x`) and Syncthing.
+    /// The school's own entries come first (`comes_first`), so that they are checked among any number of others.
     fn list(&mut self, folder: &Path, comes_first: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
         if !self.goes_on() || !self.enters(folder) {
             return Vec::new();

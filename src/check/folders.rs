@@ -118,9 +118,9 @@ impl<'r> Survey<'r> {
         }
     }
 
-    /// Warns about a session folder that gives every user of this machine the sessions of others. In Debian's (1733)
-    /// everyone may create files, but neither list those of others nor replace them. The folder of the released image is
-    /// open, for PHP of any user, and the container has no other users.
+    /// Warns about a session folder that gives every user of this machine the sessions of others. In Debian's folder
+    /// (mode 1733) everyone may create files, but neither list nor replace the files of others. The folder of the
+    /// released image is open, for PHP of any user, and the container has no other users.
     fn exposure(&self, folder: &Path) {
         const STICKY: u32 = 0o1000;
         const WRITE: u32 = 0o002;

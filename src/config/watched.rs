@@ -6,7 +6,7 @@ use super::sources::{EDITOR_TIMEOUT, Look};
 use super::{Config, Error, Files, Settings};
 use crate::sys::{log, panics};
 
-/// The settings in force, or the error of those that cannot be used.
+/// The settings in force, or the error of settings that cannot be used.
 pub struct Watched {
     files: Files,
     settings: Result<Usable, Error>,
@@ -37,7 +37,7 @@ impl Watched {
         self.settings.as_ref().map(|usable| &usable.config)
     }
 
-    /// Looks at the files, and reads those that have changed. Returns whether other settings are in force since.
+    /// Looks at the files, and reads a file that has changed. Returns whether other settings are in force afterwards.
     pub fn has_changed(&mut self) -> bool {
         let look = self.files.look();
         if look == self.look && !self.is_unsettled {

@@ -97,7 +97,7 @@ fn configure(options: &Options) -> Result<(), Error> {
     } else {
         file.as_before()
     };
-    // Also without a change: `check` takes the time of the file as that of the last look at the set-up page.
+    // Also without a change: for `check`, the time of the file is the time of the last look at the set-up page.
     file.replace(&content, &readers)?;
     print(&format!("Wrote {}\n", file.path.display()));
     Ok(())

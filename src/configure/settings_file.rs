@@ -131,8 +131,8 @@ impl SettingsFile {
         }
     }
 
-    /// For a file with a password, which only its owner and a group can read: the group `name`, or that of the
-    /// old file, or PHP's in Debian.
+    /// For a file with a password, which only its owner and a group can read: the group `name`, or the
+    /// group of the old file, or PHP's group in Debian.
     pub fn only_group(&self, name: Option<&str>) -> Result<Readers, Error> {
         let closed = self.metadata.as_ref().filter(|file| is_closed(file));
         let gid = match (name, closed) {

@@ -4,7 +4,7 @@
 //! The way of a request:
 //!
 //! 1. The parent ([`parent`]) has the listening [`socket`], and keeps [`Limits::workers`] processes. It reads no request.
-//! 2. A free worker ([`worker`]) accepts a connection. The kernel queues those that find none.
+//! 2. A free worker ([`worker`]) accepts a connection. The kernel queues connections that find no free worker.
 //! 3. It receives the parameters ([`requests`], record by record: [`input`], [`mod@record`]), at once, as web servers send
 //!    them, and the first record of the body.
 //! 4. The handler answers. It reads the body when it has admitted the request.
@@ -13,12 +13,13 @@
 //!    Otherwise it ends: stop receiving, look once, answer what has come, close.
 //! 7. Whatever the request waits for meanwhile, at the socket ([`stream`]) or in the handler, counts by one rule
 //!    ([`waits`](crate::sys::waits)), so that a quarter of the workers always answer others.
-//! 8. A crash ends one worker and its request; the parent replaces it, as one that ends after [`Limits::requests`].
+//! 8. A crash ends one worker and its request. The parent replaces it, and each worker that ends after
+//!    [`Limits::requests`] requests.
 //! 9. If the handler has changed, by new settings, the workers end and have successors, a part of them at a time. No worker
 //!    changes.
-//! 10. SIGTERM, SIGINT, SIGQUIT or SIGUSR1 stop it: each worker answers the request that it has, and ends. What is left in
-//!     the queue of an own socket is answered by workers that the parent starts for it; that of an inherited one is left to
-//!     the next process. A stop has no timeout of its own.
+//! 10. SIGTERM, SIGINT, SIGQUIT or SIGUSR1 stop the responder: each worker answers the request that it has, and ends.
+//!     For the connections that are left in the queue of its own socket, the parent starts further workers; it leaves
+//!     the queue of an inherited socket to the next process. A stop has no timeout of its own.
 //!
 //! Web servers differ from the specification, and from each other:
 //!
@@ -51,8 +52,8 @@ pub use socket::Socket;
 
 /// Answers requests. Each worker has a copy of it, as it was when the worker was started.
 pub trait Handler {
-    /// Called by the parent, twice a second. Returns whether the handler is another one now. Then all workers end after
-    /// their request, a part of them at a time, and their successors have the new one.
+    /// Called by the parent, twice a second. Returns whether the handler has changed. Then all workers end after their
+    /// request, a part of them at a time, and their successors have the new handler.
     fn has_changed(&mut self) -> bool;
 
     /// Answers a request, or says why it cannot be handled. The output becomes the content of the streams FCGI_STDOUT and

@@ -96,7 +96,7 @@ struct Parent<H> {
     /// The process of each worker
     workers: Vec<Option<Pid>>,
     may_start_at: Instant,
-    /// Whether one has failed since the last one was started
+    /// Whether a worker has failed since the last start of a worker
     has_failed: bool,
 }
 
@@ -161,7 +161,7 @@ impl<H: Handler> Parent<H> {
     }
 
     /// Looks whether the handler has changed. Then lets the workers of one part after the other end; their successors have
-    /// the new one.
+    /// the new handler.
     fn renew(&mut self) {
         let now = Instant::now();
         if self.is_stopping || now < self.look_at {

@@ -33,7 +33,7 @@ pub enum Token<'b> {
     SameObject(usize),
 }
 
-/// A key of an array or object. PHP converts a string to an integer if it is one: "-3", not "05" or "-0".
+/// A key of an array or object. PHP converts a string that is an integer to one: "-3", not "05" or "-0".
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Key<'b> {
     Int(i64),

@@ -109,8 +109,8 @@ pub struct Old<'a> {
 }
 
 impl Old<'_> {
-    /// Chooses the owners of the new file, which belongs to `created`. `give` sets others, and returns whether it could:
-    /// not even root can on NFS with `root_squash`, or if the owner has no number in a container.
+    /// Chooses the owners of the new file, which belongs to `created`. `give` sets other owners, and returns whether it
+    /// could: not even root can on NFS with `root_squash`, or if the owner has no number in a container.
     pub fn choose_owners(
         &self,
         created: Owners,
@@ -249,8 +249,8 @@ mod tests {
         }
     }
 
-    /// The group of the new file that replaces one with this owner, group and mode, and these named users and groups in
-    /// its list. Created, it has the group `created`.
+    /// The group that a new file, created with the group `created`, gets in place of an old file with this owner, group
+    /// and mode, and these named users and groups in its access control list.
     #[track_caller]
     fn new_group(
         created: u32,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 /// What an access control list grants to all but the owner of a file, under its mask. Permissions
-/// are those of a digit of a mode: 4 read, 2 write, 1 execute.
+/// are numbers as in a digit of a mode: 4 read, 2 write, 1 execute.
 #[derive(Debug)]
 pub struct Acl {
     /// Permissions of the named users, for whom the entries of groups do not count
@@ -17,7 +17,7 @@ pub struct Acl {
 }
 
 impl Acl {
-    /// The list of a file without one: its mode has the permissions of its group.
+    /// The list that is equivalent to the mode of a file without a list.
     pub fn of_mode(mode: u32) -> Acl {
         Acl {
             users: BTreeMap::new(),

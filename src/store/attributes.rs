@@ -31,15 +31,15 @@ impl Attributes {
         Ok(Attributes(kept))
     }
 
-    /// What the access control list grants, or without one the `mode` of the file. `None` if the list
-    /// is malformed.
+    /// What the access control list grants, or the `mode` of the file if it has no list. `None` if the list is
+    /// malformed.
     pub fn acl(&self, mode: u32) -> Option<Acl> {
         self.0
             .get(OsStr::new(ACL))
             .map_or(Some(Acl::of_mode(mode)), |value| Acl::parse(value))
     }
 
-    /// Sets these attributes on a new file. Without an access control list among them the file ends without one,
+    /// Sets these attributes on a new file. If they have no access control list, the file ends without a list,
     /// even if its folder has a default list. Other attributes that cannot be set are left out.
     pub fn set(&self, file: &File) -> io::Result<()> {
         if !self.0.contains_key(OsStr::new(ACL)) && names(file)?.any(|name| name == ACL) {

@@ -15,7 +15,8 @@ use crate::sys::shared_file::{MAX_SIZE, Snapshot};
 
 /// The maximum number of retries if the file was modified in the meantime, or if another client of a network file
 /// system deleted it or its folder. An attempt takes milliseconds, and pages save when a user does: a second attempt
-/// is rare. After the last one the client is told to retry, which lets other writers of the aulario take its lock.
+/// is rare. After the last retry the client is told to repeat its request, which lets other writers of the aulario take
+/// its lock.
 const RETRIES: usize = 3;
 
 /// A change of the document at `names` below the folder of `aulario`.
@@ -169,7 +170,7 @@ mod tests {
             Ok(())
         });
         assert!(changed.is_err_and(|error| error.is_transient()));
-        // One change without the lock, and that of the first attempt
+        // The change without the lock, the first attempt with it, and its retries
         assert_eq!(saves.get(), 2 + RETRIES);
         assert_eq!(fs::read_to_string(path).unwrap(), "[]     ");
     }

@@ -25,7 +25,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// The same for an empty file that PHP may be writing: on ext4 a file stays empty while `open` truncates it.
 const EMPTY_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// For this time after its last modification, an empty file counts as one that PHP is writing. A time
+/// For this time after its last modification, an empty file is treated as a file that PHP is writing. A time
 /// further than this in the future is from a wrong clock.
 const PHP_SAVE_TIME: Duration = Duration::from_secs(10);
 

@@ -52,11 +52,11 @@ struct Stored<D> {
 /// An existing aulario.
 #[derive(Debug)]
 pub struct Aulario {
-    /// The folder of its data: its own, or that of the aulario in `shared_comedor_from`.
+    /// The folder of its data: its own folder, or the folder of the aulario in `shared_comedor_from`.
     folder: PathBuf,
     /// Whether the aulario shows the data of another one
     pub is_shared: bool,
-    /// The value of `shared_comedor_from`, if it is set. It is ignored if it names this aulario, or one
+    /// The value of `shared_comedor_from`, if it is set. It is ignored if it names this aulario, or an aulario
     /// that does not exist.
     pub shared_comedor_from: Option<String>,
     /// Its configuration, if PHP may be writing it
@@ -173,8 +173,8 @@ impl Aulario {
 /// The aulario `name` in the folder `aularios`, which is the value of `shared_comedor_from` in `configuration`.
 /// `None` if it does not exist.
 ///
-/// One that exists and cannot be used is an error: PHP's pages show its data, so that of the other aulario must not
-/// be shown or changed in its place.
+/// An aulario that exists and cannot be used is an error: PHP's pages show its data, so the data of the aulario that
+/// names it must not be shown or changed instead.
 fn find_source(configuration: &Path, aularios: &Path, name: &str) -> Result<Option<Id>, Error> {
     let Some(path) = layout::configuration_named(aularios, name) else {
         return Ok(None);

@@ -79,9 +79,9 @@ fn replace_old(
     // Step 3: the exchange
     match temporary.put_in_place(path) {
         Ok(()) => {}
-        // A file system without exchanges, such as NFS. There a rename waits for the lease on the old file,
-        // even for that of the same process. And the client keeps an old file that it has open under
-        // another name: until it has renamed the new one too, `path` does not exist.
+        // A file system without exchanges, such as NFS. There a rename waits for a lease on the old file, even
+        // for a lease of the same process. And if the old file is open, the client of NFS first gives it another
+        // name: until the client has renamed the new file too, `path` does not exist.
         Err(error) if is_unsupported(error) => {
             drop(lease);
             drop(snapshot);
@@ -154,7 +154,7 @@ fn exchange_back(path: &Path, temporary: &Temporary) -> Result<(), Error> {
     Err(Error::modified(path))
 }
 
-/// Gives the new file its name, at which there must not be another one.
+/// Gives the new file its name. Fails if another file has it.
 fn put_new(path: &Path, temporary: &Temporary, lock: &WriteLock) -> Result<(), Error> {
     if !(lock.is_held()? && temporary.is_at(&temporary.path)) {
         return Err(Error::modified(path));
@@ -204,7 +204,7 @@ fn settle<E: Into<io::Error>>(
     }
 }
 
-/// Removes what has the temporary name: the file of a writer that was killed, since this one has the lock of the
+/// Removes what has the temporary name: the file of a writer that was killed, because this writer has the lock of the
 /// aulario, or an empty folder, which would make every save fail.
 fn remove_leftover(path: &Path) -> io::Result<()> {
     fs::remove_file(path).or_else(|error| match error.kind() {
@@ -287,8 +287,8 @@ impl Temporary {
             .map_err(Error::fault("keep the mode of", path))
     }
 
-    /// Sets the mode, unless the file has it: vfat and others fail if the mode cannot be set, but have the same one for
-    /// all files.
+    /// Sets the mode, unless the file has it: vfat and others fail if the mode cannot be set, but all their files have
+    /// the same mode.
     fn keep_mode(&self, mode: u32) -> io::Result<()> {
         let current = self.file.metadata()?.mode() & 0o7777;
         let set_mode = |mode| {
@@ -305,7 +305,7 @@ impl Temporary {
         })
     }
 
-    /// Exchanges its name with that of the old file, so that this file is at `path`.
+    /// Exchanges the names of this file and the old file, so that this file is at `path`.
     fn put_in_place(&self, path: &Path) -> Result<(), Errno> {
         self.exchange(path, path)
     }

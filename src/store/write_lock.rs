@@ -70,7 +70,7 @@ impl WriteLock {
                 .map_err(Error::fault("open and lock", &path))?
                 .ok_or(Error::Busy)?;
             // The check comes before anything is written: the leftovers that this writer would remove may be the files
-            // of one with the other lock file.
+            // of a writer that has locked the other file with this name.
             if lock.is_held()? {
                 return Ok(lock);
             }

@@ -12,7 +12,7 @@ impl Iterator for Strings {
     type Item = &'static [u8];
 
     fn next(&mut self) -> Option<&'static [u8]> {
-        // SAFETY: the pointer is to an entry of the list, and passes only those that are strings.
+        // SAFETY: the pointer is to an entry of the list. It moves past strings only, so not past the null at the end.
         unsafe {
             let string = *self.0;
             if string.is_null() {

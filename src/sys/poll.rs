@@ -15,7 +15,7 @@ pub fn is_ready_within(
     wait(&mut [PollFd::new(file, event)], Some(timeout)).map(|ready| ready > 0)
 }
 
-/// Waits until at least one of `files` is ready, or has failed. Returns how many are: 0 after `timeout`, which each
+/// Waits until at least one of `files` is ready, or has failed. Returns their number: 0 after `timeout`, which each
 /// signal starts again.
 pub fn wait(files: &mut [PollFd], timeout: Option<Duration>) -> Result<usize, Errno> {
     // A time that is too long for the type is as good as none.

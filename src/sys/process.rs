@@ -87,7 +87,7 @@ pub fn run_in_child(run: impl FnOnce() -> i32) -> io::Result<Pid> {
     }
 }
 
-/// Whether the file of the program gives this process another user or group than that of its caller
+/// Whether the file of the program gives this process another user or group than its caller has
 /// (execve(2)). AT_SECURE alone is not enough: SELinux sets it for the CGI programs of Apache.
 pub fn is_set_user_id() -> bool {
     // SAFETY: it reads a value that the kernel has put on the stack.

@@ -104,7 +104,7 @@ impl Scoreboard {
         Ok(Scoreboard(shared))
     }
 
-    /// Sets how many of the workers could not be started. They are left out where others are counted.
+    /// Sets how many of the workers could not be started. Counts of workers leave them out.
     pub fn set_missing(&self, missing: usize) {
         self.0.missing.store(missing, SeqCst);
     }
@@ -156,7 +156,7 @@ impl Entry {
         self.slot.prompt.store(time.as_micros() as u64, SeqCst);
     }
 
-    /// Its request waits for this, after those that wait already.
+    /// The request of this worker waits from now on, after the requests that wait already.
     pub(super) fn wait_for(&self, awaited: Awaited) {
         let (device, inode) = numbers(awaited);
         self.slot.device.store(device, SeqCst);

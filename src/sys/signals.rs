@@ -37,8 +37,8 @@ pub fn was_key_pressed() -> bool {
     KEY_WAS_PRESSED.load(SeqCst)
 }
 
-/// Blocks SIGALRM in this thread: another one is to be interrupted by [timers](super::timers). That one inherits this, and
-/// unblocks the signal. Otherwise the kernel could send it to this thread.
+/// Blocks SIGALRM in this thread, to which the kernel could send it otherwise. [Timers](super::timers) are to interrupt
+/// another thread, which inherits the blocked signal and unblocks it.
 pub fn leave_alarms_to_another_thread() -> io::Result<()> {
     pthread_sigmask(libc::SIG_BLOCK, &[libc::SIGALRM]).map(drop)
 }
@@ -59,8 +59,8 @@ pub(super) fn interrupt_calls(signal: libc::c_int) -> io::Result<()> {
 
 /// Without SA_RESTART, so that an interrupted call is not started again.
 fn sigaction(signal: libc::c_int, action: libc::sighandler_t) {
-    // SAFETY: zeros are a valid structure, of which the call keeps no pointer. The action is one that runs no code, or
-    // a function above, which does nothing or sets a flag. The call fails only for signals that no caller names.
+    // SAFETY: zeros are a valid structure, and the call keeps no pointer to it. The action is SIG_IGN, SIG_DFL or a
+    // function above, which does nothing or sets a flag. The call fails only for signals that no caller names.
     unsafe {
         let mut new: libc::sigaction = MaybeUninit::zeroed().assume_init();
         new.sa_sigaction = action;
@@ -72,11 +72,11 @@ fn sigaction(signal: libc::c_int, action: libc::sighandler_t) {
 pub struct Blocked(libc::sigset_t);
 
 /// SIGTERM, which stops a service, SIGINT and SIGQUIT, which the keys of a terminal and some supervisors send, and SIGUSR1,
-/// which web servers send to restart one.
+/// which web servers send to restart a responder.
 const STOP: [libc::c_int; 4] = [libc::SIGTERM, libc::SIGINT, libc::SIGQUIT, libc::SIGUSR1];
 
 impl Blocked {
-    /// Blocks the signals that stop a responder, and the one that tells the end of a child.
+    /// Blocks the signals that stop a responder, and SIGCHLD, which tells the end of a child.
     pub fn of_parent() -> io::Result<Blocked> {
         keep_exit_statuses();
         let [term, int, quit, usr1] = STOP;
@@ -84,7 +84,7 @@ impl Blocked {
         pthread_sigmask(libc::SIG_BLOCK, &signals).map(Blocked)
     }
 
-    /// Waits for one of them, up to `timeout` if there is one. Returns whether it was one that stops the responder.
+    /// Waits for one of these signals, up to `timeout` if it is set. Returns whether the signal stops the responder.
     pub fn wait(&self, timeout: Option<Duration>) -> bool {
         let timeout = timeout.map(|timeout| libc::timespec {
             tv_sec: timeout.as_secs() as _,

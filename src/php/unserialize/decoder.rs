@@ -57,7 +57,8 @@ pub struct Slots {
 }
 
 impl Slots {
-    /// The offset of the value with this number, from 1; of the first `C:` for one that may be in it or after it.
+    /// The offset of the value with this `number`, which counts from 1. For a value that may be in the first `C:` or
+    /// after it, the offset of that `C:`.
     pub fn get(&self, number: usize) -> Option<usize> {
         if number > self.starts.len() + self.hidden {
             return None;
@@ -273,7 +274,7 @@ fn repeats_among_many<K: Eq + Hash>(starts: &[u32], key_at: impl Fn(u32) -> K) -
     starts.iter().any(|&start| {
         let key = key_at(start);
         let hash = secret.hash_one(&key);
-        // Never that of a free entry
+        // Never equal to the mark of a free entry
         let mark = (hash as u32 & !OFFSET) | (OFFSET + 1);
         let mut slot = (hash >> 32) as usize % table.len();
         while table[slot] != FREE {
@@ -312,7 +313,7 @@ impl<'b> Property<'b> {
 
 /// The name that is unique among the properties of an object of `class`. For `unserialize`, a
 /// protected, a public and an own private property of the same name are the same property; a private
-/// property of a parent class is another one.
+/// property of a parent class is a different property.
 fn plain_name<'b>(mangled: &'b [u8], class: &[u8]) -> &'b [u8] {
     match Property::parse(mangled) {
         Some(Property { scope, name }) if scope == b"*" || scope.eq_ignore_ascii_case(class) => {

@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::sys::shared_file;
 use crate::sys::waits::Waits;
 
-/// The addresses of `host`: itself, or those in `/etc/hosts`.
+/// The addresses of `host`: itself if it is an address, or its addresses in `/etc/hosts`.
 pub fn addresses(host: &str, waits: Waits) -> Vec<IpAddr> {
     if let Ok(address) = host.parse() {
         return vec![address];
