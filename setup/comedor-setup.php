@@ -344,8 +344,10 @@ function script_path(): ?string
     folder. Null if it is for this one, or if PHP cannot read it; comedor's user can. */
 function other_application(?string $script, array $candidates): ?string
 {
-    preg_match_all('/^\s*(COMEDOR_SCRIPT|COMEDOR_DATA_DIR)\s*=\s*(.*?)\s*$/m', content(SETTINGS_FILE), $lines);
-    $settings = array_combine($lines[1], $lines[2]);
+    $line = '/^[ \t]*(COMEDOR_SCRIPT|COMEDOR_DATA_DIR)[ \t]*=[ \t]*(.*?)[ \t\r]*$/m';
+    preg_match_all($line, content(SETTINGS_FILE), $lines);
+    // An empty value sets the default, which is of no particular application.
+    $settings = array_filter(array_combine($lines[1], $lines[2]), 'strlen');
     $other = $settings['COMEDOR_SCRIPT'] ?? null;
     if ($other !== null && $script !== null) {
         return is_same_file($other, $script) ? null : $other;

@@ -456,6 +456,19 @@ fn page_says_that_the_settings_file_is_for_another_application() {
             "# COMEDOR_SCRIPT=/x\n COMEDOR_DATA_DIR = /DATA/otra\n".to_owned(),
             Some("/DATA/otra"),
         ),
+        // An empty value is the default
+        (
+            format!("COMEDOR_SCRIPT=\nTZ=UTC\nCOMEDOR_DATA_DIR={data}\n"),
+            None,
+        ),
+        (
+            "COMEDOR_SCRIPT= \nCOMEDOR_DATA_DIR=\nTZ=UTC\n".to_owned(),
+            None,
+        ),
+        (
+            format!("COMEDOR_DATA_DIR=\nCOMEDOR_SCRIPT={other}\n"),
+            Some(other),
+        ),
     ] {
         setup.site.write("tmp/comedor.conf", &settings);
         setup.open();
