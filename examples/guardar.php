@@ -54,9 +54,13 @@ function lock(string $path): ?Lock
     if ($aulario === null) {
         return cannot_lock($path, 'its path must have the folder Aularios of a centre');
     }
-    make_folder($aulario);
+    // Without its file comedor knows no such aulario. The id may be from a form, so no folder is created for it.
+    if (!is_file("$aulario.json")) {
+        return cannot_lock($path, 'there must be the file ' . basename($aulario) . '.json beside the folder');
+    }
     $path = "$aulario/.comedor.lock";
     try {
+        is_dir($aulario) || attempt('mkdir', $aulario);
         $held = array_filter($held, fn ($lock) => $lock->get() !== null && $lock->get()->is_valid());
         for ($attempt = 0; $attempt < 5 && ($file = open_lock($path)); $attempt++) {
             ['dev' => $device, 'ino' => $inode] = fstat($file);
@@ -76,7 +80,8 @@ function lock(string $path): ?Lock
     } catch (\Error $error) {
         return cannot_lock($path, $error->getMessage());
     }
-    return cannot_lock($path, $held ? 'lock one aulario at a time' : 'allow the user of PHP to read and write it');
+    $advice = $held ? 'lock one aulario at a time' : 'allow the user of PHP to create, read and write it';
+    return cannot_lock($path, $advice);
 }
 
 /**
@@ -240,7 +245,9 @@ function wait_a_second($file): bool
 /** Says in PHP's log why there is no lock. */
 function cannot_lock(string $path, string $advice)
 {
-    attempt('error_log', "comedor: cannot lock $path, so this page saves without it: $advice");
+    $line = "comedor: cannot lock $path, so this page saves without it: $advice";
+    // A path with a line feed must not forge a line of the log.
+    attempt('error_log', preg_replace('/[\x00-\x1f\x7f]/', '?', $line));
     return null;
 }
 
@@ -253,7 +260,7 @@ function aulario_of(string $path): ?string
         }
         $path = dirname($path);
     }
-    return in_array(basename($path), ['.', '..'], true) ? null : $path;
+    return in_array(basename($path), ['.', '..'], true) ? null : rtrim($path, '/');
 }
 
 /** Calls a function of PHP, unless it is switched off (`disable_functions`). */

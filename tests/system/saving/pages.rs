@@ -696,6 +696,50 @@ fn page_saves_in_place_what_its_path_does_not_say_the_aulario_of() {
     }
 }
 
+/// A page calls it for each request that may save, with an id that a user has sent.
+#[test]
+fn lock_creates_nothing_for_an_unknown_aulario_and_never_ends_the_page() {
+    let school = School::new();
+    school.write("new.json", "{}");
+    school.write("file.json", "{}");
+    school.write("file", "");
+    let code = "echo json_encode(\\comedor\\lock($argv[1]));";
+    let said = |aulario: &str, disabled: &str| {
+        let mut php = Command::new("php");
+        php.args(["-d", &format!("disable_functions={disabled}")]);
+        php.args(page(code, &[&school.path(aulario)]).get_args());
+        let output = php.output().expect("php-cli");
+        let [stdout, log] =
+            [output.stdout, output.stderr].map(|said| String::from_utf8(said).unwrap());
+        assert_eq!(stdout, "null", "{log}");
+        assert_eq!(log.lines().count(), 1, "{log}");
+        log
+    };
+    let before = files_below(&school.aularios(), &[]);
+    for (aulario, advice) in [
+        (
+            "unknown",
+            "there must be the file unknown.json beside the folder",
+        ),
+        (
+            "unknown/Comedor/2026-11/20", "there must be the file unknown.json",
+        ),
+        ("a\nforged", "there must be the file a?forged.json"),
+        ("file", "allow the user of PHP to create, read and write it"),
+    ] {
+        let log = said(aulario, "");
+        assert!(
+            log.contains("comedor: cannot lock ") && log.contains(advice),
+            "{log}"
+        );
+    }
+    let log = said("new", "mkdir");
+    assert!(log.contains("allow the user of PHP to create"), "{log}");
+    assert_eq!(files_below(&school.aularios(), &[]), before);
+    let output = output(&mut page(code, &[&school.path("new")]), "php-cli");
+    assert_eq!(output, b"{}", "the first save in an aulario");
+}
+
 /// A page can name the folder of the day in place of that of the aulario.
 #[test]
 fn lock_is_that_of_the_aulario_for_each_path_below_it() {
