@@ -397,10 +397,31 @@ fn menu_that_could_not_be_drawn_is_drawn_with_the_next_read() {
         .evaluate("(document.createElement = () => { throw new Error('memory'); }, true)");
     screen.run(MINUTE);
     assert!(screen.state().starts_with("Menú leído el "));
+    assert!(screen.text().contains("Sopa"), "the last menu stays");
     screen.browser.evaluate("delete document.createElement");
     screen.run(MINUTE);
     let text = screen.text();
     assert!(text.contains("Lentejas") && text.ends_with('|'), "{text}");
+}
+
+/// As if it were deleted after today was read, and before the other days.
+#[test]
+fn week_is_shown_also_if_a_type_is_deleted_while_it_is_read() {
+    let mut screen = Screen::new(&[]);
+    screen.write_week(&json!({"basal": plates(&[("primero", "Sopa")])}));
+    screen.open("aulario=aula1&dias=5");
+    screen.browser.evaluate(
+        "(window.usualFetch = fetch, window.fetch = async (url) => {
+            const answer = await (await usualFetch(url)).json();
+            if (url.includes('date=') && !url.includes('menu=')) answer.menu_types.pop();
+            return new Response(JSON.stringify(answer));
+        }, turns = TURNS, true)",
+    );
+    screen.run(MINUTE);
+    let text = screen.text();
+    assert!(text.contains("Sopa") && text.ends_with('|'), "{text}");
+    let shown = "[document.querySelectorAll('tbody tr').length, document.querySelectorAll('thead th').length]";
+    assert_eq!(screen.browser.evaluate(shown), json!([5, 3]));
 }
 
 #[test]
