@@ -31,9 +31,13 @@ const MAX_NAMES = 20000;
 const CONTAINER_FILES = ['/.dockerenv', '/run/.containerenv'];
 /** What `comedor configure` writes. */
 const SETTINGS_FILE = '/etc/comedor/comedor.conf';
-/** The values that are offered to be copied, for PHP and JavaScript: no character that a terminal or comedor.conf
-    reads as anything else. */
-const PLAIN = '^[\p{L}\p{M}\p{N} .\/_:;,?&=@%+\[\]-]{1,1000}$';
+/** The values that are offered: no character that a terminal or comedor.conf reads as anything else. */
+const PLAIN = '/^[\p{L}\p{M}\p{N} .\/_:;,?&=@%+\[\]-]{1,1000}$/Du';
+/** The paths that `comedor configure` accepts in a paste (src/configure/unusual.rs), and those that it accepts as a folder:
+    none of the system. For PHP and JavaScript. */
+const PATH = '(?!.*\/\.\.(?:\/|$))\/[A-Za-z0-9._\/-]*$';
+const FOLDER = '^(?!\/[.\/]*(?:(?:bin|boot|dev|etc|lib|lib32|lib64|libx32|proc|root|run|sbin|sys|usr)(?:\/|$)'
+    . '|(?:home|opt|srv|var)?\/*$))' . PATH;
 /** The headings of the guide that the page names, in English and Spanish. A text has them as {heading_undo}. */
 const HEADINGS = [
     'apache' => ['Apache', 'Apache'],
@@ -630,10 +634,10 @@ function is_id($text): bool
     return is_string($text) && preg_match('/^[A-Za-z0-9_-][A-Za-z0-9._-]{0,249}$/D', $text) === 1;
 }
 
-/** Whether a value is offered to be copied. */
+/** Whether nothing in a value can be read as anything else. */
 function is_plain(string $value): bool
 {
-    return preg_match('/' . PLAIN . '/Du', $value) === 1 && $value === trim($value);
+    return preg_match(PLAIN, $value) === 1 && $value === trim($value);
 }
 
 function to_json(array $value): string
@@ -790,9 +794,11 @@ function texts(): array
             'Si comedor responde por otra aplicación de este servidor: apartado «{heading_another_application}» de la guía. Si no, '
                 . 'pega los valores de nuevo.',
         ],
-        'not_plain' => [
-            'The value of {name} has characters that cannot be copied safely. Write this line by hand: {value}',
-            'El valor de {name} tiene caracteres que no se pueden copiar con seguridad. Escribe esta línea a mano: {value}',
+        'by_hand' => [
+            '“comedor configure” does not accept this value of {name} in a paste. After that command, write this line into '
+                . 'comedor.conf by hand: {name}={value}',
+            '«comedor configure» no acepta pegado este valor de {name}. Después de esa orden, escribe esta línea a mano en '
+                . 'comedor.conf: {name}={value}',
         ],
         'values' => ['Values', 'Valores'],
         'values_intro' => [
@@ -1118,7 +1124,7 @@ function shown_path(array $session): string
 function for_script(array $found): string
 {
     $session = $found['session'];
-    $keys = array_merge(array_keys(try_texts()), ['copied', 'access', 'to_give']);
+    $keys = array_merge(array_keys(try_texts()), ['copied', 'access', 'by_hand', 'to_give']);
     $in_several = [
         '{paste_again}' => text('paste_again'),
         '{compare_user}' => text('compare_user', ['user' => $found['process']['user']]),
@@ -1129,7 +1135,7 @@ function for_script(array $found): string
     return to_json([
         'api' => 'comedor.php',
         'page' => basename(__FILE__),
-        'plain' => PLAIN,
+        'folder' => FOLDER,
         'texts' => array_combine($keys, $texts),
         'session' => ['save_path' => shown_path($session), 'handler' => $session['handler'], 'name' => $session['name'],
             'format' => $session['format']],
@@ -1199,17 +1205,28 @@ function line(string $name, string $value, bool $is_secret): string
     return "<div data-name=\"$name\">$name=$value</div>";
 }
 
-/** Every line. A value that cannot be copied safely is in a note instead. */
+/** Whether the value of a line can be pasted. The folder of the data is one of several: the script of the page looks. */
+function can_be_pasted(string $name, string $value, array $session): bool
+{
+    if ($name === 'COMEDOR_SCRIPT') {
+        return preg_match('/^' . PATH . '/D', $value) === 1;
+    }
+    // Without a folder, it is an address of Redis.
+    $is_folder = $name === 'COMEDOR_SESSION_DIR' && $session['folder'] !== '';
+    return $value === '' || is_plain($value) && (!$is_folder || preg_match('/' . FOLDER . '/D', $session['folder']) === 1);
+}
+
+/** Every line. A value that cannot be pasted is in a note instead. */
 function all_lines(array $found, array &$notes): string
 {
     $html = '';
     foreach (lines($found) as $name => $value) {
         $is_secret = $name === 'COMEDOR_SESSION_DIR' && $found['session']['handler'] === 'redis';
-        if ($value === '' || is_plain($value)) {
+        if (can_be_pasted($name, $value, $found['session'])) {
             $html .= line($name, $value, $is_secret);
         } else {
             $shown = $is_secret ? shown_path($found['session']) : $value;
-            $notes[] = text('not_plain', ['name' => $name, 'value' => $shown]);
+            $notes[] = text('by_hand', ['name' => $name, 'value' => $shown]);
         }
     }
     return $html;
@@ -1303,6 +1320,7 @@ function show_values(array $candidates, string $lines): void
 </select></label>
 <label id="no-folder"<?= $candidates[0]['folder'] === null ? '' : ' hidden' ?>><?= t('folder') ?>
 <input id="folder" placeholder="/DATA/…" size="30" autocomplete="off"></label>
+<p class="note" id="by-hand" hidden></p>
 <fieldset id="access" hidden><legend></legend>
 <label><input type="radio" name="access" value="centre"> <?= t('access_centre') ?></label>
 <label><input type="radio" name="access" value="listed"> <?= t('access_listed') ?></label>
@@ -1330,7 +1348,7 @@ function show_try(): void
 function show_script(): void
 { ?>
 const element = id => document.getElementById(id);
-const plain = new RegExp(page.plain, "u");
+const pastedFolder = new RegExp(page.folder);
 
 function text(key, values = {}) {
   return Object.entries(values).reduce((text, [name, value]) => text.replaceAll(`{${name}}`, () => value), page.texts[key]);
@@ -1351,13 +1369,17 @@ function setLine(name, value) {
 }
 
 function linesToCopy() {
-  const lines = [...document.querySelectorAll("#lines [data-name]")];
+  const lines = [...document.querySelectorAll("#lines [data-name]:not([hidden])")];
   return lines.map(line => `${line.dataset.name}=${line.querySelector(".value").textContent}\n`).join("");
 }
 
 function setFolder(folder) {
-  const isUsable = plain.test(folder) && folder.startsWith("/");
+  const isUsable = folder.startsWith("/");
+  const isByHand = isUsable && !pastedFolder.test(folder);
   setLine("COMEDOR_DATA_DIR", isUsable ? folder : "");
+  document.querySelector("[data-name=COMEDOR_DATA_DIR]").hidden = isByHand;
+  element("by-hand").hidden = !isByHand;
+  element("by-hand").textContent = text("by_hand", { name: "COMEDOR_DATA_DIR", value: clean(folder) });
   element("copy").disabled = !isUsable;
 }
 

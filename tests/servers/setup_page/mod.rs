@@ -6,10 +6,12 @@ mod page;
 mod pictures;
 mod try_it;
 
-use std::fs;
+use std::fs::{self, File};
 use std::os::unix::fs::{chown, symlink};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use tempfile::TempDir;
 
 use crate::chromium::Browser;
 use crate::support::redis::Redis;
@@ -244,6 +246,23 @@ impl Setup {
                 })();
             })",
         )
+    }
+
+    /// What "Copy" copies, of which `comedor configure` accepts all.
+    #[track_caller]
+    fn configure(&mut self) -> String {
+        let values = self.values();
+        self.site.write("tmp/paste", &values);
+        let paste = File::open(self.site.path().join("tmp/paste")).unwrap();
+        // Without a terminal
+        let mut configure = Command::new("setsid");
+        configure.args(["--wait", "./comedor", "configure", "--yes"]);
+        configure
+            .current_dir(self.site.path().join("cgi"))
+            .stdin(paste);
+        let output = configure.output().unwrap();
+        assert!(output.status.success(), "{values}{output:?}");
+        values
     }
 
     /// Presses "Try". Returns its results, a line each: the colour, and the sentence.

@@ -157,21 +157,60 @@ fn hostile_names_in_session_and_folders_are_shown_as_text() {
     setup.all_green();
 }
 
+/// A new folder of sessions, beside this one, with these characters in its name.
+fn session_folder(beside: &Path, name: &str) -> TempDir {
+    let folder = tempfile::Builder::new().prefix(name).tempdir_in(beside);
+    let folder = folder.unwrap();
+    chmod(folder.path(), 0o777);
+    folder
+}
+
 #[test]
-fn value_that_cannot_be_copied_safely_is_left_out() {
+fn what_is_copied_has_only_values_that_configure_accepts_and_a_note_has_the_others() {
+    let shared_memory = Path::new("/dev/shm");
+    for (name, beside, is_offered) in [
+        ("s-1_2.x", None, true),
+        ("<b>\"`id`", None, false),
+        // These could be copied safely
+        ("colegio@example", None, false),
+        ("menús", None, false),
+        ("s", Some(shared_memory), false),
+    ] {
+        let mut setup = Setup::new(Server::Apache, "en");
+        let own = setup.site.path().join("sessions");
+        let folder = session_folder(beside.unwrap_or(&own), name);
+        let folder = folder.path().display();
+        setup.insert(&format!("session_save_path('{folder}');"));
+        setup.serve(false);
+        setup.open();
+        let line = format!("COMEDOR_SESSION_DIR={folder}\n");
+        let values = setup.configure();
+        assert_eq!(values.contains(&line), is_offered, "{values}");
+        assert_eq!(values.contains("SESSION_DIR"), is_offered, "{values}");
+        let note = "“comedor configure” does not accept this value of COMEDOR_SESSION_DIR in a paste. \
+            After that command, write this line into comedor.conf by hand: ";
+        let shown = setup.shown();
+        let is_noted = shown.contains(&format!("{note}{line}"));
+        assert_eq!(is_noted, !is_offered, "{shown}");
+    }
+}
+
+#[test]
+fn script_in_a_folder_that_configure_does_not_accept_is_in_a_note() {
     let mut setup = Setup::new(Server::Apache, "en");
-    let folder = setup.site.path().join("sessions/<b>\"`id`");
-    fs::create_dir(&folder).unwrap();
-    setup.insert(&format!("session_save_path('{}');", folder.display()));
+    let root = setup.site.path().join("colegio@example");
+    symlink("docroot", &root).unwrap();
+    let root = root.display();
+    setup.insert(&format!(
+        "$_SERVER['DOCUMENT_ROOT'] = '{root}'; $_SERVER['SCRIPT_FILENAME'] = '{root}/api/comedor.php';"
+    ));
     setup.serve(false);
     setup.open();
+    let values = setup.configure();
+    assert!(!values.contains("COMEDOR_SCRIPT"), "{values}");
     let shown = setup.shown();
-    let note = "The value of COMEDOR_SESSION_DIR has characters that cannot be copied safely.";
-    assert!(
-        shown.contains(note) && shown.contains("/sessions/<b>\"`id`\n"),
-        "{shown}"
-    );
-    assert!(!setup.values().contains("SESSION_DIR"));
+    let line = format!("comedor.conf by hand: COMEDOR_SCRIPT={root}/api/comedor.php\n");
+    assert!(shown.contains(&line), "{shown}");
 }
 
 #[test]
@@ -223,14 +262,28 @@ fn service_and_folder_are_chosen_in_the_browser() {
             "element('folder').value = '{folder}'; element('folder').dispatchEvent(new Event('input'))"
         )
     };
-    setup.browser.evaluate(&type_folder("/DATA/$(id)"));
+    setup.browser.evaluate(&type_folder("DATA/otro"));
     assert_eq!(setup.browser.evaluate("element('copy').disabled"), true);
-    setup.browser.evaluate(&type_folder("/DATA/mis aulas"));
-    let values = setup.values();
-    assert!(
-        values.starts_with("COMEDOR_SERVICE=otro\nCOMEDOR_DATA_DIR=/DATA/mis aulas\n"),
-        "{values}"
-    );
+    for folder in [
+        "/DATA/$(id)", "/DATA/mis aulas", "/DATA/../etc", "/DATA/..", "/etc", "/usr/otro", "/",
+        "/var/",
+    ] {
+        setup.browser.evaluate(&type_folder(folder));
+        let values = setup.configure();
+        assert!(!values.contains("DATA_DIR"), "{values}");
+        let note = format!("comedor.conf by hand: COMEDOR_DATA_DIR={folder}\n");
+        let shown = setup.shown();
+        assert!(shown.contains(&note), "{shown}");
+    }
+    for folder in [
+        "/DATA/..otro", "/etcetera/otro", "/var/otro", "/DATA/mis-aulas",
+    ] {
+        setup.browser.evaluate(&type_folder(folder));
+        let values = setup.configure();
+        let start = format!("COMEDOR_SERVICE=otro\nCOMEDOR_DATA_DIR={folder}\n");
+        assert!(values.starts_with(&start), "{values}");
+        assert!(!setup.shown().contains("by hand"));
+    }
 }
 
 const NOT_FOR_IT: &str = "comedor is not for this application:";
