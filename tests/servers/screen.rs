@@ -404,6 +404,42 @@ fn menu_that_could_not_be_drawn_is_drawn_with_the_next_read() {
     assert!(text.contains("Lentejas") && text.ends_with('|'), "{text}");
 }
 
+#[test]
+fn menu_of_another_type_or_day_is_never_shown() {
+    let mut screen = Screen::new(&[]);
+    screen.write_week(&usual());
+    let answer = |changes: &str| {
+        format!(
+            "(window.usualFetch ||= fetch, window.fetch = async (url) => {{
+                const answer = await (await usualFetch(url)).json();
+                const asked = new URLSearchParams(url.split('?')[1]);
+                for (const plate of Object.values(answer.menu.plates)) plate.name = 'Otro';
+                {changes}
+                return new Response(JSON.stringify(answer));
+            }}, turns = TURNS, true)"
+        )
+    };
+    for query in ["aulario=aula1", "aulario=aula1&dias=5"] {
+        for changes in [
+            "if (asked.get('date')) answer.date = '2026-01-01';",
+            "answer.menu_type = 'basal';",
+        ] {
+            screen.open(query);
+            screen.browser.evaluate(&answer(changes));
+            screen.run(MINUTE);
+            let text = screen.text();
+            assert!(
+                text.contains("Lentejas") && !text.contains("Otro"),
+                "{query} {changes}: {text}"
+            );
+            assert!(
+                text.ends_with("El servidor no puede dar los menús."),
+                "{text}"
+            );
+        }
+    }
+}
+
 /// As if it were deleted after today was read, and before the other days.
 #[test]
 fn week_is_shown_also_if_a_type_is_deleted_while_it_is_read() {
