@@ -89,10 +89,16 @@ function lock(string $path): ?Lock
  *
  * Owner, group and mode stay. Where PHP cannot keep them, cannot create a second file in the folder, or cannot lock the
  * aulario, it writes the file in place: then a power cut or a full disk can damage it, as before.
+ *
+ * Returns the number of bytes, as file_put_contents does, since a page may look at it.
  */
-function save(string $path, $value, int $options = JSON_PRETTY_PRINT | JSON_UNESCAPED_UNICODE): void
+function save(string $path, $value, int $options = JSON_PRETTY_PRINT | JSON_UNESCAPED_UNICODE): int
 {
     error_clear_last();
+    if (is_string($value)) {
+        // Encoded again, it would be a string, in which no menu is found.
+        throw failure($path, 'save the value itself, before json_encode');
+    }
     $text = json_encode($value, $options);
     if ($text === false) {
         throw failure($path, json_last_error_msg());
@@ -113,6 +119,7 @@ function save(string $path, $value, int $options = JSON_PRETTY_PRINT | JSON_UNES
         $folder = dirname($folder);
         flush_folder($folder);
     }
+    return strlen($text);
 }
 
 // The rest is for these two.

@@ -552,13 +552,37 @@ fn what_a_page_cannot_save_stays_and_the_exception_says_what_to_do() {
         give(&school.path(DAY), owner, 0, mode, "");
         fails(as_nobody(saving(&school, DAY, "{}")), allow);
     }
-    let infinite = "\\comedor\\save($argv[2], [INF]);";
     let [aulario, path] = [school.path("aula1"), school.path(DAY)];
-    fails(
-        page(infinite, &[&aulario, &path]),
-        "nothing was changed: Inf and NaN cannot be JSON encoded",
-    );
+    for (value, reason) in [
+        ("[INF]", "Inf and NaN cannot be JSON encoded"),
+        (
+            "json_encode([])",
+            "save the value itself, before json_encode",
+        ),
+    ] {
+        fails(
+            page(
+                &format!("\\comedor\\save($argv[2], {value});"),
+                &[&aulario, &path],
+            ),
+            &format!("nothing was changed: {reason}"),
+        );
+    }
     assert_eq!(school.read(DAY), "old");
+}
+
+/// A page may take 0 or null for a failure.
+#[test]
+fn save_returns_the_number_of_bytes_as_file_put_contents_does() {
+    let school = School::new();
+    school.write(DAY, "old");
+    let code = "echo \\comedor\\save($argv[1], ['ñ' => 1]), ' ', filesize($argv[1]);";
+    let output = output(&mut page(code, &[&school.path(DAY)]), "php-cli");
+    let bytes = school.read(DAY).len();
+    assert_eq!(
+        String::from_utf8(output).unwrap(),
+        format!("{bytes} {bytes}")
+    );
 }
 
 /// Old versions of PHP, hosting that forbids functions, a link, a lock that is not for PHP.
