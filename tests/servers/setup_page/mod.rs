@@ -9,7 +9,7 @@ mod try_it;
 use std::fs::{self, File};
 use std::os::unix::fs::{chown, symlink};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
@@ -248,21 +248,25 @@ impl Setup {
         )
     }
 
-    /// What "Copy" copies, of which `comedor configure` accepts all.
+    /// What "Copy" copies, which `comedor configure` accepts.
     #[track_caller]
-    fn configure(&mut self) -> String {
+    fn accepted_values(&mut self) -> String {
         let values = self.values();
-        self.site.write("tmp/paste", &values);
+        let output = self.configure(&values);
+        assert!(output.status.success(), "{values}{output:?}");
+        values
+    }
+
+    /// `comedor configure` with this paste, without a terminal.
+    fn configure(&self, paste: &str) -> Output {
+        self.site.write("tmp/paste", paste);
         let paste = File::open(self.site.path().join("tmp/paste")).unwrap();
-        // Without a terminal
         let mut configure = Command::new("setsid");
         configure.args(["--wait", "./comedor", "configure", "--yes"]);
         configure
             .current_dir(self.site.path().join("cgi"))
             .stdin(paste);
-        let output = configure.output().unwrap();
-        assert!(output.status.success(), "{values}{output:?}");
-        values
+        configure.output().unwrap()
     }
 
     /// Presses "Try". Returns its results, a line each: the colour, and the sentence.

@@ -184,9 +184,11 @@ fn what_is_copied_has_only_values_that_configure_accepts_and_a_note_has_the_othe
         setup.serve(false);
         setup.open();
         let line = format!("COMEDOR_SESSION_DIR={folder}\n");
-        let values = setup.configure();
+        let values = setup.accepted_values();
         assert_eq!(values.contains(&line), is_offered, "{values}");
         assert_eq!(values.contains("SESSION_DIR"), is_offered, "{values}");
+        let accepted = setup.configure(&line).status.success();
+        assert_eq!(accepted, is_offered, "{line}");
         let note = "“comedor configure” does not accept this value of COMEDOR_SESSION_DIR in a paste. \
             After that command, write this line into comedor.conf by hand: ";
         let shown = setup.shown();
@@ -206,7 +208,7 @@ fn script_in_a_folder_that_configure_does_not_accept_is_in_a_note() {
     ));
     setup.serve(false);
     setup.open();
-    let values = setup.configure();
+    let values = setup.accepted_values();
     assert!(!values.contains("COMEDOR_SCRIPT"), "{values}");
     let shown = setup.shown();
     let line = format!("comedor.conf by hand: COMEDOR_SCRIPT={root}/api/comedor.php\n");
@@ -269,8 +271,10 @@ fn service_and_folder_are_chosen_in_the_browser() {
         "/var/",
     ] {
         setup.browser.evaluate(&type_folder(folder));
-        let values = setup.configure();
+        let values = setup.accepted_values();
         assert!(!values.contains("DATA_DIR"), "{values}");
+        let refused = setup.configure(&format!("COMEDOR_DATA_DIR={folder}\n"));
+        assert!(!refused.status.success(), "{folder}");
         let note = format!("comedor.conf by hand: COMEDOR_DATA_DIR={folder}\n");
         let shown = setup.shown();
         assert!(shown.contains(&note), "{shown}");
@@ -279,7 +283,7 @@ fn service_and_folder_are_chosen_in_the_browser() {
         "/DATA/..otro", "/etcetera/otro", "/var/otro", "/DATA/mis-aulas",
     ] {
         setup.browser.evaluate(&type_folder(folder));
-        let values = setup.configure();
+        let values = setup.accepted_values();
         let start = format!("COMEDOR_SERVICE=otro\nCOMEDOR_DATA_DIR={folder}\n");
         assert!(values.starts_with(&start), "{values}");
         assert!(!setup.shown().contains("by hand"));
