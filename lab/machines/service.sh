@@ -42,6 +42,6 @@ chmod 2775 "$(find /DATA/ -name _datos.json)"
 save Alubias | expect '"success":true'
 [ "$(systemctl show -P NRestarts comedor.service)" = 0 ]
 
-# A stop while nginx keeps connections, in less than the service waits for one that is in use.
-timeout 10 systemctl stop comedor.socket comedor.service
+# A stop while nginx keeps connections, in less than the 30 s for which the service waits for one that is in use.
+timeout 25 systemctl stop comedor.socket comedor.service
 [ "$(systemctl show -P Result comedor.service)" = success ]

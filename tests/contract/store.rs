@@ -530,8 +530,11 @@ fn a_write_waits_ten_seconds_for_all_its_locks_together() {
     let path_of_aula2 = school.path("aula2/.comedor.lock");
     let other = fs::File::open(&path_of_aula2).unwrap();
     other.lock().unwrap();
-    let started = Instant::now();
     let blocked = school.post("save_menu").json(&save("y")).start();
+    wait_until("a write waits", || {
+        waiting(&school.path(LOCK)) == [blocked.id()]
+    });
+    let started = Instant::now();
     wait_until("half of the time has passed", || {
         started.elapsed() > Duration::from_secs(5)
     });

@@ -80,7 +80,8 @@ impl Cgi {
         self
     }
 
-    /// Limits the processor time of the program. An unoptimized build gets ten times as much.
+    /// Limits the processor time of the program, which other processes do not lengthen. An unoptimized build gets ten times
+    /// as much.
     pub fn cpu_seconds(self, limit: u32) -> Cgi {
         let limit = if super::GIVEN.is_none() {
             10 * limit

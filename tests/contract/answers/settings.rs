@@ -5,6 +5,7 @@ use std::io::Write;
 use std::os::unix::fs::{OpenOptionsExt, symlink};
 use std::time::{Duration, Instant};
 
+use rustix::io::ioctl_fionread;
 use rustix::process::{Signal, kill_process};
 
 use super::*;
@@ -159,6 +160,9 @@ fn settings_stay_in_force_while_their_file_is_empty_unreadable_or_gone_and_other
         symlink("/proc/self/mem", &file).unwrap();
     };
     let is_gone = || fs::remove_file(&file).unwrap();
+    // The parent of the workers has seen it.
+    let log = process.0.stderr.as_ref().unwrap();
+    wait_until("a line in the log", || ioctl_fionread(log).unwrap() > 0);
     for change in [&is_empty as &dyn Fn(), &is_unreadable, &is_gone] {
         change();
         let since = Instant::now();

@@ -7,7 +7,6 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
 
 use crate::support::site::wait_until;
 use crate::support::*;
@@ -324,7 +323,7 @@ fn writer_starts_over_if_its_lock_file_is_deleted() {
     assert_eq!(plates["segundo"]["name"], "second");
 }
 
-/// As any user can who may read them.
+/// As any user can who may read them. One that is waited for would make the save BUSY, after its timeout.
 #[test]
 fn lock_on_a_file_or_its_folder_stops_no_writer() {
     let school = School::with_menu("old");
@@ -333,12 +332,7 @@ fn lock_on_a_file_or_its_folder_stops_no_writer() {
     let locked =
         [DAY, TEMPORARY, folder, "aula1"].map(|path| File::open(school.path(path)).unwrap());
     locked.iter().for_each(|file| file.lock_shared().unwrap());
-    let started = Instant::now();
     school.save(save("new"));
-    assert!(
-        started.elapsed() < Duration::from_secs(5),
-        "no timeout is waited out"
-    );
 }
 
 #[test]
