@@ -1,0 +1,67 @@
+//! Saves of PHP pages by `examples/guardar.php`, alone and beside the program. The pages are run by `php-cli`.
+
+mod interrupted;
+mod locks;
+mod replace;
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use super::file_systems::Mounted;
+use crate::support::*;
+
+const GUARDAR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/guardar.php");
+
+/// A page that saves: its arguments are the folder of the aulario, the path of the file, and the new content. Says that
+/// it has saved, on standard output; if not, why, on standard error.
+const SAVE: &str = "$lock = \\comedor\\lock($argv[1]);
+    \\comedor\\save($argv[2], json_decode($argv[3], true));
+    echo 'saved';";
+
+/// PHP that runs this code after `guardar.php`, without a php.ini.
+fn page(code: &str, arguments: &[&dyn AsRef<Path>]) -> Command {
+    let mut php = Command::new("php");
+    let arguments = arguments.iter().map(|argument| argument.as_ref());
+    php.args(["-n", "-d", "display_errors=stderr", "-r"])
+        .arg(format!("require '{GUARDAR}'; {code}"))
+        .arg("--")
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    php
+}
+
+/// The page that saves this content of the file, in `aula1`.
+fn saving(school: &School, file: &str, content: &str) -> Command {
+    page(SAVE, &[&school.path("aula1"), &school.path(file), &content])
+}
+
+/// What the page says, and whether it has saved.
+#[track_caller]
+fn said(output: &Output) -> (bool, String) {
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    let is_saved = output.stdout == b"saved";
+    assert!(is_saved || output.stdout.is_empty(), "{output:?}");
+    (is_saved, errors)
+}
+
+/// The page saves, and says nothing else.
+#[track_caller]
+fn saves(mut page: Command) {
+    let output = page.output().expect("php-cli");
+    assert_eq!(said(&output), (true, String::new()));
+}
+
+/// The page fails with a sentence that has this part.
+#[track_caller]
+fn fails(mut page: Command, part: &str) {
+    let (is_saved, errors) = said(&page.output().expect("php-cli"));
+    assert!(!is_saved && errors.contains(part), "{errors}");
+}
+
+fn temporary_files(school: &School) -> usize {
+    let files = school.files().into_iter();
+    files.filter(|path| path.ends_with(".tmp")).count()
+}
