@@ -62,10 +62,9 @@ fn stopping_closes_a_connection_in_use_after_its_answer() {
     assert_eq!(service.finish(), "");
 }
 
-/// A worker that has answered all of its requests ends, and none is started after the stop.
-#[test]
-fn stopping_serves_the_queue_after_the_last_request_of_the_last_worker() {
-    let mut service = Service::start(Limits {
+/// A service whose only worker has its last request. That waits until the file is closed, or unlocked.
+fn with_a_last_request() -> (Service, File, Client) {
+    let service = Service::start(Limits {
         workers: 1,
         requests: 1,
         ..Limits::default()
@@ -74,6 +73,13 @@ fn stopping_serves_the_queue_after_the_last_request_of_the_last_worker() {
     let mut running = service.client();
     running.send(lock_of(false, &path));
     wait_until("the request waits", || waiting(&path).len() == 1);
+    (service, file, running)
+}
+
+/// A worker that has answered all of its requests ends, and none is started after the stop.
+#[test]
+fn stopping_serves_the_queue_after_the_last_request_of_the_last_worker() {
+    let (mut service, file, mut running) = with_a_last_request();
     let mut queued = service.clients::<2>();
     for client in &mut queued {
         client.send(request(false, &[], b"queued"));
@@ -115,15 +121,7 @@ fn a_stop_ends_without_descriptors_for_what_is_in_the_queue() {
 /// Another worker could not accept them either.
 #[test]
 fn a_stop_ends_while_no_worker_can_accept_what_is_in_the_queue() {
-    let mut service = Service::start(Limits {
-        workers: 1,
-        requests: 1,
-        ..Limits::default()
-    });
-    let (path, file) = service.locked("file");
-    let mut running = service.client();
-    running.send(lock_of(false, &path));
-    wait_until("the request waits", || waiting(&path).len() == 1);
+    let (mut service, file, mut running) = with_a_last_request();
     let mut queued = service.client();
     queued.send(request(false, &[], b"queued"));
     // Of its first pipe a new worker has the reading end; the epoll set takes the number of the other one.
