@@ -93,22 +93,29 @@ fn waits_of_a_moment_do_not_count() {
     }
 }
 
-/// A worker whose replacement cannot be started.
-#[test]
-fn workers_that_cannot_be_started_are_left_out() {
-    let service = Service::counting(8);
-    let parent = service.process().pid();
+/// Leaves no descriptors for the successors of workers that end: one after the other fails to make its epoll set. Returns
+/// the limit of before.
+fn without_successors(service: &Service) -> Rlimit {
     let full = Rlimit {
         current: Some(3),
         maximum: getrlimit(Resource::Nofile).maximum,
     };
-    let usual = prlimit(Some(parent), Resource::Nofile, full).unwrap();
+    prlimit(Some(service.process().pid()), Resource::Nofile, full).unwrap()
+}
+
+fn is_there(process: &Pid) -> bool {
+    Path::new(&format!("/proc/{process}")).exists()
+}
+
+/// A worker whose replacement cannot be started.
+#[test]
+fn workers_that_cannot_be_started_are_left_out() {
+    let service = Service::counting(8);
+    let usual = without_successors(&service);
     let workers = service.process().workers();
     for &worker in &workers[..6] {
         kill_process(worker, Signal::KILL).unwrap();
     }
-    // One after the other fails to make its epoll set.
-    let is_there = |worker: &Pid| Path::new(&format!("/proc/{worker}")).exists();
     wait_until("their end", || !workers[..6].iter().any(is_there));
     let (path, _file) = service.locked("file");
     let mut waits = service.client();
@@ -117,6 +124,7 @@ fn workers_that_cannot_be_started_are_left_out() {
     let more = service.client().send(lock_of(false, &path)).reply();
     assert_eq!(more, answered("busy"));
     assert_eq!(service.client().ask(false, &[], b"x"), answered("x"));
+    let parent = service.process().pid();
     prlimit(Some(parent), Resource::Nofile, usual).unwrap();
     wait_until("all are there", || service.process().has_started(7));
     let mut second = service.client();
@@ -154,10 +162,12 @@ fn kept_connections_and_waiting_requests_together_leave_a_quarter_of_the_workers
     }
 }
 
-/// The slot of a worker that is killed while it waits is cleared: with two that are not, a third one would be refused.
+/// The parent clears the slot of a worker that is killed while it waits. With those of four, which no successor clears, the
+/// fifth request would be refused.
 #[test]
 fn killed_workers_leave_no_one_waiting() {
-    let service = Service::counting(4);
+    let service = Service::counting(8);
+    without_successors(&service);
     let (path, _file) = service.locked("file");
     for _ in 0..5 {
         let mut client = service.client();
@@ -166,7 +176,7 @@ fn killed_workers_leave_no_one_waiting() {
         let worker = Pid::from_raw(waiting(&path)[0] as i32).unwrap();
         kill_process(worker, Signal::KILL).unwrap();
         client.is_at_end();
-        wait_until("its successor", || service.process().has_started(4));
+        wait_until("its end", || !is_there(&worker));
     }
 }
 
