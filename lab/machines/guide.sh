@@ -64,11 +64,11 @@ gives() {
     answer=$(curl -s -m 60 -b "PHPSESSID=${id:-}" 'http://localhost/entreaulas/api/comedor.php?action=get_menu_types&aulario=aula1')
     [[ $answer == *"$1"* ]] || { echo "$answer; expected: $1" && return 1; }
 }
-# soon COMMAND...: it succeeds within ten seconds.
+# soon COMMAND...: it succeeds within two minutes.
 soon() {
-    local end=$((SECONDS + 10))
+    local end=$((SECONDS + 120))
     until "$@"; do
-        [ $SECONDS -lt $end ] || { echo "not within ten seconds: $*" >&2 && return 1; }
+        [ $SECONDS -lt $end ] || { echo "not within two minutes: $*" >&2 && return 1; }
         sleep 0.02
     done
 }

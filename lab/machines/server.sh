@@ -167,7 +167,7 @@ expect() {
 save() { api save_menu -d "{\"date\":\"$date\",\"menu_type\":\"basal\",\"plates\":{\"primero\":{\"name\":\"$1\"}}}"; }
 # Ten times in a row: after a reload, each process with the old configuration may answer once more.
 script_answers() {
-    local end=$((SECONDS + 10)) times=0 answer
+    local end=$((SECONDS + 120)) times=0 answer
     log_in
     until [ $times = 10 ]; do
         answer=$(api get_menu_types)
