@@ -52,6 +52,7 @@ const HEADINGS = [
     'undo' => ['Undo', 'Desactivar y desinstalar'],
     'error_pages' => ['Site-wide error pages', 'Páginas de error'],
     'another_application' => ['comedor answers for another application', 'comedor answers for another application'],
+    'ids' => ['Ids', 'Nombres con espacios o tildes'],
 ];
 
 if (time() - filectime(__FILE__) > MAX_AGE) {
@@ -389,6 +390,7 @@ function candidates(array $auth, string $script): array
                     ($unit['aulas'] ?? []) === [] ? ['aulas'] : []),
                 'is_named' => strpos($script, "$service:docente") !== false,
                 'login' => login($auth, $service, (string) $centre),
+                'has_usable_centre' => is_id((string) $centre),
             ];
         }
     }
@@ -757,8 +759,10 @@ function texts(): array
             'Aquí PHP se ejecuta como root. comedor no debería.',
         ],
         'unusable_names' => [
-            'comedor cannot use these names (only A-Z a-z 0-9 . _ -, at most 250): {names}',
-            'comedor no puede usar estos nombres (solo A-Z a-z 0-9 . _ -, como mucho 250): {names}',
+            'comedor cannot use these names (only A-Z a-z 0-9 . _ -, at most 250 characters): {names}. Their users would be without '
+                . 'the API. Change them before you enable comedor: heading “{heading_ids}” of docs/files.md.',
+            'comedor no puede usar estos nombres (solo A-Z a-z 0-9 . _ -, 250 caracteres como máximo): {names}. Sus usuarios se '
+                . 'quedarían sin la API. Cámbialos antes de activar comedor: apartado «{heading_ids}» de la guía.',
         ],
         'other_path' => [
             'The path {path} does not end in /api/comedor.php. Write this path into the configuration of the web server.',
@@ -1024,6 +1028,10 @@ function try_texts(): array
             'comedor encuentra tu sesión, y en ella ningún centro que sirva para el servicio de comedor.conf. Aquí el servicio es '
                 . '{service}. {paste_again}',
         ],
+        'unusable_centre' => [
+            'comedor cannot use the name of your centre, {centre}. Change it: heading “{heading_ids}” of docs/files.md.',
+            'comedor no puede usar el nombre de tu centro, {centre}. Cámbialo: apartado «{heading_ids}» de la guía.',
+        ],
         'lacks_docente' => [
             'Your user lacks the permission {service}:docente. Give it in the application, log in again, and try again.',
             'A tu usuario le falta el permiso {service}:docente. Dáselo en la aplicación, inicia sesión de nuevo y prueba otra vez.',
@@ -1142,7 +1150,8 @@ function for_script(array $found): string
         'other' => $found['other'],
         'zone' => $found['zone'],
         'candidates' => array_map(function ($candidate) {
-            return array_intersect_key($candidate, array_flip(['service', 'folder', 'mine', 'lacks', 'to_give', 'login']));
+            return array_intersect_key($candidate, array_flip(['service', 'folder', 'mine', 'lacks', 'to_give', 'login',
+                'has_usable_centre']));
         }, $found['candidates']),
     ]);
 }
@@ -1548,7 +1557,7 @@ function isRefusedByBoth({ json, reason }, script) {
 function cause(answer, aulario) {
   const { code, error = "" } = answer.json ?? {};
   const { reason } = answer;
-  const { service } = candidate;
+  const { service, login, has_usable_centre: hasUsableCentre } = candidate;
   if (!answer.json) return whatAnswers(answer);
   if (error.startsWith(ANOTHER_SCRIPT)) return text("another_script");
   if (code === "INVALID_SESSION" && page.other) return text("other_settings", { path: page.other });
@@ -1556,6 +1565,7 @@ function cause(answer, aulario) {
   if (code === "BUSY") return text("busy");
   if (code === "NOT_FOUND") return text("no_such_aulario", { aulario });
   if (reason === "session") return text("other_session", page.session);
+  if (reason === "centre" && !hasUsableCentre) return text("unusable_centre", login);
   if (reason === "centre") return text("session_without_centre", { service });
   if (reason === "format") return text("unusable_session", page.session);
   if (reason === "origin") return text("another_site", { line: `COMEDOR_TRUSTED_ORIGINS=${location.origin}` });

@@ -157,6 +157,33 @@ fn hostile_names_in_session_and_folders_are_shown_as_text() {
     setup.all_green();
 }
 
+#[test]
+fn page_says_what_names_that_comedor_cannot_use_lead_to_and_where_the_guide_has_the_change() {
+    for (language, note) in [
+        (
+            "en",
+            "comedor cannot use these names (only A-Z a-z 0-9 . _ -, at most 250 characters): Colegio San José. Their \
+            users would be without the API. Change them before you enable comedor: heading “Ids” of docs/files.md.",
+        ),
+        (
+            "es",
+            "comedor no puede usar estos nombres (solo A-Z a-z 0-9 . _ -, 250 caracteres como máximo): Colegio San José. \
+            Sus usuarios se quedarían sin la API. Cámbialos antes de activar comedor: apartado «Nombres con espacios o \
+            tildes» de la guía.",
+        ),
+    ] {
+        let mut setup = Setup::new(Server::Apache, language);
+        setup.serve(false);
+        setup.open();
+        assert!(!setup.shown().contains("A-Z"));
+        let centre = setup.site.path().join("data/Centros/Colegio San José");
+        fs::create_dir_all(centre.join("Aularios")).unwrap();
+        setup.open();
+        let shown = setup.shown();
+        assert!(shown.contains(note), "{shown}");
+    }
+}
+
 /// A new folder of sessions, beside this one, with these characters in its name.
 fn session_folder(beside: &Path, name: &str) -> TempDir {
     let folder = tempfile::Builder::new().prefix(name).tempdir_in(beside);

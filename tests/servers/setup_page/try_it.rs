@@ -152,6 +152,21 @@ fn try_knows_the_answers_of_version_1_0_without_a_session() {
     assert_eq!(said, false, "the PHP script's answer");
 }
 
+/// To paste the values again would change nothing.
+#[test]
+fn try_names_a_centre_that_comedor_cannot_use_and_asks_for_no_other_values() {
+    let (mut setup, _) = enabled(Server::Apache);
+    setup.insert_after_login("$_SESSION['auth_data']['service']['centro'] = 'Colegio San José';");
+    setup.serve(true);
+    setup.open();
+    setup.values();
+    setup.browser.evaluate("element('aulario').value = 'aula1'");
+    let results = setup.press_try();
+    let red = "red: comedor cannot use the name of your centre, Colegio San José. Change it: heading “Ids”";
+    assert!(results.contains(red), "{results}");
+    assert!(!results.contains("aste the values again"), "{results}");
+}
+
 #[test]
 fn try_names_the_missing_permission_or_right() {
     let (mut setup, _) = enabled(Server::Apache);
