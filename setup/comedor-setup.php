@@ -884,6 +884,7 @@ function try_texts(): array
 {
     return [
         'trying' => ['Trying …', 'Probando …'],
+        'empty_aulario' => ['Enter an aulario.', 'Escribe un aulario.'],
         'answers_without_login' => [
             'comedor answers, and refuses a request without a login.',
             'comedor contesta, y rechaza una petición sin sesión.',
@@ -1548,9 +1549,8 @@ function whatAnswers(answer) {
 
 /** Whether comedor refuses this login or this aulario, and the script does not admit it either: to disable comedor or to set
     COMEDOR_ACCESS=centre is then of no use. */
-function isRefusedByBoth({ json, reason }, script) {
-  const isOfRequest = ["docente", "access", "aulas", "aulario"].includes(reason) || json?.code === "MISSING_PARAM";
-  return isOfRequest && !script.json?.success;
+function isRefusedByBoth({ reason }, script) {
+  return ["docente", "access", "aulas", "aulario"].includes(reason) && !script.json?.success;
 }
 
 /** Why comedor refuses: the cause, and the next step. */
@@ -1655,8 +1655,9 @@ async function saveMenu(aulario) {
 
 async function tryComedor() {
   const aulario = element("aulario").value.trim();
-  element("try").disabled = true;
   element("out").replaceChildren();
+  if (!aulario) return say("amber", text("empty_aulario"));
+  element("try").disabled = true;
   const trying = addItem("", text("trying"));
   const script = await askScript(aulario);
   const own = await comedorAnswers(aulario, script);

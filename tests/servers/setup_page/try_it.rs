@@ -225,7 +225,7 @@ fn login_that_the_script_refuses_too_is_told_what_it_lacks_and_not_to_disable_or
         (
             "$_SESSION['auth_data']['service']['aulas'] = [];",
             "aulas",
-            "comedor refuses: ",
+            "aula1 is not among the aularios of your session.",
         ),
         (
             "$_SESSION['auth_data']['permissions'] = ['sysadmin:access'];",
@@ -240,6 +240,7 @@ fn login_that_the_script_refuses_too_is_told_what_it_lacks_and_not_to_disable_or
         let shown = setup.shown();
         assert!(shown.contains(&note), "{code}: {shown}");
         assert!(!shown.contains("Which sessions may use"), "{code}: {shown}");
+        setup.browser.evaluate("element('aulario').value = 'aula1'");
         let results = setup.press_try();
         assert!(
             results.contains(&format!("red: {cause}")),
@@ -328,6 +329,26 @@ fn try_compares_the_dates_of_today() {
             && results.contains("(Pacific/Kiritimati)"),
         "{results}"
     );
+}
+
+#[test]
+fn try_without_an_aulario_asks_for_one_and_sends_nothing() {
+    let mut setup = Setup::new(Server::Apache, "en");
+    setup.serve(false);
+    setup.open();
+    setup.values();
+    let requests = "performance.getEntriesByType('resource').length";
+    let before = setup.browser.evaluate(requests);
+    setup.browser.evaluate("element('aulario').value = ' '");
+    assert_eq!(setup.press_try(), "amber: Enter an aulario.");
+    assert_eq!(setup.browser.evaluate(requests), before);
+    setup.browser.evaluate("element('aulario').value = 'aula1'");
+    let results = setup.press_try();
+    assert!(
+        results.contains("red: The script still answers"),
+        "{results}"
+    );
+    assert_ne!(setup.browser.evaluate(requests), before);
 }
 
 #[test]
