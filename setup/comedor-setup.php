@@ -571,8 +571,9 @@ function notes(array $session, array $process, array $candidates, ?string $other
     if ($unusable) {
         $notes[] = text('unusable_names', ['names' => implode(', ', array_slice($unusable, 0, 9))]);
     }
-    if (substr((string) ($_SERVER['SCRIPT_NAME'] ?? ''), -strlen('/api/comedor.php')) !== '/api/comedor.php') {
-        $notes[] = text('other_path', ['path' => $_SERVER['SCRIPT_NAME'] ?? '']);
+    $path = (string) ($_SERVER['SCRIPT_NAME'] ?? '');
+    if (substr($path, -strlen('/api/comedor.php')) !== '/api/comedor.php') {
+        $notes[] = text('other_path', ['path' => $path, 'start' => preg_replace('/\.php$/D', '', $path)]);
     }
     foreach (array_slice(known('get_included_files') ?? [], 0, 100) as $file) {
         $source = $file === __FILE__ ? '' : content($file);
@@ -687,10 +688,10 @@ function texts(): array
     return try_texts() + [
         'title' => ['Set up comedor', 'Configurar comedor'],
         'intro' => [
-            'This page shows values and tries comedor. It changes nothing. The commands are in the guide; never run a command '
-                . 'that a page like this one shows.',
-            'Esta página muestra valores y prueba comedor. No cambia nada. Las órdenes están en la guía; nunca ejecutes una '
-                . 'orden que muestre una página como esta.',
+            'This page shows values and tries comedor. It changes nothing until you press “Try”. The commands are in the guide; '
+                . 'never run a command that a page like this one shows.',
+            'Esta página muestra valores y prueba comedor. No cambia nada hasta que pulsas «Probar». Las órdenes están en la guía; '
+                . 'nunca ejecutes una orden que muestre una página como esta.',
         ],
         'log_in' => [
             'Log in to the application, in this browser, as an administrator (with the permission sysadmin:access), and reload '
@@ -748,11 +749,12 @@ function texts(): array
                 . 'guarda en otro sitio, y comedor no sirve para ella.',
         ],
         'to_give' => [
-            'Your user lacks {lacks}. The values are right, but “Try” needs it: give it to your user on the application’s page '
-                . 'for users, log in again, and reload this page. Or log in with another user who has it and sysadmin:access.',
-            'A tu usuario le falta {lacks}. Los valores son correctos, pero «Probar» lo necesita: dáselo en la página de usuarios '
-                . 'de la aplicación, inicia sesión de nuevo y recarga esta página. O inicia sesión con otro usuario que lo tenga, '
-                . 'y también sysadmin:access.',
+            'Your user lacks the following: {lacks}. The values are right, but without it “Try” does not work. Give it to your user '
+                . 'on the application’s page for users, log in again, and reload this page. Or log in with another user who has all '
+                . 'of it and sysadmin:access.',
+            'A tu usuario le falta lo siguiente: {lacks}. Los valores son correctos, pero sin eso «Probar» no funciona. Dáselo en la '
+                . 'página de usuarios de la aplicación, inicia sesión de nuevo y recarga esta página. O inicia sesión con otro '
+                . 'usuario que lo tenga todo, y también sysadmin:access.',
         ],
         'is_root' => [
             'PHP runs as root here. comedor should not.',
@@ -765,8 +767,11 @@ function texts(): array
                 . 'quedarían sin la API. Cámbialos antes de activar comedor: apartado «{heading_ids}» de la guía.',
         ],
         'other_path' => [
-            'The path {path} does not end in /api/comedor.php. Write this path into the configuration of the web server.',
-            'La ruta {path} no acaba en /api/comedor.php. Escribe esta ruta en la configuración del servidor web.',
+            'comedor answers paths that end in /api/comedor.php, and {path} does not. In its configuration for the web server '
+                . '(“{heading_enable}” of the guide names the file), write {start} instead of /api/comedor in each line.',
+            'comedor responde en las rutas que acaban en /api/comedor.php, y {path} no es una de ellas. En su configuración para el '
+                . 'servidor web («{heading_enable}» de la guía dice en qué fichero está), escribe {start} en lugar de /api/comedor en cada '
+                . 'línea.',
         ],
         'late' => [
             'Only a part of the data was looked at, for lack of time. Try with an aulario that has a menu.',
@@ -785,11 +790,11 @@ function texts(): array
             'La aplicación usa una base de datos ({call} en {file}). Si los menús están en ella, comedor no sirve.',
         ],
         'compare_user' => [
-            'First compare the user {user} with the one under which comedor answers: the line “user:” in the log of comedor’s '
-                . 'service, and without a service the web server’s user. If it is another one, correct that, not the files: '
-                . 'heading “{heading_service}” of the guide.',
-            'Compara antes el usuario {user} con aquel con el que contesta comedor: la línea «user:» del registro del servicio de '
-                . 'comedor y, sin servicio, el usuario del servidor web. Si es otro, corrige eso, no los ficheros: apartado '
+            'PHP runs as {user}. See which user comedor runs as: with Apache (CGI), that of the web server; with FastCGI, that of '
+                . 'the line “user:” of its log. If it is not the same, correct that, not the files: heading “{heading_service}” of '
+                . 'the guide.',
+            'PHP se ejecuta con {user}. Mira con qué usuario se ejecuta comedor: con Apache (CGI), el del servidor web; con FastCGI, '
+                . 'el de la línea «user:» de su registro. Si no es el mismo, corrige eso, no los ficheros: apartado '
                 . '«{heading_service}» de la guía.',
         ],
         'paste_again' => [
@@ -820,14 +825,14 @@ function texts(): array
             'No se ha encontrado la carpeta «Centros». Escribe la carpeta que la contiene:',
         ],
         'access' => [
-            'Your login lacks {lacks}. Which sessions may use comedor?',
-            'A tu usuario le falta {lacks}. ¿Qué sesiones pueden usar comedor?',
+            'Your user lacks the following: {lacks}. Which sessions may use comedor?',
+            'A tu usuario le falta lo siguiente: {lacks}. ¿Qué sesiones pueden usar comedor?',
         ],
         'access_centre' => [
-            'centre: yours too, and all that lack it',
-            'centre: también la tuya, y todas a las que les falta',
+            'centre: yours too, and the others that lack any of it',
+            'centre: también la tuya y las demás a las que les falta algo de esto',
         ],
-        'access_listed' => ['listed: only sessions that have it', 'listed: solo las que lo tienen'],
+        'access_listed' => ['listed: only sessions that have all of it', 'listed: solo las que lo tienen todo'],
         'show' => ['Show the address of Redis', 'Mostrar la dirección de Redis'],
         'copy' => ['Copy', 'Copiar'],
         'copied' => ['Copied', 'Copiado'],
@@ -887,11 +892,11 @@ function try_texts(): array
         'empty_aulario' => ['Enter an aulario.', 'Escribe un aulario.'],
         'answers_without_login' => [
             'comedor answers, and refuses a request without a login.',
-            'comedor contesta, y rechaza una petición sin sesión.',
+            'comedor responde, y rechaza una petición sin sesión.',
         ],
         'password_first' => [
             'comedor answers. The web server asks for a password of its own, so a request without a login does not reach it.',
-            'comedor contesta. El servidor web pide una contraseña propia, así que una petición sin sesión no llega.',
+            'comedor responde. El servidor web pide una contraseña propia, así que una petición sin sesión no llega.',
         ],
         'same_types' => [
             'You can read: comedor and the script show the same menu types of {aulario}.',
@@ -899,7 +904,7 @@ function try_texts(): array
         ],
         'script_fails' => [
             'You can read the menu types of {aulario}. The script itself fails, so there is nothing to compare them with.',
-            'Puedes leer los tipos de menú de {aulario}. El script mismo falla, así que no hay con qué compararlos.',
+            'Puedes leer los tipos de menú de {aulario}. El propio script falla, así que no hay con qué compararlos.',
         ],
         'saved' => [
             'You can save: the menu of {date} in {aulario} was saved with its own names.',
@@ -941,7 +946,7 @@ function try_texts(): array
         ],
         'nothing_to_save' => [
             'No save was tried, since {aulario} has no saved menu of its own. Save one in the application, reload this page, and try again.',
-            'No se ha probado a guardar, porque {aulario} no tiene ningún menú guardado propio. Guarda uno en la aplicación, recarga esta página y prueba de nuevo.',
+            'No se ha probado el guardado, porque {aulario} no tiene ningún menú propio guardado. Guarda uno en la aplicación, recarga esta página y prueba de nuevo.',
         ],
         'all_green' => [
             'Everything works. Delete this page now.',
@@ -949,18 +954,18 @@ function try_texts(): array
         ],
         'disable' => [
             'If users are at work, first disable comedor again, so that the script answers: heading “{heading_undo}” of the guide.',
-            'Si hay usuarios trabajando, primero desactiva comedor, para que conteste el script: apartado «{heading_undo}» de la guía.',
+            'Si hay usuarios trabajando, primero desactiva comedor, para que responda el script: apartado «{heading_undo}» de la guía.',
         ],
         'comedor_says' => ['comedor', 'comedor'],
         'script_says' => ['the script', 'el script'],
         'script_answers' => [
             'The script still answers, not comedor. Repeat the step “enable” of the guide, with the restart of the web server.',
-            'Todavía contesta el script, no comedor. Repite el paso «activar» de la guía, con el reinicio del servidor web.',
+            'Todavía responde el script, no comedor. Repite el paso «activar» de la guía, con el reinicio del servidor web.',
         ],
         'redirects' => [
             'The web server or the script sends the browser to another address, and comedor does not answer. Open this page at '
                 . 'the address at which the application ends up; then repeat the step “enable” of the guide.',
-            'El servidor web o el script envía al navegador a otra dirección, y comedor no contesta. Abre esta página en la '
+            'El servidor web o el script envía al navegador a otra dirección, y comedor no responde. Abre esta página en la '
                 . 'dirección en la que acaba la aplicación; después repite el paso «activar» de la guía.',
         ],
         'no_answer' => [
@@ -970,7 +975,7 @@ function try_texts(): array
         'http_401' => [
             'The web server asks for a password of its own, and refuses it to comedor’s address (401). Allow the address like '
                 . 'the rest of the application.',
-            'El servidor web pide una contraseña propia y no deja pasar a la dirección de comedor (401). Permite la dirección '
+            'El servidor web pide una contraseña propia y rechaza la dirección de comedor (401). Permite la dirección '
                 . 'como el resto de la aplicación.',
         ],
         'http_403' => [
@@ -985,7 +990,7 @@ function try_texts(): array
         ],
         'http_500' => [
             'The web server could not run the program ({status}). Its error log has the cause.',
-            'El servidor web no pudo ejecutar el programa ({status}). Su registro de errores tiene la causa.',
+            'El servidor web no pudo ejecutar el programa ({status}). La causa está en su registro de errores.',
         ],
         'http_502' => [
             'The web server cannot connect to comedor ({status}): is its service started, and may the web server use its socket? '
@@ -995,12 +1000,12 @@ function try_texts(): array
         ],
         'other_answer' => [
             'Neither comedor nor the script answers, but a page of the web server ({status}). See its error log.',
-            'No contesta ni comedor ni el script, sino una página del servidor web ({status}). Mira su registro de errores.',
+            'No responde ni comedor ni el script, sino una página del servidor web ({status}). Mira su registro de errores.',
         ],
         'error_pages' => [
             'comedor answers, but the web server replaces its error answers with pages of its own (ProxyErrorOverride of Apache, '
                 . 'fastcgi_intercept_errors of nginx). Switch that off for this path: heading “{heading_error_pages}” of the guide.',
-            'comedor contesta, pero el servidor web sustituye sus respuestas de error por páginas propias (ProxyErrorOverride de '
+            'comedor responde, pero el servidor web sustituye sus respuestas de error por páginas propias (ProxyErrorOverride de '
                 . 'Apache, fastcgi_intercept_errors de nginx). Desactívalo para esta ruta: apartado «{heading_error_pages}» de la guía.',
         ],
         'or_error_pages' => [
@@ -1009,7 +1014,7 @@ function try_texts(): array
         ],
         'anyone_reads' => [
             'A request without a login was not refused. A cache or a proxy before the web server may answer it.',
-            'No se ha rechazado una petición sin sesión. Quizá contesta una caché o un proxy delante del servidor web.',
+            'No se ha rechazado una petición sin sesión. Quizá responde una caché o un proxy delante del servidor web.',
         ],
         'other_session' => [
             'comedor does not find your session. PHP has it in {save_path} ({handler}), with the cookie {name} in the format {format}; '
@@ -1060,7 +1065,7 @@ function try_texts(): array
         'another_site' => [
             'comedor takes this page for one of another site: a proxy changes the header Host. Let it pass Host unchanged, or add '
                 . 'this line to comedor.conf: {line}',
-            'comedor toma esta página por una de otro sitio: un proxy cambia la cabecera Host. Haz que la deje como es, o añade '
+            'comedor toma esta página por una de otro sitio: un proxy cambia la cabecera Host. Haz que la conserve, o añade '
                 . 'esta línea a comedor.conf: {line}',
         ],
         'no_such_aulario' => [
@@ -1070,13 +1075,13 @@ function try_texts(): array
         'internal_error' => [
             'comedor answers, and something on the server is wrong. {compare_user} If it is the same, run the check of the guide '
                 . '(comedor check) as this user. The error log of the web server or of comedor’s service has the cause too.',
-            'comedor contesta, y algo falla en el servidor. {compare_user} Si es el mismo, haz la comprobación de la guía (comedor '
+            'comedor responde, pero algo falla en el servidor. {compare_user} Si es el mismo, haz la comprobación de la guía (comedor '
                 . 'check) con este usuario. La causa está también en el registro del servidor web o del servicio de comedor.',
         ],
         'cannot_save' => [
             'comedor reads, and cannot save: its user may not write to the data folder, or its service may not (ReadWritePaths). '
                 . '{compare_user} If it is the same, run the check of the guide (comedor check) as this user.',
-            'comedor lee, y no puede guardar: su usuario no puede escribir en la carpeta de datos, o su servicio no puede '
+            'comedor lee, pero no puede guardar: su usuario no puede escribir en la carpeta de datos, o su servicio no puede '
                 . '(ReadWritePaths). {compare_user} Si es el mismo, haz la comprobación de la guía (comedor check) con este usuario.',
         ],
         'busy' => [
@@ -1090,7 +1095,7 @@ function try_texts(): array
         'other_menu' => [
             'No save was tried: comedor shows another menu of {date} than the file in the folder that is shown here. Was it saved '
                 . 'just now? Reload this page. Else COMEDOR_DATA_DIR in comedor.conf is another folder.',
-            'No se ha probado a guardar: comedor muestra otro menú del {date} que el fichero de la carpeta que se muestra aquí. ¿Se '
+            'No se ha probado el guardado: comedor muestra otro menú del {date} que el fichero de la carpeta que se muestra aquí. ¿Se '
                 . 'acaba de guardar? Recarga esta página. Si no, COMEDOR_DATA_DIR en comedor.conf es otra carpeta.',
         ],
         'refuses' => ['comedor refuses: {error}', 'comedor lo rechaza: {error}'],

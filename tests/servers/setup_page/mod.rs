@@ -60,8 +60,8 @@ struct Setup {
     login: String,
     /// More lines of the web server's configuration; for Caddy more sites
     lines: String,
-    /// What an older configuration of comedor does not have
-    missing: Option<&'static str>,
+    /// What is changed in the configuration of comedor: from and to
+    changed: Option<(&'static str, &'static str)>,
     /// The address that the browser opens, if it is not the site's own
     entry: Option<String>,
     browser: Browser,
@@ -95,7 +95,7 @@ impl Setup {
             folder: "",
             login: "login.php".to_owned(),
             lines: String::new(),
-            missing: None,
+            changed: None,
             entry: None,
             browser,
         }
@@ -174,9 +174,9 @@ impl Setup {
         let mut lines = String::new();
         if is_enabled {
             lines = self.site.fill(example, Settings::File);
-            if let Some(missing) = self.missing {
-                assert!(lines.contains(missing), "{missing}");
-                lines = lines.replace(missing, "");
+            if let Some((from, to)) = self.changed {
+                assert!(lines.contains(from), "{from}");
+                lines = lines.replace(from, to);
             }
         }
         lines += &self.lines;

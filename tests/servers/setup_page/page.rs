@@ -15,7 +15,7 @@ fn page_in_spanish() {
     let values = setup.values();
     let before = setup.press_try();
     assert!(
-        before.contains("red: Todavía contesta el script"),
+        before.contains("red: Todavía responde el script"),
         "{before}"
     );
     setup.site.write("cgi/comedor.conf", &values);
@@ -184,6 +184,35 @@ fn page_says_what_names_that_comedor_cannot_use_lead_to_and_where_the_guide_has_
     }
 }
 
+#[test]
+fn page_at_another_path_names_the_change_by_which_comedor_answers_there() {
+    for server in [
+        Server::Apache,
+        Server::ApacheWithFastcgi,
+        Server::Nginx,
+        Server::Lighttpd,
+    ] {
+        let mut setup = Setup::new(server, "en");
+        let docroot = setup.site.path().join("docroot");
+        fs::create_dir(docroot.join("school")).unwrap();
+        fs::rename(docroot.join("api"), docroot.join("school/rest")).unwrap();
+        let page = "school/rest/comedor-setup.php";
+        setup.changed = Some(("/api/comedor", "/school/rest/comedor"));
+        setup.serve(false);
+        setup.log_in();
+        setup.browser.open(&setup.url(page));
+        let note = "comedor answers paths that end in /api/comedor.php, and /school/rest/comedor.php does not. In its \
+            configuration for the web server (“4. Enable” of the guide names the file), write /school/rest/comedor \
+            instead of /api/comedor in each line.";
+        let shown = setup.shown();
+        assert!(shown.contains(note), "{shown}");
+        let values = setup.values();
+        setup.site.write("cgi/comedor.conf", &values);
+        setup.serve(true);
+        setup.all_green();
+    }
+}
+
 /// A new folder of sessions, beside this one, with these characters in its name.
 fn session_folder(beside: &Path, name: &str) -> TempDir {
     let folder = tempfile::Builder::new().prefix(name).tempdir_in(beside);
@@ -260,7 +289,7 @@ fn administrator_without_a_list_of_aularios_is_asked_and_not_locked_out() {
     setup.insert_after_login("unset($_SESSION['auth_data']['service']['aulas']);");
     let values = setup.set_up("Apache");
     assert!(values.contains("COMEDOR_ACCESS=centre\n"), "{values}");
-    let question = "Your login lacks aulas. Which sessions may use comedor?";
+    let question = "Your user lacks the following: aulas. Which sessions may use comedor?";
     assert!(setup.shown().contains(question));
     setup
         .browser

@@ -236,7 +236,9 @@ fn login_that_the_script_refuses_too_is_told_what_it_lacks_and_not_to_disable_or
         setup.insert_after_login(code);
         setup.open();
         assert!(setup.values().contains("COMEDOR_ACCESS=listed\n"));
-        let note = format!("Your user lacks {lacks}. The values are right, but “Try” needs it");
+        let note = format!(
+            "Your user lacks the following: {lacks}. The values are right, but without it “Try”"
+        );
         let shown = setup.shown();
         assert!(shown.contains(&note), "{code}: {shown}");
         assert!(!shown.contains("Which sessions may use"), "{code}: {shown}");
@@ -505,7 +507,7 @@ fn page_whose_address_has_a_name_and_a_password_works() {
 fn try_names_a_service_that_cannot_be_reached_and_error_pages_of_the_site() {
     let (mut setup, _) = enabled(Server::Nginx);
     setup.lines = "error_page 400 403 404 /login.php; fastcgi_intercept_errors on;".to_owned();
-    setup.missing = Some("fastcgi_intercept_errors off;");
+    setup.changed = Some(("fastcgi_intercept_errors off;", ""));
     setup.serve(true);
     let results = setup.press_try();
     assert!(
