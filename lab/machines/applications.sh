@@ -108,11 +108,21 @@ Apache)
     # In two folders of one site
     sed "s#/var/www/otra/entreaulas#/var/www/html/otra#; s#/DATA/otra#/DATA/tercera#" "/tmp/blocks/$section.1" > /tmp/settings
     application /var/www/html/otra entreaulas /DATA/tercera www-data
+    folder=/var/www/html/otra
+    third() { host=school.example path=/otra "$@"; }
+    # In a <Location> they are for the script alone.
     { echo '<Location "/otra/">' && cat /tmp/settings && echo '</Location>'; } > /tmp/lines
     sed -i '/ServerName school.example/r /tmp/lines' $site
     restart
-    folder=/var/www/html/otra
-    host=school.example path=/otra comedor_answers
+    third log_in
+    data > /tmp/data
+    third save Sopa > /tmp/answer
+    expect '"code":"INTERNAL_ERROR"' < /tmp/answer
+    data | diff /tmp/data -
+    expect 'is set for the script' < /var/log/apache2/error.log
+    sed -i 's#<Location "/otra/">#<LocationMatch "^(/\\.comedor)?/otra/">#; s#</Location>#</LocationMatch>#' $site
+    restart
+    third comedor_answers
     both_work
     [ -e /DATA/tercera/Centros/colegio/Aularios/aula1/Comedor/2026-11/20/_datos.json ]
     ;;

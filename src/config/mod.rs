@@ -148,6 +148,13 @@ pub enum Error {
     BeingSaved { path: PathBuf, problem: NoContent },
     #[error("{}: {fault}", path.display())]
     Unreadable { path: PathBuf, fault: Fault },
+    /// Without the value, which can contain a password.
+    #[error(
+        "{} is set for the script, as by SetEnv in <Location> or .htaccess, to another value than for comedor; see \
+         \"Two applications on one server\" in docs/install.md",
+        .0.name
+    )]
+    OfScript(&'static Setting),
     /// The message has the place in the source.
     #[error("the settings cannot be read: {0}")]
     Panicked(String),

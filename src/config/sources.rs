@@ -236,13 +236,25 @@ impl Settings {
 
     /// The settings, with this timeout for a file that is being saved.
     pub fn within(timeout: Duration, files: &Files) -> Result<Settings, Error> {
-        let settings = Settings {
-            set: set_in_environment(),
+        let environment = Environment::of_process();
+        let mut settings = Settings {
+            set: environment.own,
             has_file: false,
         };
-        match files.read(timeout)? {
-            Some(file) => settings.with_file(file.path, &file.bytes),
-            None => Ok(settings),
+        if let Some(file) = files.read(timeout)? {
+            settings = settings.with_file(file.path, &file.bytes)?;
+        }
+        settings.refuse_others(&environment.of_script)?;
+        Ok(settings)
+    }
+
+    /// Refuses what is set for the script, if it is not in force: in a `<Location>` it may be meant for another application,
+    /// whose requests must not reach the files of this one; in `.htaccess` it is not the administrator's.
+    fn refuse_others(&self, of_script: &[Set]) -> Result<(), Error> {
+        let is_in_force = |set: &&Set| self.value(set.setting) == set.value;
+        match of_script.iter().find(|set| !is_in_force(set)) {
+            Some(Set { setting, .. }) => Err(Error::OfScript(setting)),
+            None => Ok(()),
         }
     }
 
@@ -346,26 +358,30 @@ impl Settings {
 }
 
 /// The settings in the environment of this process. The first of duplicates counts.
-///
-/// With the `Action` of apache.conf.example Apache runs the program by an internal redirect, so what is set for the
-/// folder of the script has the prefix `REDIRECT_` (http_request.c, `rename_original_env`). It is more specific than what
-/// is set for the program.
-fn set_in_environment() -> Vec<Set> {
-    let mut is_action = false;
-    let mut redirected = Vec::new();
-    let mut own = Vec::new();
-    for (name, value) in environment() {
-        match name.strip_prefix(b"REDIRECT_") {
-            Some(b"HANDLER") => is_action = value == ACTION,
-            Some(name) => redirected.extend(Set::in_environment(name, value)),
-            None => own.extend(Set::in_environment(name, value)),
+struct Environment {
+    own: Vec<Set>,
+    /// What is set for the script, if Apache runs the program by the `Action` of apache.conf.example: an internal redirect
+    /// gives it the prefix `REDIRECT_` (http_request.c, `rename_original_env`). It can come from any `.htaccess`.
+    of_script: Vec<Set>,
+}
+
+impl Environment {
+    fn of_process() -> Environment {
+        let mut is_action = false;
+        let mut own = Vec::new();
+        let mut of_script = Vec::new();
+        for (name, value) in environment() {
+            match name.strip_prefix(b"REDIRECT_") {
+                Some(b"HANDLER") => is_action = value == ACTION,
+                Some(name) => of_script.extend(Set::in_environment(name, value)),
+                None => own.extend(Set::in_environment(name, value)),
+            }
         }
+        if !is_action {
+            of_script.clear();
+        }
+        Environment { own, of_script }
     }
-    if is_action {
-        redirected.append(&mut own);
-        return redirected;
-    }
-    own
 }
 
 /// The content of the settings file at this place; `None` if it does not exist and never did. Symbolic links are

@@ -1,5 +1,6 @@
 //! The settings, as `comedor --help` lists them, in everything else that lists them.
 
+use std::net::TcpListener;
 use std::process::Command;
 
 use crate::support::*;
@@ -80,22 +81,56 @@ fn the_manual_page_and_install_md_list_every_setting_with_its_default() {
     }
 }
 
-/// Apache renames what is set for the folder of the script when it runs the program by the `Action` of
-/// apache.conf.example. Another redirect does not make a setting of a variable.
-#[test]
-fn settings_of_the_folder_of_the_script_override_those_of_the_program_with_the_shipped_action_only()
-{
-    let school = School::new();
-    let request = school
-        .get("get_menu_types")
-        .set("REDIRECT_COMEDOR_DATA_DIR", school.data())
-        .set("COMEDOR_DATA_DIR", "/nowhere");
-    let action = request.clone().set("REDIRECT_HANDLER", "comedor-cgi");
-    action.run().ok();
+/// A request with this value of a setting for the script, as Apache passes it when it runs the program by the `Action` of
+/// apache.conf.example
+fn for_script(request: Cgi, name: &str, value: &str) -> Cgi {
     request
-        .clone()
-        .set("REDIRECT_HANDLER", "php-script")
+        .set(&format!("REDIRECT_{name}"), value)
+        .set("REDIRECT_HANDLER", "comedor-cgi")
+}
+
+#[test]
+fn a_setting_for_the_script_that_is_not_in_force_is_refused_and_nothing_is_read_or_written() {
+    let school = School::new();
+    let files = school.files();
+    let redis = TcpListener::bind("127.0.0.1:0").unwrap();
+    redis.set_nonblocking(true).unwrap();
+    let address = format!("tcp://{}?auth=s3cret", redis.local_addr().unwrap());
+    for (name, value) in [
+        ("COMEDOR_DATA_DIR", "/other"),
+        ("COMEDOR_DATA_DIR", ""),
+        ("COMEDOR_SESSION_DIR", &address),
+        ("COMEDOR_SCRIPT", "/other/api/comedor.php"),
+        ("TZ", "Europe/Madrid"),
+    ] {
+        let save = school.post("save_menu").json(&save("Sopa"));
+        let refused = for_script(save, name, value).run();
+        let log = &refused.fails("INTERNAL_ERROR").log;
+        let expected = format!("comedor: {name} is set for the script");
+        assert!(log.starts_with(&expected), "{log}");
+        assert!(log.contains("see \"Two applications on one server\" in docs/install.md"));
+        assert!(!log.contains("s3cret"), "{log}");
+        assert_eq!(school.files(), files, "{name}");
+    }
+    assert!(redis.accept().is_err());
+}
+
+#[test]
+fn a_setting_for_the_script_is_accepted_if_it_is_in_force_and_ignored_with_another_action() {
+    let school = School::new();
+    let get = || school.get("get_menu_types");
+    for_script(get(), "TZ", "UTC").set("TZ", "UTC").run().ok();
+    for_script(get(), "COMEDOR_ACCESS", "centre").run().ok();
+    let folder = tempfile::tempdir().unwrap();
+    let program = program_in(folder.path(), "TZ=UTC");
+    let get_by_file = || get().program(&program);
+    for_script(get_by_file(), "TZ", "UTC").run().ok();
+    for_script(get_by_file(), "TZ", "UTC")
+        .set("TZ", "Europe/Madrid")
         .run()
         .fails("INTERNAL_ERROR");
-    request.run().fails("INTERNAL_ERROR");
+    for_script(get(), "COMEDOR_DATA_DIR", "/other")
+        .set("REDIRECT_HANDLER", "php-script")
+        .run()
+        .ok();
 }

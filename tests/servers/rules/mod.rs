@@ -3,6 +3,7 @@
 
 mod folders;
 mod others;
+mod settings;
 mod sites;
 
 use std::fs;
@@ -22,6 +23,7 @@ const KINDS: [(&str, Php, &str); 3] = [
 const WITH_ACTIONS: &[&str] = &[
     "actions", "auth_basic", "authn_core", "authn_file", "authz_host", "authz_user", "dir",
 ];
+const WITHOUT_ACTIONS: &[&str] = &[];
 
 /// Who or what has answered a request without a session
 #[derive(Debug, PartialEq)]

@@ -1,4 +1,4 @@
-//! Whole sites of Apache: rewrites, settings, HTTP/2, a missing module, an upgrade.
+//! Whole sites of Apache: rewrites, HTTP/2, a missing module, an upgrade.
 
 use super::folders::{HTACCESS, RULES};
 use super::*;
@@ -7,8 +7,6 @@ const VERSION_1_0_0: &str = "tests/fixtures/version-1.0.0/apache.conf.example";
 
 /// A module in the place of that for CGI
 const NO_CGI: &str = "headers";
-
-const WITHOUT_ACTIONS: &[&str] = &[];
 
 /// A site of its own at `HOST`
 const OTHER_SITE: &str = "
@@ -117,48 +115,6 @@ fn rewrites_error_pages_fallbacks_and_locations_of_a_site_neither_stop_the_progr
                 let found = site.answer(&["-H", "Host: other.example"], path);
                 assert_eq!(found, *expected, "{} {lines} {path}", kind.0);
             }
-        }
-    }
-}
-
-/// An unknown origin is allowed where this is set.
-const SETTING: &str = "SetEnv COMEDOR_TRUSTED_ORIGINS https://menus.example";
-
-#[test]
-fn settings_by_setenv_in_a_site_location_folder_or_htaccess_arrive_and_the_innermost_counts() {
-    for kind in KINDS {
-        let folders = [
-            "docroot/location", "docroot/folder", "docroot/ht", "docroot/none",
-        ];
-        let mut site = Site::with_applications(&folders);
-        site.write("docroot/ht/.htaccess", SETTING);
-        let lines = format!(
-            "<Location \"/location\">\n{SETTING}\n</Location>
-            <Directory \"FOLDER/docroot/folder\">\n{SETTING}\n</Directory>
-            <VirtualHost *:PORT>\nServerName default.example\n</VirtualHost>
-            <VirtualHost *:PORT>\nServerName site.example\n{SETTING}\n</VirtualHost>
-            <VirtualHost *:PORT>
-                ServerName inner.example
-                SetEnv COMEDOR_TRUSTED_ORIGINS invalid
-            </VirtualHost>"
-        );
-        site.start_with(CGI, kind, &lines);
-        for (host, folder, status, is_set) in [
-            ("default.example", "location", 400, true),
-            ("default.example", "folder", 400, true),
-            ("default.example", "ht", 400, true),
-            ("default.example", "none", 400, false),
-            ("site.example", "none", 400, true),
-            ("inner.example", "location", 400, true),
-            ("inner.example", "folder", 400, true),
-            ("inner.example", "none", 500, false),
-        ] {
-            let host = format!("Host: {host}");
-            let url = site.url(&format!("{folder}/api/comedor.php"));
-            let (found, answer) = site.curl(&["-i", "-H", &host, &url]);
-            assert_eq!(found, status, "{} {host} {folder} {answer}", kind.0);
-            let has_header = answer.contains("Vary: Origin");
-            assert_eq!(has_header, is_set, "{} {host} {folder} {answer}", kind.0);
         }
     }
 }
