@@ -2,7 +2,6 @@
 //! and whether it was changed after the settings.
 
 use std::fs::{self, Metadata};
-use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
@@ -10,6 +9,7 @@ use super::guide::Heading;
 use super::kinds::Kind;
 use super::report::Report;
 use crate::config::{Config, SCRIPT, Settings, Source};
+use crate::sys::shared_file::names_nothing;
 
 /// What systemd can replace by empty folders (systemd.exec(5), `ProtectHome=` and `PrivateTmp=`).
 const REPLACED: [&str; 5] = ["/home", "/root", "/run/user", "/tmp", "/var/tmp"];
@@ -28,7 +28,7 @@ pub fn check(config: &Config, settings: &Settings, report: &Report) {
             }
         }
         Ok(_) => report_missing(script, "is not a regular file", report),
-        Err(error) if is_absent(&error) && !may_be_replaced(script) => {
+        Err(error) if names_nothing(&error) && !may_be_replaced(script) => {
             report_missing(script, "does not exist", report);
         }
         Err(error) => {
@@ -49,13 +49,6 @@ fn report_missing(script: &Path, problem: &str, report: &Report) {
     let heading = Heading::ApplicationUpdated;
     let text = format!("the script of COMEDOR_SCRIPT {problem}{heading}");
     report.add(Kind::ScriptMissing, script.display(), text);
-}
-
-fn is_absent(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-    )
 }
 
 /// Whether the service may see another folder than the web server, as its folder does not exist either.

@@ -7,7 +7,6 @@
 
 use std::cell::Cell;
 use std::fmt;
-use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
@@ -17,7 +16,7 @@ use super::{BadValue, Error, Setting, TZ};
 use crate::cgi::ACTION;
 use crate::sys::environment::environment;
 use crate::sys::file_id::FileId;
-use crate::sys::shared_file::{self, Fault};
+use crate::sys::shared_file::{self, Fault, names_nothing};
 use crate::sys::waits::Waits;
 
 /// Editors and cp truncate a file before they fill it, and some rename it away before they create it. If no
@@ -36,7 +35,7 @@ pub struct Files(Vec<Place>);
 #[derive(Debug)]
 struct Place {
     path: PathBuf,
-    /// Whether this process has seen the file there
+    /// Whether there was a file for this process, also one that it could not read
     was_seen: Cell<bool>,
 }
 
@@ -392,6 +391,12 @@ fn read(place: &Place, timeout: Duration) -> Result<Option<Vec<u8>>, Error> {
     let mut deadline = None;
     loop {
         let problem = match shared_file::read_followed(path, Waits::ALWAYS) {
+            Err(Fault::Io(error)) if names_nothing(&error) => {
+                if !was_seen.get() {
+                    return Ok(None);
+                }
+                NoContent::Deleted
+            }
             Ok(file) => {
                 was_seen.set(true);
                 if !file.bytes.is_empty() {
@@ -399,15 +404,9 @@ fn read(place: &Place, timeout: Duration) -> Result<Option<Vec<u8>>, Error> {
                 }
                 NoContent::Empty
             }
-            Err(Fault::Io(error))
-                if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
-            {
-                if !was_seen.get() {
-                    return Ok(None);
-                }
-                NoContent::Deleted
-            }
             Err(fault) => {
+                // The fault does not say it: a folder of the path may deny access, or file descriptors lack.
+                was_seen.set(was_seen.get() || path.symlink_metadata().is_ok());
                 return Err(Error::Unreadable {
                     path: path.to_owned(),
                     fault,

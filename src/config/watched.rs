@@ -52,9 +52,7 @@ impl Watched {
         {
             self.is_unsettled = true;
             if !std::mem::replace(&mut self.has_logged, true) {
-                log::offer(&format!(
-                    "{error} (until then, the settings of before are in force)"
-                ));
+                log::offer(&format!("{error} (until it can be read, {})", self.state()));
             }
             return false;
         }
@@ -66,6 +64,14 @@ impl Watched {
         };
         self.settings = settings;
         !is_same
+    }
+
+    /// What stays while the file cannot be read
+    fn state(&self) -> &'static str {
+        match self.settings {
+            Ok(_) => "the settings of before stay in force",
+            Err(_) => "every request fails",
+        }
     }
 }
 
@@ -90,6 +96,7 @@ impl Usable {
 #[cfg(test)]
 mod tests {
     use std::fs::{self, FileTimes};
+    use std::os::unix::fs::symlink;
     use std::path::{Path, PathBuf};
     use std::time::SystemTime;
 
@@ -168,6 +175,29 @@ mod tests {
         assert!(!watched.has_changed(), "the same error");
         fs::write(&file, "COMEDOR_WORKERS=6\n").unwrap();
         assert!(watched.has_changed() && workers(&watched) == 6);
+    }
+
+    /// The defaults name another service and other folders.
+    #[test]
+    fn defaults_do_not_come_into_force_when_an_unreadable_file_is_renamed_away() {
+        let creations: [fn(&Path); 3] = [
+            |path| symlink(path, path).unwrap(),
+            |path| fs::create_dir(path).unwrap(),
+            |path| fs::write(path, "").unwrap(),
+        ];
+        for create in creations {
+            let folder = tempfile::tempdir().unwrap();
+            let file = folder.path().join("comedor.conf");
+            create(&file);
+            let mut watched = watched(&file);
+            fs::rename(&file, folder.path().join("away")).unwrap();
+            watched.has_changed();
+            assert!(watched.in_force().is_err());
+            assert_eq!(watched.state(), "every request fails");
+            fs::write(&file, "COMEDOR_WORKERS=5\n").unwrap();
+            assert!(watched.has_changed() && workers(&watched) == 5);
+            assert_eq!(watched.state(), "the settings of before stay in force");
+        }
     }
 
     /// As on a file system that stores whole seconds.

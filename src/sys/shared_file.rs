@@ -96,6 +96,11 @@ pub enum Fault {
     Leased,
 }
 
+/// Whether a path names no file: neither the last part of it exists, nor is each part before it a folder.
+pub fn names_nothing(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
+}
+
 /// A limit as a message shows it.
 fn size(bytes: u64) -> String {
     match bytes >> 20 {

@@ -199,7 +199,7 @@ fn settings_stay_in_force_while_their_file_is_empty_unreadable_or_gone_and_other
     wait_until("the settings", || get.ask(&socket.path).status == 200);
     let log = process.stop();
     let kept = log
-        .matches("(until then, the settings of before are in force)\n")
+        .matches("(until it can be read, the settings of before stay in force)\n")
         .count();
     assert!((1..=2).contains(&kept), "{log}");
     // A process that starts does not know what was in force.
