@@ -71,7 +71,7 @@ fn respond<R: Read>(
     waits: Waits,
 ) -> Output {
     let cors = Cors::new(variables, &config.trusted_origins);
-    let mut respond = || {
+    let mut outcome = || {
         if let Some(script) = &config.script {
             script.check(variables)?;
         }
@@ -84,7 +84,7 @@ fn respond<R: Read>(
         perform(config, variables, &query, &target, body, waits)
             .map_err(|error| error.in_context(target.log_context()))
     };
-    cgi::output(respond(), variables.method(), &cors)
+    cgi::output(outcome(), variables.method(), &cors)
 }
 
 /// The answer to a request that cannot be processed: without settings, if these are the reason.

@@ -75,7 +75,7 @@ fn fail(cause: &str) -> u8 {
 fn answer_cgi(variables: &Variables) -> u8 {
     let mut body = Body::new(variables, StandardInput);
     let config = Config::load();
-    respond(&comedor::answer(
+    write(&comedor::answer(
         config.as_ref(),
         variables,
         &mut body,
@@ -90,7 +90,7 @@ fn answer_cgi(variables: &Variables) -> u8 {
 }
 
 /// Ignores that the server has closed the pipe: a change that was stored stays stored.
-fn respond(output: &Output) {
+fn write(output: &Output) {
     log::write(&output.stderr);
     streams::write(&output.stdout);
 }

@@ -24,8 +24,8 @@ pub struct Responder {
 }
 
 impl Handler for Responder {
-    fn has_changed(&mut self) -> bool {
-        self.settings.has_changed()
+    fn reload(&mut self) -> bool {
+        self.settings.reload()
     }
 
     fn handle(

@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::geteuid;
 
-use crate::config::Config;
+use crate::config::{Config, Usable};
 use crate::session::SavePath;
 use crate::store::layout;
 use crate::sys::accounts::{self, user_name};
@@ -32,7 +32,6 @@ use folders::Survey;
 use kinds::Kind;
 pub use report::Outcome;
 use report::Report;
-use settings::Loaded;
 
 /// The time of a whole check, which with its start and its output ends within the 40 s that the manual page promises. A
 /// system call on a network file system may never end.
@@ -90,7 +89,7 @@ fn wait(thread: thread::JoinHandle<()>, report: &Report) {
 
 /// What this process sees: everything, or the session whose cookie is `session`.
 fn look(session: Option<&str>, report: &Report) {
-    let Some(Loaded { settings, config }) = settings::load(report) else {
+    let Some(Usable { settings, config }) = settings::load(report) else {
         return;
     };
     let user = user_name(geteuid().as_raw());

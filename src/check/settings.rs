@@ -5,19 +5,13 @@ use std::ffi::OsStr;
 use super::kinds::Kind;
 use super::report::Report;
 use crate::api::today;
-use crate::config::{self, Config, Files, SERVICE, SETTINGS, Setting, Settings, TZ};
+use crate::config::{self, Config, Files, SERVICE, SETTINGS, Setting, Settings, TZ, Usable};
 use crate::model::Id;
 
 const ABOUT: &str = "settings";
 
-/// The settings that can be used, as they were set, and parsed.
-pub struct Loaded {
-    pub settings: Settings,
-    pub config: Config,
-}
-
 /// Loads the settings, or reports why they cannot be used.
-pub fn load(report: &Report) -> Option<Loaded> {
+pub fn load(report: &Report) -> Option<Usable> {
     let settings = Settings::load(&Files::find())
         .map_err(|error| report_invalid(report, &error.to_string()))
         .ok()?;
@@ -30,7 +24,7 @@ pub fn load(report: &Report) -> Option<Loaded> {
             _ => report_invalid(report, &error.to_string()),
         })
         .ok()?;
-    Some(Loaded { settings, config })
+    Some(Usable { settings, config })
 }
 
 fn report_invalid(report: &Report, problem: &str) {

@@ -1,8 +1,8 @@
 //! The settings: from the environment of the process, else from a file, each with a default.
 //!
-//! They are read for each request, or by a process that stays in memory when they have changed ([`Watched`]), and never
-//! from the variables of a request. An invalid setting is an error
-//! that names it; it is never replaced by a default. Whether a configured folder exists is not checked here.
+//! A CGI process reads them at its start; a responder's parent reads them again when the file has changed ([`Watched`]).
+//! They are never taken from the variables of a request. An invalid setting is an error that names it; it is never
+//! replaced by a default. Whether a configured folder exists is not checked here.
 
 mod sources;
 mod watched;
@@ -11,8 +11,7 @@ mod zone;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
-
-use rustix::io::Errno;
+use std::time::Duration;
 
 use crate::cgi::{Origin, Script};
 use crate::model::Id;
@@ -20,7 +19,7 @@ use crate::session::{self, Format, SavePath, SessionConfig};
 use crate::sys::panics;
 use crate::sys::scoreboard::MAX_WORKERS;
 use crate::sys::shared_file::Fault;
-use sources::{BadLine, NoContent};
+use sources::{BadLine, EDITOR_TIMEOUT, NoContent};
 pub(crate) use sources::{Files, Settings, Source};
 pub use watched::Watched;
 pub use zone::Zone;
@@ -160,25 +159,22 @@ pub enum Error {
     Panicked(String),
 }
 
-impl Error {
-    /// Whether the next attempt to read the file may succeed: another program is using it, or the system lacks
-    /// file descriptors or memory, or its disk fails.
-    fn is_transient(&self) -> bool {
-        match self {
-            Error::BeingSaved { .. }
-            | Error::Unreadable {
-                fault: Fault::Leased,
-                ..
-            } => true,
-            Error::Unreadable {
-                fault: Fault::Io(error),
-                ..
-            } => matches!(
-                Errno::from_io_error(error),
-                Some(Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::IO)
-            ),
-            _ => false,
-        }
+/// Settings that can be used, as they were set, and parsed.
+pub(crate) struct Usable {
+    pub settings: Settings,
+    pub config: Config,
+}
+
+impl Usable {
+    /// Reads them, with this timeout for a file that is being saved.
+    fn read(files: &Files, timeout: Duration) -> Result<Usable, Error> {
+        let read = || {
+            let settings = Settings::within(timeout, files)?;
+            let config = Config::from_settings(&settings)?;
+            Ok(Usable { settings, config })
+        };
+        // A request is answered after a panic too, and the parent of the workers must not end.
+        panics::catch(read).unwrap_or_else(|message| Err(Error::Panicked(message)))
     }
 }
 
@@ -210,8 +206,7 @@ impl From<&Error> for crate::error::Error {
 impl Config {
     /// The settings of this process. The error names the first invalid one.
     pub fn load() -> Result<Config, Error> {
-        panics::catch(|| Config::from_settings(&Settings::load(&Files::find())?))
-            .unwrap_or_else(|message| Err(Error::Panicked(message)))
+        Usable::read(&Files::find(), EDITOR_TIMEOUT).map(|usable| usable.config)
     }
 
     pub(crate) fn from_settings(settings: &Settings) -> Result<Config, Error> {

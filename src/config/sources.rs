@@ -65,7 +65,8 @@ impl Stamp {
 pub struct Look(Option<(usize, Stamp)>);
 
 impl Look {
-    /// Whether the file may have changed again since, without another stamp. A time in the future is of a wrong clock.
+    /// Whether the file may have changed again since, without another stamp. With a time in the future, of a wrong clock, it
+    /// is read at every look.
     pub fn is_recent(&self) -> bool {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let now = now.map_or(0, |now| now.as_secs() as i64);
@@ -190,7 +191,7 @@ pub enum BadLine {
 pub enum NoContent {
     #[error("is empty; write a comment line if nothing is to be set")]
     Empty,
-    #[error("was deleted; restore it, or restart this process")]
+    #[error("was deleted; restore it, or write a comment line if nothing is to be set")]
     Deleted,
 }
 

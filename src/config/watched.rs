@@ -2,9 +2,12 @@
 
 use std::time::Duration;
 
+use rustix::io::Errno;
+
 use super::sources::{EDITOR_TIMEOUT, Look};
-use super::{Config, Error, Files, Settings};
-use crate::sys::{log, panics};
+use super::{Config, Error, Files, Usable};
+use crate::sys::log;
+use crate::sys::shared_file::Fault;
 
 /// The settings in force, or the error of settings that cannot be used.
 pub struct Watched {
@@ -38,7 +41,7 @@ impl Watched {
     }
 
     /// Looks at the files, and reads a file that has changed. Returns whether other settings are in force afterwards.
-    pub fn has_changed(&mut self) -> bool {
+    pub fn reload(&mut self) -> bool {
         let look = self.files.look();
         if look == self.look && !self.is_unsettled {
             return false;
@@ -75,21 +78,25 @@ impl Watched {
     }
 }
 
-/// Settings that can be used.
-struct Usable {
-    settings: Settings,
-    config: Config,
-}
-
-impl Usable {
-    fn read(files: &Files, timeout: Duration) -> Result<Usable, Error> {
-        let read = || {
-            let settings = Settings::within(timeout, files)?;
-            let config = Config::from_settings(&settings)?;
-            Ok(Usable { settings, config })
-        };
-        // The parent of the workers must not end.
-        panics::catch(read).unwrap_or_else(|message| Err(Error::Panicked(message)))
+impl Error {
+    /// Whether the next attempt to read the file may succeed: another program is using it, or the system lacks
+    /// file descriptors or memory, or its disk fails.
+    fn is_transient(&self) -> bool {
+        match self {
+            Error::BeingSaved { .. }
+            | Error::Unreadable {
+                fault: Fault::Leased,
+                ..
+            } => true,
+            Error::Unreadable {
+                fault: Fault::Io(error),
+                ..
+            } => matches!(
+                Errno::from_io_error(error),
+                Some(Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::IO)
+            ),
+            _ => false,
+        }
     }
 }
 
@@ -100,10 +107,7 @@ mod tests {
     use std::path::{Path, PathBuf};
     use std::time::SystemTime;
 
-    use rustix::io::Errno;
-
     use super::*;
-    use crate::sys::shared_file::Fault;
 
     #[test]
     fn settings_are_kept_for_lack_of_resources_and_not_for_lack_of_permission() {
@@ -155,9 +159,9 @@ mod tests {
             (format!("{}TZ=UTC\n", login("new")), true),
         ] {
             fs::write(&file, &text).unwrap();
-            assert_eq!(watched.has_changed(), is_change, "{text}");
+            assert_eq!(watched.reload(), is_change, "{text}");
         }
-        assert!(!watched.has_changed());
+        assert!(!watched.reload());
     }
 
     #[test]
@@ -167,14 +171,14 @@ mod tests {
         fs::write(&file, "COMEDOR_WORKERS=5\n").unwrap();
         let mut watched = watched(&file);
         fs::write(&file, "").unwrap();
-        assert!(!watched.has_changed() && workers(&watched) == 5);
+        assert!(!watched.reload() && workers(&watched) == 5);
         fs::remove_file(&file).unwrap();
-        assert!(!watched.has_changed() && workers(&watched) == 5);
+        assert!(!watched.reload() && workers(&watched) == 5);
         fs::write(&file, "COMEDOR_WORKERS=many\n").unwrap();
-        assert!(watched.has_changed() && watched.in_force().is_err());
-        assert!(!watched.has_changed(), "the same error");
+        assert!(watched.reload() && watched.in_force().is_err());
+        assert!(!watched.reload(), "the same error");
         fs::write(&file, "COMEDOR_WORKERS=6\n").unwrap();
-        assert!(watched.has_changed() && workers(&watched) == 6);
+        assert!(watched.reload() && workers(&watched) == 6);
     }
 
     /// The defaults name another service and other folders.
@@ -191,11 +195,11 @@ mod tests {
             create(&file);
             let mut watched = watched(&file);
             fs::rename(&file, folder.path().join("away")).unwrap();
-            watched.has_changed();
+            watched.reload();
             assert!(watched.in_force().is_err());
             assert_eq!(watched.state(), "every request fails");
             fs::write(&file, "COMEDOR_WORKERS=5\n").unwrap();
-            assert!(watched.has_changed() && workers(&watched) == 5);
+            assert!(watched.reload() && workers(&watched) == 5);
             assert_eq!(watched.state(), "the settings of before stay in force");
         }
     }
@@ -219,6 +223,6 @@ mod tests {
         assert!(watched.is_unsettled, "the time of change is now");
         set("COMEDOR_WORKERS=6\n");
         watched.look = watched.files.look();
-        assert!(watched.has_changed() && workers(&watched) == 6);
+        assert!(watched.reload() && workers(&watched) == 6);
     }
 }

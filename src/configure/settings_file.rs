@@ -201,7 +201,7 @@ fn lock_folder(path: &Path) -> Result<File, Error> {
         create_folder(folder)?;
         access(folder, Access::WRITE_OK)?;
         let opened = File::open(folder)?;
-        let is_locked = Lock::Exclusive.is_taken_at_once(&opened)?;
+        let is_locked = Lock::Exclusive.try_take(&opened)?;
         Ok(is_locked.then_some(opened))
     };
     open()

@@ -52,9 +52,9 @@ pub use socket::Socket;
 
 /// Answers requests. Each worker has a copy of it, as it was when the worker was started.
 pub trait Handler {
-    /// Called by the parent, twice a second. Returns whether the handler has changed. Then all workers end after their
-    /// request, a part of them at a time, and their successors have the new handler.
-    fn has_changed(&mut self) -> bool;
+    /// Reads its settings again. Called by the parent, twice a second. Returns whether others are in force afterwards: then
+    /// all workers end after their request, a part of them at a time, and their successors have the new settings.
+    fn reload(&mut self) -> bool;
 
     /// Answers a request, or says why it cannot be handled. The output becomes the content of the streams FCGI_STDOUT and
     /// FCGI_STDERR (§5.3). A worker whose handler has panicked ends after the answer.

@@ -167,7 +167,7 @@ impl<H: Handler> Parent<H> {
         if self.is_stopping || now < self.look_at {
             return;
         }
-        if self.handler.has_changed() {
+        if self.handler.reload() {
             self.renewed = 0;
         }
         self.look_at = now + LOOK;

@@ -32,7 +32,7 @@ pub(super) fn open(
     let mut time = TIMEOUT;
     // The file is opened for reading and writing, as in PHP, but not created.
     let opened = shared_file::open_and(OFlags::RDWR, &path, waits, |file| {
-        if !Lock::Shared.is_taken_at_once(&file)? {
+        if !Lock::Shared.try_take(&file)? {
             // What is refused anyway is not waited for: any user can make and lock such a file.
             check(&file.metadata()?)?;
             if !Lock::Shared.acquire(&file, &mut time, waits)? {

@@ -46,7 +46,7 @@ impl WriteLock {
         let mut flags = OFlags::RDWR;
         for _ in 0..ATTEMPTS {
             let locked = shared_file::open_and(flags, &path, waits, |file| {
-                if !Lock::Exclusive.is_taken_at_once(&file)? {
+                if !Lock::Exclusive.try_take(&file)? {
                     before_wait();
                     if !Lock::Exclusive.acquire(&file, time, waits)? {
                         return Ok(None);

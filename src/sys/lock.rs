@@ -68,7 +68,7 @@ pub enum Lock {
 // The functions of fs2 are called by their paths, because `File` has methods of the same names.
 impl Lock {
     /// Takes the lock, if it is not held. Returns whether it has.
-    pub fn is_taken_at_once(self, file: &File) -> io::Result<bool> {
+    pub fn try_take(self, file: &File) -> io::Result<bool> {
         let outcome = match self {
             Lock::Shared => fs2::FileExt::try_lock_shared(file),
             Lock::Exclusive => fs2::FileExt::try_lock_exclusive(file),
@@ -86,7 +86,7 @@ impl Lock {
     /// Waits up to `time` for this lock on `file`, which holds until the file is closed, and subtracts the wait from
     /// `time`. Returns whether it was taken; `false` also if the request may not wait.
     pub fn acquire(self, file: &File, time: &mut Duration, waits: Waits) -> io::Result<bool> {
-        if self.is_taken_at_once(file)? {
+        if self.try_take(file)? {
             return Ok(true);
         }
         let awaited = Awaited::File(FileId::of(&file.metadata()?));

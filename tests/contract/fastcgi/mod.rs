@@ -29,7 +29,7 @@ use crate::support::waiting;
 struct Dummy;
 
 impl Handler for Dummy {
-    fn has_changed(&mut self) -> bool {
+    fn reload(&mut self) -> bool {
         false
     }
 
