@@ -6,15 +6,15 @@ use std::io;
 
 use rustix::io::Errno;
 
-use crate::store::access::Refusal;
+use crate::store::access::{Refusal, WRONG_OWNER};
 
 /// A heading of the guide
 #[derive(Clone, Copy, Debug)]
 pub enum Heading {
     PermissionDenied,
     WrongOwner,
-    StickyBit,
-    AccessControlList,
+    /// That of a refusal, with this title
+    Refused(&'static str),
     Disk,
     InvalidJson,
     ApplicationUpdated,
@@ -25,9 +25,8 @@ impl Heading {
     fn title(self) -> &'static str {
         match self {
             Heading::PermissionDenied => "Permission denied",
-            Heading::WrongOwner => "Wrong owner, group or mode",
-            Heading::StickyBit => "Sticky bit",
-            Heading::AccessControlList => "Access control list",
+            Heading::WrongOwner => WRONG_OWNER,
+            Heading::Refused(title) => title,
             Heading::Disk => "Disk full or read-only",
             Heading::InvalidJson => "Invalid JSON",
             Heading::ApplicationUpdated => "The application was updated",
@@ -48,11 +47,7 @@ impl Heading {
 
 impl From<&Refusal> for Heading {
     fn from(refusal: &Refusal) -> Heading {
-        match refusal {
-            Refusal::TakesAccess { .. } => Heading::WrongOwner,
-            Refusal::Sticky { .. } => Heading::StickyBit,
-            Refusal::UnknownList => Heading::AccessControlList,
-        }
+        Heading::Refused(refusal.heading())
     }
 }
 
@@ -70,24 +65,6 @@ pub const SERVICE: &str = "docs/install.md#the-service";
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::access::Loser;
-
-    #[test]
-    fn the_log_and_the_check_name_the_same_heading_for_a_refusal() {
-        for refusal in [
-            Refusal::TakesAccess {
-                user: 33,
-                loser: Loser::NewOwner,
-                rights: 2,
-            },
-            Refusal::Sticky { user: 33 },
-            Refusal::UnknownList,
-        ] {
-            let title = Heading::from(&refusal).title().to_lowercase();
-            let anchor = title.replace(',', "").replace(' ', "-");
-            assert_eq!(refusal.anchor(), anchor);
-        }
-    }
 
     #[test]
     fn the_guides_of_both_languages_have_every_heading() {
@@ -96,8 +73,8 @@ mod tests {
         for heading in [
             Heading::PermissionDenied,
             Heading::WrongOwner,
-            Heading::StickyBit,
-            Heading::AccessControlList,
+            Heading::from(&Refusal::Sticky { user: 33 }),
+            Heading::from(&Refusal::UnknownList),
             Heading::Disk,
             Heading::InvalidJson,
             Heading::ApplicationUpdated,

@@ -56,13 +56,16 @@ pub enum Refusal {
     UnknownList,
 }
 
+/// The heading for an owner, a group or a mode that prevents a replacement
+pub const WRONG_OWNER: &str = "Wrong owner, group or mode";
+
 impl Refusal {
     /// The heading of `docs/troubleshooting.md` that has the command.
-    pub fn anchor(&self) -> &'static str {
+    pub fn heading(&self) -> &'static str {
         match self {
-            Refusal::TakesAccess { .. } => "wrong-owner-group-or-mode",
-            Refusal::Sticky { .. } => "sticky-bit",
-            Refusal::UnknownList => "access-control-list",
+            Refusal::TakesAccess { .. } => WRONG_OWNER,
+            Refusal::Sticky { .. } => "Sticky bit",
+            Refusal::UnknownList => "Access control list",
         }
     }
 }

@@ -57,7 +57,7 @@ pub enum Defect {
     Document(#[from] DocumentError),
     #[error("would become larger than {} MiB", MAX_SIZE >> 20)]
     WouldBeTooLarge,
-    #[error("{0}; see docs/troubleshooting.md#{anchor}", anchor = .0.anchor())]
+    #[error("{0}; see \"{heading}\" in docs/troubleshooting.md", heading = .0.heading())]
     Refused(#[from] Refusal),
     #[error("shared_comedor_from names {}, which is not a regular file", shared.display())]
     SharedNotRegular { shared: PathBuf },

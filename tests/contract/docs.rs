@@ -256,6 +256,13 @@ fn troubleshooting_md_shows_log_lines_of_the_program() {
         (read.clone().program(&program), &data, "/etc/comedor"),
         (read.clone().set("COMEDOR_SESSION_FORMAT", "x"), &data, ""),
         (
+            read.clone()
+                .set("REDIRECT_HANDLER", "comedor-cgi")
+                .set("REDIRECT_TZ", "UTC"),
+            &data,
+            "",
+        ),
+        (
             read.set("COMEDOR_SCRIPT", "/var/www/html/entreaulas/api/comedor.php")
                 .set("SCRIPT_FILENAME", "/var/www/other/api/comedor.php"),
             &data,

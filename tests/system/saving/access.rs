@@ -299,17 +299,17 @@ fn a_refused_save_is_logged_with_who_would_lose_what_and_where_the_command_is() 
         (
             0o777,
             (US, 0, 0o664),
-            "its group root (0) could then no longer write it; see docs/troubleshooting.md#wrong-owner-group-or-mode\n",
+            "its group root (0) could then no longer write it; see \"Wrong owner, group or mode\" in docs/troubleshooting.md\n",
         ),
         (
             0o777,
             (0, FOREIGN, 0o646),
-            "its owner root (0) could then no longer write it; see docs/",
+            "its owner root (0) could then no longer write it; see \"Wrong owner, group or mode\" in docs/",
         ),
         (
             0o1777,
             (0, 0, 0o666),
-            "its folder has the sticky bit, and neither belongs to this user; see docs/troubleshooting.md#sticky-bit\n",
+            "its folder has the sticky bit, and neither belongs to this user; see \"Sticky bit\" in docs/troubleshooting.md\n",
         ),
     ] {
         let (owner, group, mode) = file;
