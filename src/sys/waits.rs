@@ -4,8 +4,8 @@
 //! **What a request waits for, in all longer than [`PROMPT`], counts.** At most half of the workers wait for the same
 //! thing, and at most three quarters wait or have a kept connection. Further requests do not wait: they are BUSY.
 //!
-//! A wait that costs the other side something, such as a connection, needs a [`Place`] before it begins, and counts from
-//! its begin.
+//! A wait that costs the other side something, such as a connection, needs a [`Place`] in the half that waits for the same
+//! before it begins, and counts from its begin.
 //!
 //! A process that has no other requests beside it, as by CGI, always may wait.
 
@@ -46,15 +46,26 @@ impl<T> Wait<T> {
 
 /// Whether a request may wait.
 #[derive(Clone, Copy, Debug)]
-pub struct Waits(Option<Entry>);
+pub struct Waits {
+    /// The worker of the request; `None` if it has no other requests beside it
+    entry: Option<Entry>,
+    /// Whether it counts already
+    has_place: bool,
+}
 
 impl Waits {
     /// It always may.
-    pub const ALWAYS: Waits = Waits(None);
+    pub const ALWAYS: Waits = Waits {
+        entry: None,
+        has_place: false,
+    };
 
     /// The request of this worker may wait by the rule of this module.
     pub fn of(entry: Entry) -> Waits {
-        Waits(Some(entry))
+        Waits {
+            entry: Some(entry),
+            has_place: false,
+        }
     }
 
     /// The same at the begin of a request, whose first waits, of `prompt` together, do not count.
@@ -70,7 +81,7 @@ impl Waits {
         time: Duration,
         mut wait: impl FnMut(Duration) -> Result<Option<T>, E>,
     ) -> Result<Wait<T>, E> {
-        let Some(entry) = self.0 else {
+        let Some(entry) = self.entry else {
             return Ok(wait(time)?.map_or(Wait::TimedOut, Wait::Done));
         };
         let prompt = time.min(entry.prompt());
@@ -87,9 +98,10 @@ impl Waits {
         if rest.is_zero() {
             return Ok(Wait::TimedOut);
         }
-        let Some(_waiting) = Waiting::begin(entry, awaited) else {
+        let _waiting = (!self.has_place).then(|| Waiting::begin(entry, awaited));
+        if !has_place(entry, awaited) || entry.held_before() >= (entry.workers() * 3 / 4).max(1) {
             return Ok(Wait::Refused);
-        };
+        }
         Ok(wait(rest)?.map_or(Wait::TimedOut, Wait::Done))
     }
 
@@ -103,16 +115,17 @@ impl Waits {
     }
 
     /// A place among those that wait for this. If there is none, it looks again for as long as its waits do not count.
-    /// `None` if too many wait.
+    /// `None` if too many wait for this. How many wait in all does not count before the request waits for longer.
     pub fn place(self, awaited: Awaited) -> Option<Place> {
-        let Some(entry) = self.0 else {
-            return Some(Place { _waiting: None });
+        let Some(entry) = self.entry else {
+            return Some(Place(None));
         };
         loop {
             let waiting = Waiting::begin(entry, awaited);
-            if waiting.is_some() {
-                return Some(Place { _waiting: waiting });
+            if has_place(entry, awaited) {
+                return Some(Place(Some(waiting)));
             }
+            drop(waiting);
             let pause = PAUSE.min(entry.prompt());
             if pause.is_zero() {
                 return None;
@@ -124,21 +137,27 @@ impl Waits {
     }
 }
 
-/// The place of a request among those that wait, until this is dropped. With it the request always may.
+/// The place of a request among those that wait for the same, until this is dropped.
 #[must_use]
-pub struct Place {
-    _waiting: Option<Waiting>,
+pub struct Place(Option<Waiting>);
+
+impl Place {
+    /// The waits of the request with it
+    pub fn waits(&self) -> Waits {
+        Waits {
+            entry: self.0.as_ref().map(|waiting| waiting.0),
+            has_place: true,
+        }
+    }
 }
 
 /// A request that waits, until this is dropped.
 struct Waiting(Entry);
 
 impl Waiting {
-    /// `None` if too many wait.
-    fn begin(entry: Entry, awaited: Awaited) -> Option<Waiting> {
+    fn begin(entry: Entry, awaited: Awaited) -> Waiting {
         entry.wait_for(awaited);
-        let waiting = Waiting(entry);
-        has_room(entry, awaited).then_some(waiting)
+        Waiting(entry)
     }
 }
 
@@ -148,11 +167,9 @@ impl Drop for Waiting {
     }
 }
 
-/// Whether there is room for another request that waits for this, after those that wait already.
-fn has_room(entry: Entry, awaited: Awaited) -> bool {
-    let workers = entry.workers();
-    entry.waiting_before(awaited) < (workers / 2).max(1)
-        && entry.held_before() < (workers * 3 / 4).max(1)
+/// Whether a request that waits for this is in the half of the workers that may, after those that wait already.
+fn has_place(entry: Entry, awaited: Awaited) -> bool {
+    entry.waiting_before(awaited) < (entry.workers() / 2).max(1)
 }
 
 #[cfg(test)]
@@ -266,6 +283,28 @@ mod tests {
         std::thread::spawn(move || drop(first));
         let next = Waits::begin(workers[7], 3600 * SECOND);
         assert!(next.place(Awaited::Redis).is_some());
+    }
+
+    #[test]
+    fn beside_three_quarters_that_wait_a_place_is_for_a_moment_only() {
+        let (_, workers) = workers(8);
+        for entry in &workers[..4] {
+            entry.set(State::Kept);
+        }
+        for entry in &workers[4..6] {
+            entry.wait_for(file(1));
+        }
+        let waits = Waits::begin(workers[6], PROMPT);
+        let place = waits.place(Awaited::Redis).unwrap();
+        let wait = |takes: Duration| {
+            let wait = |time| Ok::<_, Infallible>((time >= takes).then_some(()));
+            let Ok(outcome) = place.waits().wait(Awaited::Redis, SECOND, wait);
+            outcome
+        };
+        assert_eq!(wait(PROMPT / 2), Wait::Done(()));
+        assert_eq!(wait(SECOND / 2), Wait::Refused);
+        workers[0].set(State::Free);
+        assert_eq!(wait(SECOND / 2), Wait::Done(()));
     }
 
     #[test]

@@ -129,11 +129,9 @@ fn request(
         }
     }
     // A server that does not answer gets no connection of a request that could not wait for it.
-    let Some(_place) = waits.place(Awaited::Redis) else {
-        return Err(RedisFault::Busy);
-    };
+    let place = waits.place(Awaited::Redis).ok_or(RedisFault::Busy)?;
     let allowed = Allowed {
-        waits: Waits::ALWAYS,
+        waits: place.waits(),
         ..allowed
     };
     let connection = Connection::open(&server.address, allowed)?;
