@@ -135,15 +135,11 @@ impl Service<'_> {
         if request.is_some() {
             let arrival = self.limits.arrival;
             let stream = &mut requests.input.stream;
-            stream.allow(arrival, arrival, self.begin_waits());
+            self.entry.set_prompt(self.limits.prompt);
+            stream.allow(arrival, arrival, Waits::of(self.entry));
             requests.await_body()?;
         }
         Ok(request)
-    }
-
-    /// The waits of a request, or of what follows its answer.
-    fn begin_waits(&self) -> Waits {
-        Waits::begin(self.entry, self.limits.prompt)
     }
 
     /// Handles a request and sends its answer, unless the web server has given the request up. Returns whether a part of
@@ -194,7 +190,8 @@ impl Service<'_> {
     ) -> io::Result<bool> {
         let stream = &mut requests.input.stream;
         let arrival = self.limits.arrival;
-        stream.allow(arrival, arrival, self.begin_waits());
+        self.entry.set_prompt(self.limits.prompt);
+        stream.allow(arrival, arrival, Waits::of(self.entry));
         // Not if another request may come: it would be carried out, and its answer lost.
         if !request.keep && has_rest {
             stream.socket.shutdown(Shutdown::Write)?;

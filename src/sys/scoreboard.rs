@@ -152,7 +152,8 @@ impl Entry {
         Duration::from_micros(self.slot.prompt.load(SeqCst))
     }
 
-    pub(super) fn set_prompt(&self, time: Duration) {
+    /// Sets it, when a request begins and when its answer has been sent.
+    pub fn set_prompt(&self, time: Duration) {
         self.slot.prompt.store(time.as_micros() as u64, SeqCst);
     }
 

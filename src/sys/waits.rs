@@ -68,12 +68,6 @@ impl Waits {
         }
     }
 
-    /// The same at the begin of a request, whose first waits, of `prompt` together, do not count.
-    pub fn begin(entry: Entry, prompt: Duration) -> Waits {
-        entry.set_prompt(prompt);
-        Waits::of(entry)
-    }
-
     /// Waits up to `time` by calls of `wait`, which returns `None` when the time that it gets has passed.
     pub fn wait<T, E>(
         self,
@@ -191,6 +185,12 @@ mod tests {
         (board, entries.collect())
     }
 
+    /// The waits of a new request, of which `prompt` together do not count
+    fn begin(entry: Entry, prompt: Duration) -> Waits {
+        entry.set_prompt(prompt);
+        Waits::of(entry)
+    }
+
     /// Waits for longer than a moment, and lasts until `inside` returns.
     fn wait_and(entry: Entry, awaited: Awaited, inside: impl FnOnce()) -> Wait<()> {
         let mut inside = Some(inside);
@@ -210,7 +210,7 @@ mod tests {
         let ([worker, workers @ ..], [first, awaited @ ..]) = (workers, awaited) else {
             return 0;
         };
-        Waits::begin(*worker, PROMPT);
+        begin(*worker, PROMPT);
         let mut others = 0;
         match wait_and(*worker, *first, || others = refused(workers, awaited)) {
             Wait::Refused => 1 + refused(workers, awaited),
@@ -251,7 +251,7 @@ mod tests {
     #[test]
     fn waits_of_a_moment_do_not_count_until_they_are_more_than_one_together() {
         let (_, workers) = workers(2);
-        let waits = Waits::begin(workers[0], PROMPT);
+        let waits = begin(workers[0], PROMPT);
         workers[1].wait_for(Awaited::Redis);
         let mut times = Vec::new();
         let mut wait_twice = |time: Duration| {
@@ -265,14 +265,14 @@ mod tests {
         assert_eq!(wait_twice(PROMPT), Wait::Refused);
         assert_eq!(wait_twice(PROMPT), Wait::Refused);
         assert_eq!(times, [PROMPT / 2, PROMPT / 2]);
-        Waits::begin(workers[0], PROMPT);
+        begin(workers[0], PROMPT);
         assert!(waits.pause(Awaited::Redis, PROMPT), "of the next request");
     }
 
     #[test]
     fn half_of_the_workers_have_a_place_until_one_is_free() {
         let (_, workers) = workers(8);
-        let place = |entry: &Entry| Waits::begin(*entry, PAUSE).place(Awaited::Redis);
+        let place = |entry: &Entry| begin(*entry, PAUSE).place(Awaited::Redis);
         let mut places: Vec<Option<Place>> = workers.iter().map(place).collect();
         let has_place = places.iter().map(Option::is_some);
         assert_eq!(
@@ -281,7 +281,7 @@ mod tests {
         );
         let first = places.swap_remove(0);
         std::thread::spawn(move || drop(first));
-        let next = Waits::begin(workers[7], 3600 * SECOND);
+        let next = begin(workers[7], 3600 * SECOND);
         assert!(next.place(Awaited::Redis).is_some());
     }
 
@@ -294,7 +294,7 @@ mod tests {
         for entry in &workers[4..6] {
             entry.wait_for(file(1));
         }
-        let waits = Waits::begin(workers[6], PROMPT);
+        let waits = begin(workers[6], PROMPT);
         let place = waits.place(Awaited::Redis).unwrap();
         let wait = |takes: Duration| {
             let wait = |time| Ok::<_, Infallible>((time >= takes).then_some(()));
