@@ -361,7 +361,8 @@ impl Settings {
 struct Environment {
     own: Vec<Set>,
     /// What is set for the script, if Apache runs the program by the `Action` of apache.conf.example: an internal redirect
-    /// gives it the prefix `REDIRECT_` (http_request.c, `rename_original_env`). It can come from any `.htaccess`.
+    /// gives it the prefix `REDIRECT_` (http_request.c, `rename_original_env`). It can come from any `.htaccess`. `TZ` is
+    /// left out: applications set it for PHP.
     of_script: Vec<Set>,
 }
 
@@ -373,7 +374,10 @@ impl Environment {
         for (name, value) in environment() {
             match name.strip_prefix(b"REDIRECT_") {
                 Some(b"HANDLER") => is_action = value == ACTION,
-                Some(name) => of_script.extend(Set::in_environment(name, value)),
+                Some(name) if name.starts_with(b"COMEDOR_") => {
+                    of_script.extend(Set::in_environment(name, value));
+                }
+                Some(_) => {}
                 None => own.extend(Set::in_environment(name, value)),
             }
         }

@@ -258,7 +258,7 @@ fn troubleshooting_md_shows_log_lines_of_the_program() {
         (
             read.clone()
                 .set("REDIRECT_HANDLER", "comedor-cgi")
-                .set("REDIRECT_TZ", "UTC"),
+                .set("REDIRECT_COMEDOR_ACCESS", "listed"),
             &data,
             "",
         ),

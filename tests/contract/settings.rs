@@ -101,7 +101,6 @@ fn a_setting_for_the_script_that_is_not_in_force_is_refused_and_nothing_is_read_
         ("COMEDOR_DATA_DIR", ""),
         ("COMEDOR_SESSION_DIR", &address),
         ("COMEDOR_SCRIPT", "/other/api/comedor.php"),
-        ("TZ", "Europe/Madrid"),
     ] {
         let save = school.post("save_menu").json(&save("Sopa"));
         let refused = for_script(save, name, value).run();
@@ -119,16 +118,21 @@ fn a_setting_for_the_script_that_is_not_in_force_is_refused_and_nothing_is_read_
 fn a_setting_for_the_script_is_accepted_if_it_is_in_force_and_ignored_with_another_action() {
     let school = School::new();
     let get = || school.get("get_menu_types");
-    for_script(get(), "TZ", "UTC").set("TZ", "UTC").run().ok();
-    for_script(get(), "COMEDOR_ACCESS", "centre").run().ok();
+    const NAME: &str = "COMEDOR_TRUSTED_ORIGINS";
+    const ORIGIN: &str = "https://a.example";
+    let with_origin = || for_script(get(), NAME, ORIGIN);
+    for_script(get(), NAME, "").run().ok();
+    with_origin().set(NAME, ORIGIN).run().ok();
     let folder = tempfile::tempdir().unwrap();
-    let program = program_in(folder.path(), "TZ=UTC");
-    let get_by_file = || get().program(&program);
-    for_script(get_by_file(), "TZ", "UTC").run().ok();
-    for_script(get_by_file(), "TZ", "UTC")
-        .set("TZ", "Europe/Madrid")
+    let program = program_in(folder.path(), &format!("{NAME}={ORIGIN}"));
+    with_origin().program(&program).run().ok();
+    with_origin()
+        .program(&program)
+        .set(NAME, "https://b.example")
         .run()
         .fails("INTERNAL_ERROR");
+    // An application's own, for PHP
+    for_script(get(), "TZ", "Etc/GMT-14").run().ok();
     for_script(get(), "COMEDOR_DATA_DIR", "/other")
         .set("REDIRECT_HANDLER", "php-script")
         .run()
