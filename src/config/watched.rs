@@ -1,4 +1,4 @@
-//! The settings of a process that answers many requests: read again when their file has changed.
+//! The settings of a responder, whose parent reads them again when their file has changed.
 
 use std::time::Duration;
 

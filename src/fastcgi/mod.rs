@@ -9,8 +9,9 @@
 //!    them, and the first record of the body.
 //! 4. The handler answers. It reads the body when it has admitted the request.
 //! 5. The worker sends the answer, and receives what is left of the body.
-//! 6. If the web server asks for it and half of the workers are free, the connection is kept for the next request.
-//!    Otherwise it ends: stop receiving, look once, answer what has come, close.
+//! 6. If the web server does not ask to keep the connection, the worker closes it. Otherwise it waits for the next
+//!    request, for [`Limits::idle`] if half of the workers are free; then it stops receiving, looks once, answers what has
+//!    come, and closes the connection.
 //! 7. Whatever the request waits for meanwhile, at the socket ([`stream`]) or in the handler, counts by one rule
 //!    ([`waits`](crate::sys::waits)), so that a quarter of the workers always answer others.
 //! 8. A crash ends one worker and its request. The parent replaces it, and each worker that ends after
@@ -52,7 +53,7 @@ pub use socket::Socket;
 
 /// Answers requests. Each worker has a copy of it, as it was when the worker was started.
 pub trait Handler {
-    /// Reads its settings again. Called by the parent, twice a second. Returns whether others are in force afterwards: then
+    /// Reads its settings again. Called by the parent, at least twice a second. Returns whether others are in force afterwards: then
     /// all workers end after their request, a part of them at a time, and their successors have the new settings.
     fn reload(&mut self) -> bool;
 

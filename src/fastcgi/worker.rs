@@ -34,7 +34,7 @@ pub struct Service<'p> {
     pub socket: &'p Socket,
     pub limits: &'p Limits,
     pub entry: Entry,
-    /// Readable when the worker is to end: after the stop, or if the parent has ended
+    /// Readable when the worker is to end: at the stop, for new settings, or if the parent has ended
     pub stopped: &'p PipeReader,
     /// Whether it was started after the stop, for the connections that are left in the queue
     pub is_last: bool,
@@ -43,7 +43,7 @@ pub struct Service<'p> {
 }
 
 impl Service<'_> {
-    /// Runs until the stop, or until the worker is to be replaced. Returns the exit status.
+    /// Runs until the worker is to end, or has answered its last request. Returns the exit status.
     pub fn run(mut self, handler: &mut impl Handler) -> i32 {
         match self.accept_all(handler) {
             Ok(()) => 0,
@@ -80,7 +80,7 @@ impl Service<'_> {
         Ok(())
     }
 
-    /// An epoll set of the socket and the stop. A connection wakes one of the workers that wait (`EPOLLEXCLUSIVE`): on
+    /// An epoll set of the socket and the end of the worker. A connection wakes one of the workers that wait (`EPOLLEXCLUSIVE`): on
     /// Linux the one that has been registered first, so that the others rest.
     fn events(&self) -> io::Result<OwnedFd> {
         let events = epoll::create(CreateFlags::CLOEXEC)?;
@@ -90,7 +90,7 @@ impl Service<'_> {
         Ok(events)
     }
 
-    /// Waits for a connection or the stop. Returns whether there is a connection, and no stop.
+    /// Waits for a connection, or until the worker is to end. Returns whether there is a connection, and it is not to end.
     fn await_connection(&self, events: &OwnedFd) -> io::Result<bool> {
         let mut ready = [Event {
             flags: EventFlags::empty(),
@@ -219,7 +219,7 @@ impl Service<'_> {
         Ok(ioctl_fionread(socket)? > 0)
     }
 
-    /// Waits for the first byte of another request, up to this time or until the stop. Returns whether it has come.
+    /// Waits for the first byte of another request, up to this time or until the worker is to end. Returns whether it has come.
     fn has_input_within(&self, time: Duration, socket: &UnixStream) -> io::Result<bool> {
         let mut files = [
             PollFd::new(socket, PollFlags::IN),

@@ -1,5 +1,6 @@
 //! Changing a document: read and changed without the lock of the aulario, and stored with it. If another writer was
-//! there in the meantime, it is read and changed again, with the lock.
+//! there in the meantime, it is read and changed again, with the lock; so it is if a page has modified the file when it is
+//! replaced ([`mod@super::replace`]).
 
 use std::path::PathBuf;
 use std::time::Duration;
