@@ -4,8 +4,8 @@ export CARGO_NET_OFFLINE=true
 cd /home/teacher/comedor
 . lab/machines/guide.sh
 blocks README.md docs/install.md
-# Each line of the commands in README.md is a step.
-sed 's/  # .*//' /tmp/blocks/comedor.1 | split -l 1 -a 1 --numeric-suffixes=1 - /tmp/blocks/README.
+# Each line of the commands in README.md is a step; the others are comments.
+grep -v '^#' /tmp/blocks/comedor.1 | split -l 1 -a 1 --numeric-suffixes=1 - /tmp/blocks/README.
 
 # The folder with what a reader downloads.
 downloads=/tmp/downloads

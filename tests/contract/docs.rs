@@ -86,6 +86,16 @@ fn shell_blocks(text: &str) -> impl Iterator<Item = &str> {
         .map(|rest| rest.split("```").next().unwrap())
 }
 
+/// The lines of a block without comments. The answers below a command of curl start with `{`, or with more spaces.
+fn commands_in(block: &str) -> impl Iterator<Item = &str> {
+    let is_comment = |line: &str| {
+        let comment = line.strip_prefix("# ");
+        comment.is_some_and(|text| text.starts_with(char::is_alphabetic))
+    };
+    let lines = block.lines().filter(move |line| !is_comment(line));
+    lines.map(|line| line.split("  # ").next().unwrap())
+}
+
 /// The code of all modules of the program.
 fn code() -> String {
     modules().into_iter().map(|(_, code)| code).collect()
@@ -100,9 +110,7 @@ fn commands_and_names_in_spanish_documents_are_those_of_the_program_and_of_engli
     let english = one_line(&(english + &code()));
     let mut count = 0;
     for (path, text) in spanish {
-        // What follows a command of the repository is a comment.
-        let command = |line: &str| one_line(line.split("  # ").next().unwrap());
-        let commands = shell_blocks(&text).flat_map(str::lines).map(command);
+        let commands = shell_blocks(&text).flat_map(commands_in).map(one_line);
         for name in commands.chain(code_spans(&text)) {
             assert!(english.contains(&name), "{}: {name}", path.display());
             count += 1;
@@ -175,10 +183,11 @@ fn commands_of_the_readmes_are_those_of_the_guide() {
         .collect();
     for name in ["README.md", "README.es.md"] {
         let readme = text_of(name);
-        let commands = shell_blocks(&readme).next().unwrap().lines();
-        for command in commands.map(|line| line.split("  # ").next().unwrap()) {
-            assert!(guide.contains(&command), "{name}: {command}");
+        let commands: Vec<&str> = commands_in(shell_blocks(&readme).next().unwrap()).collect();
+        for command in &commands {
+            assert!(guide.contains(command), "{name}: {command}");
         }
+        assert_eq!(commands.len(), 6, "{name}");
     }
 }
 

@@ -543,7 +543,7 @@ fn run_curl_lines(document: &str) -> Vec<Value> {
 
 #[test]
 fn documented_commands_of_curl_and_clients_that_repeat_a_busy_request_get_the_documented_answers() {
-    assert_eq!(run_curl_lines("README.md").len(), 3);
+    assert_eq!(run_curl_lines("README.md").len(), 2);
     let shown = run_curl_lines("docs/api.md");
     assert_eq!(shown.len(), 7);
     // They read, save, and delete a type that does not exist.
