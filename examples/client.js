@@ -1,6 +1,6 @@
 // A function for a page of the application. The browser sends the cookie of the session.
 
-const api = "/api/comedor.php"; // with the folder of the application, if it has one
+const api = "/entreaulas/api/comedor.php"; // with the folder of the application
 
 async function comedor(parameters, fields, attempts = 3) {
   const response = await fetch(api + "?" + new URLSearchParams(parameters), fields && {

@@ -18,7 +18,7 @@ function comedor(array $parameters, ?array $fields = null, int $attempts = 3): a
         $http['header'] .= "\r\nContent-Type: application/json";
         $http['content'] = json_encode($fields, JSON_THROW_ON_ERROR);
     }
-    $url = 'https://school.example/api/comedor.php?' . http_build_query($parameters);
+    $url = 'https://school.example/entreaulas/api/comedor.php?' . http_build_query($parameters);
     $answer = json_decode(file_get_contents($url, false, stream_context_create(['http' => $http])), true);
     if (($answer['code'] ?? '') === 'BUSY' && $attempts > 1) {
         sleep(1); // Retry-After

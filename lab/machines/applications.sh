@@ -71,16 +71,15 @@ both_work() {
     cmp /tmp/first $data/Centros/colegio/Aularios/aula1/Comedor/2026-11/20/_datos.json
     [ -e /DATA/otra/Centros/colegio/Aularios/aula1/Comedor/2026-11/20/_datos.json ]
 }
-# As `systemctl edit` does
-edit_service() {
-    mkdir -p /etc/systemd/system/comedor-otra.service.d
-    mv "/tmp/blocks/$section.$1" /etc/systemd/system/comedor-otra.service.d/override.conf
-}
+settings=/etc/comedor/comedor-otra.conf
 # The second service: commands of the section from its third block on.
 second_service() {
     run "$section.3"
-    edit_service 4
-    run "$section.5" > /tmp/status
+    install -m 600 "/tmp/blocks/$section.4" $settings
+    # As `systemctl edit` does
+    mkdir -p /etc/systemd/system/comedor-otra.service.d
+    mv "/tmp/blocks/$section.5" /etc/systemd/system/comedor-otra.service.d/override.conf
+    run "$section.6" > /tmp/status
     expect 'no problems found' < /tmp/status
 }
 # Without the lines of the other application the settings of the first one, which is enabled for it too, refuse it.
@@ -88,7 +87,7 @@ undo_second_service() {
     restart
     other log_in
     other api get_menu_types | expect '"code":"INTERNAL_ERROR"'
-    run "$section.8"
+    run "$section.9"
     first comedor_answers
     [ -z "$(find /etc -name '*comedor-otra*')" ]
 }
@@ -129,8 +128,9 @@ Apache)
 'Apache with FastCGI')
     other_is_refused
     second_service
+    run "$section.7"
     in_other_site 'Include conf-available/comedor-otra.conf' $site
-    run "$section.6"
+    inline 'sudo apache2ctl configtest && sudo systemctl restart apache2'
     both_work
     sed -i '/comedor-otra/d' $site
     undo_second_service
@@ -144,7 +144,7 @@ nginx)
     other_is_refused
     second_service
     sed -i 's#^  *include snippets/comedor.conf#include snippets/comedor-otra.conf#' $site
-    run "$section.7"
+    run "$section.8"
     # After a reload old processes of nginx can answer once more.
     restart
     both_work
@@ -156,10 +156,9 @@ nginx)
     cp /tmp/site $site
     # In two folders of one site
     application /var/www/html/otra entreaulas /DATA/otra www-data
-    sed -i 's#\(SCRIPT=\).*#\1/var/www/html/otra/api/comedor.php#' /etc/systemd/system/comedor-otra.service.d/override.conf
-    systemctl daemon-reload
+    sed -i 's#\(SCRIPT=\).*#\1/var/www/html/otra/api/comedor.php#' $settings
     systemctl restart comedor-otra.service
-    sed -i '/comedor-otra/d; s#^include snippets/comedor.conf;#&\nlocation /otra/ { include snippets/comedor-otra.conf; }#' $site
+    sed -i '/comedor-otra/d; s#^include snippets/comedor.conf;#&\nlocation /otra/api/ { include snippets/comedor-otra.conf; }#' $site
     restart
     name=school.example path=/otra
     both_work

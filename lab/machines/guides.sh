@@ -185,8 +185,7 @@ Upgrade)
     lay_out
     back_up
     backup=$(echo $backups/*)
-    export backup USER=root
-    inline 'sudo install -m 600 -o "$USER" "$backup/data.tar.gz" "$backup/settings.tar.gz" ~/'
+    USER=root run 'Back up.2' "s#=/var/backups/.*#=$backup#"
     cmp $backups/*/data.tar.gz ~/data.tar.gz
     sleep 1
     script --quiet --return --command $job /dev/null | expect 'has 1 saved days'
@@ -219,10 +218,10 @@ Restore)
     lay_out
     back_up
     mv $backups/* $backups/2026-11-22-062500
-    export backup=$backups/2026-11-22-062500
-    for block in 'Restore.1' 'Restore.3'; do
+    run 'Restore.1' | expect Lentejas
+    for block in 'Restore.2' 'Restore.4'; do
         echo '{' > $day
-        [ $block = Restore.1 ] || ! run 'Restore.2' > /tmp/changed || exit 1
+        [ $block = Restore.2 ] || ! run 'Restore.3' > /tmp/changed || exit 1
         echo COMEDOR_SERVICE=other > /etc/comedor/comedor.conf
         run "$block"
         grep Lentejas $day
@@ -236,7 +235,7 @@ Restore)
     # On a new machine
     rm -r /DATA/entreaulas /srv/disk/colegio /etc/comedor
     inline 'sudo mkdir -p /DATA && sudo mkdir /DATA/entreaulas && sudo chown -h www-data: /DATA/entreaulas'
-    again 'Restore.3'
+    again 'Restore.4'
     comedor_answers
     ;;
 'Without the package')

@@ -561,7 +561,7 @@ fn documented_commands_of_curl_and_clients_that_repeat_a_busy_request_get_the_do
                 return new Response('{BUSY}', {{ status: 503, headers: {{ 'Retry-After': '1' }} }});
             }}
             const headers = {{ ...options?.headers, Cookie: 'PHPSESSID=admin' }};
-            const response = await browser('{url}' + url, {{ ...options, headers }});
+            const response = await browser('{url}' + url.replace('/entreaulas', ''), {{ ...options, headers }});
             console.log(await response.clone().text());
             return response;
         }};
