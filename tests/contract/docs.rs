@@ -337,6 +337,16 @@ fn only_a_release_has_a_version_without_dev_and_its_changes_in_a_section_of_the_
         (is_release, is_release),
         "{version}: CONTRIBUTING.md, \"Propose a change\", says when the version ends with -dev"
     );
+    for (name, sentence) in [
+        ("README.md", "which is not released yet"),
+        ("README.es.md", "que aún no se ha publicado"),
+    ] {
+        assert_ne!(
+            one_line(&text_of(name)).contains(sentence),
+            is_release,
+            "{name}"
+        );
+    }
 }
 
 #[test]
