@@ -24,6 +24,7 @@ async function comedor(parameters, fields, attempts = 3) {
 
 const aulario = "aula1", date = "2026-11-23";
 const { menu_types } = await comedor({ action: "get_menu_types", aulario });
+if (!menu_types.length) throw new Error("no menu type has an id");
 const menu_type = menu_types[0].id;
 const isAskedFor = (answer) => answer.date === date && answer.menu_type === menu_type;
 const day = await comedor({ action: "get_menu", aulario, date, menu: menu_type });
