@@ -288,7 +288,6 @@ fn parameters_have_two_seconds_and_the_parts_of_a_body_five_in_thirty() {
 }
 
 const SOON: Duration = Duration::from_millis(200);
-const HOUR: Duration = Duration::from_secs(3600);
 
 /// What ends with these limits ends by the one that a test shortens. A busy machine only makes it later.
 fn hours() -> Limits {

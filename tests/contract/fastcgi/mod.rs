@@ -25,6 +25,9 @@ use crate::support::fastcgi::*;
 use crate::support::site::wait_until;
 use crate::support::waiting;
 
+/// A limit that no test reaches
+const HOUR: Duration = Duration::from_secs(3600);
+
 /// Executes the command in the parameter DO, else repeats the body.
 struct Dummy;
 

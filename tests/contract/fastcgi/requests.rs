@@ -239,7 +239,7 @@ fn a_body_of_many_short_records_arrives_whole() {
 #[test]
 fn another_protocol_is_found_by_its_first_byte() {
     let service = Service::start(Limits {
-        arrival: Duration::from_secs(3600),
+        arrival: HOUR,
         ..Limits::default()
     });
     let mut client = service.client();
