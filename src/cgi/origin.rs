@@ -41,13 +41,19 @@ impl<'t> Cors<'t> {
     }
 }
 
+/// The headers that say where a request comes from
+const HEADERS: [&str; 3] = ["HTTP_SEC_FETCH_SITE", "HTTP_ORIGIN", "HTTP_REFERER"];
+
 /// Whether the request comes from a page of another site that is not among `trusted`.
 ///
 /// Browsers send `Sec-Fetch-Site` only over HTTPS and to localhost: without it, or with `none`, for a request that no page
-/// made, `Origin` must match the requested host. Any other value than `same-origin`, such as one that a proxy repeats, is
-/// another site. Browsers before 2020 send neither header with a form, but `Referer`. A request with none of the three
-/// does not come from a browser and is accepted.
+/// made, `Origin` must match the requested host. Any other value than `same-origin` is another site, and so is a repeated
+/// header, which no browser sends. Browsers before 2020 send neither header with a form, but `Referer`. A request with none
+/// of the three does not come from a browser and is accepted.
 pub fn is_another_site(variables: &Variables, trusted: &[Origin]) -> bool {
+    if HEADERS.iter().any(|header| variables.is_repeated(header)) {
+        return true;
+    }
     if Cors::new(variables, trusted).origin.is_some() {
         return false;
     }
@@ -182,6 +188,28 @@ pub fn host_and_port(text: &str) -> (&str, Option<&str>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_repeated_header_is_of_another_site_whatever_it_says() {
+        let is_another_site = |pairs: &[(&str, &str)]| {
+            let pairs = pairs
+                .iter()
+                .map(|(name, value)| (name.as_bytes(), value.as_bytes()));
+            super::is_another_site(&Variables::of_parameters(pairs), &[])
+        };
+        for (name, value) in [
+            ("HTTP_SEC_FETCH_SITE", "same-origin"),
+            ("HTTP_ORIGIN", "http://school.example"),
+            ("HTTP_REFERER", "http://school.example/"),
+        ] {
+            let host = ("HTTP_HOST", "school.example");
+            assert!(!is_another_site(&[host, (name, value)]), "{name}");
+            assert!(
+                is_another_site(&[host, (name, value), (name, value)]),
+                "{name}"
+            );
+        }
+    }
 
     #[test]
     fn trusted_origins_are_spelled_as_browsers_do() {

@@ -69,6 +69,12 @@ impl<'v> Variables<'v> {
             .filter(|value| !value.is_empty())
     }
 
+    /// Whether `name` is set more than once. As CGI variables, servers join equal headers (RFC 3875 §4.1.18); nginx before
+    /// 1.23 sends each as a parameter of FastCGI.
+    pub(crate) fn is_repeated(&self, name: &str) -> bool {
+        self.0.iter().filter(|(known, _)| *known == name).count() > 1
+    }
+
     /// Whether a web server started this process. `REQUEST_METHOD` alone is enough: some
     /// servers do not set `GATEWAY_INTERFACE`.
     pub fn is_cgi(&self) -> bool {
