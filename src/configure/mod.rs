@@ -43,16 +43,16 @@ enum Error {
     #[error(transparent)]
     Answer(#[from] input::AnswerError),
     #[error(transparent)]
-    File(#[from] settings_file::Error),
+    Open(settings_file::Error),
+    #[error(transparent)]
+    Write(settings_file::Error),
 }
 
 impl Error {
-    /// Whether this happened after the paste was read, and before an answer.
+    /// Whether more of a paste may come: this happened before an answer. The command and the settings can be pasted
+    /// together.
     fn is_unanswered(&self) -> bool {
-        match self {
-            Error::Paste(_) | Error::NoSettings | Error::Settings(_) | Error::Unusual(_) => true,
-            Error::Answer(_) | Error::File(_) => false,
-        }
+        !matches!(self, Error::Answer(_) | Error::Write(_))
     }
 }
 
@@ -75,7 +75,7 @@ pub fn run(options: &Options) -> u8 {
 }
 
 fn configure(options: &Options) -> Result<(), Error> {
-    let file = SettingsFile::open()?;
+    let file = SettingsFile::open().map_err(Error::Open)?;
     let text = input::read()?;
     let pasted = Settings::default().with_file(Path::new("standard input"), &text)?;
     if SETTINGS.iter().all(|setting| pasted.get(setting).is_none()) {
@@ -93,12 +93,13 @@ fn configure(options: &Options) -> Result<(), Error> {
     print(&text);
     confirm(options, &unusual::effects(&old, &pasted, &of_paste))?;
     let readers = if has_password(&config) {
-        file.only_group(options.group.as_deref())?
+        let readers = file.only_group(options.group.as_deref());
+        readers.map_err(Error::Write)?
     } else {
         file.as_before()
     };
     // Also without a change: for `check`, the time of the file is the time of the last look at the set-up page.
-    file.replace(&content, &readers)?;
+    file.replace(&content, &readers).map_err(Error::Write)?;
     print(&format!("Wrote {}\n", file.path.display()));
     Ok(())
 }

@@ -257,14 +257,18 @@ fn a_second_command_says_before_it_asks_that_one_is_running() {
     let mut first = start(&line, "");
     assert_eq!(shown(&mut first, prompt), prompt);
     let assert_that_a_second_is_refused = || {
-        let mut second = start(&line, "");
-        let said = shown(&mut second, "\n");
+        let mut second = start(&format!("{line} || head -n 1"), "");
+        let (said, number) = question(&mut second);
+        let problem = "comedor: another `comedor configure` is running; `sudo lslocks` ";
+        assert!(said.starts_with(problem), "{said}");
         assert!(
-            said.starts_with("comedor: another `comedor configure` is running; `sudo lslocks` "),
+            said.contains("; nothing was written\r\nTo end, type "),
             "{said}"
         );
-        assert!(said.ends_with("; nothing was written\r\n"), "{said}");
-        assert_eq!(second.wait().unwrap().code(), Some(1));
+        // The settings can be pasted together with the command.
+        paste(&mut second, "COMEDOR_SERVICE=aulas\n\nid\n");
+        assert_eq!(question(&mut second).1, number);
+        assert_only_what_is_typed_is_left(second, &number);
     };
     assert_that_a_second_is_refused();
     paste(&mut first, "COMEDOR_SERVICE=aulas\n\n");
