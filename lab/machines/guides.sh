@@ -198,6 +198,10 @@ Upgrade)
     fails 'File system loop detected'
     sudo -u www-data ln -sfT /etc/shadow /DATA/entreaulas/link
     fails 'link: Cannot open: Permission denied'
+    # A link to files without end
+    sed -i 's/timeout 2h/timeout 5/' $job
+    sudo -u www-data ln -sfT /proc /DATA/entreaulas/link
+    fails 'has failed'
     rm /DATA/entreaulas/link
     # A copy that is too large
     head -c 100000 /dev/urandom > /DATA/entreaulas/large
@@ -213,6 +217,10 @@ Upgrade)
         [ ! -e $note ]
     done
     copies 2
+    # tar reads what is in a file, not the zeros up to its size.
+    truncate -s 100G /DATA/entreaulas/sparse
+    sleep 1
+    $job
     ;;
 Restore)
     lay_out
