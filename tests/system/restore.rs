@@ -85,9 +85,12 @@ fn commands(guide: &str, root: &Path) -> Vec<String> {
     let text = text_of(guide);
     let lines = text
         .lines()
-        .filter(|line| line.starts_with("sudo ") && line.contains(" -xz"));
+        .filter(|line| line.starts_with("sudo ") && line.contains(" -xz"))
+        .filter(|line| line.contains(" -C / "));
     let root = format!("-C {}", root.display());
-    lines.map(|line| line.replace("-C /", &root)).collect()
+    let commands: Vec<_> = lines.map(|line| line.replace("-C /", &root)).collect();
+    assert_eq!(commands.len(), 2, "{guide}: {commands:?}");
+    commands
 }
 
 #[test]
