@@ -152,7 +152,7 @@ impl Entry {
         Duration::from_micros(self.slot.prompt.load(SeqCst))
     }
 
-    /// Sets it, when a request begins and when its answer has been sent.
+    /// Sets the time for which waits do not count: when a request begins, and for what follows its answer.
     pub fn set_prompt(&self, time: Duration) {
         self.slot.prompt.store(time.as_micros() as u64, SeqCst);
     }

@@ -96,7 +96,7 @@ pub enum Fault {
     Leased,
 }
 
-/// Whether a path names no file: neither the last part of it exists, nor is each part before it a folder.
+/// Whether a path names no file: a part of it does not exist, or a part before the last is not a folder.
 pub fn names_nothing(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }

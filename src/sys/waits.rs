@@ -4,8 +4,8 @@
 //! **What a request waits for, in all longer than [`PROMPT`], counts.** At most half of the workers wait for the same
 //! thing, and at most three quarters wait or have a kept connection. Further requests do not wait: they are BUSY.
 //!
-//! A wait that costs the other side something, such as a connection, needs a [`Place`] in the half that waits for the same
-//! before it begins, and counts from its begin.
+//! A request that has to open a connection first takes a [`Place`]: from then on it counts among the half that waits for
+//! the same thing.
 //!
 //! A process that has no other requests beside it, as by CGI, always may wait.
 
@@ -49,7 +49,7 @@ impl<T> Wait<T> {
 pub struct Waits {
     /// The worker of the request; `None` if it has no other requests beside it
     entry: Option<Entry>,
-    /// Whether it counts already
+    /// Whether the request has a [`Place`], so that it counts already
     has_place: bool,
 }
 
@@ -93,7 +93,7 @@ impl Waits {
             return Ok(Wait::TimedOut);
         }
         let _waiting = (!self.has_place).then(|| Waiting::begin(entry, awaited));
-        if !has_place(entry, awaited) || entry.held_before() >= (entry.workers() * 3 / 4).max(1) {
+        if !is_in_half(entry, awaited) || entry.held_before() >= (entry.workers() * 3 / 4).max(1) {
             return Ok(Wait::Refused);
         }
         Ok(wait(rest)?.map_or(Wait::TimedOut, Wait::Done))
@@ -108,15 +108,15 @@ impl Waits {
         self.wait(awaited, time, pause) != Ok(Wait::Refused)
     }
 
-    /// A place among those that wait for this. If there is none, it looks again for as long as its waits do not count.
-    /// `None` if too many wait for this. How many wait in all does not count before the request waits for longer.
+    /// Takes a place among the requests that wait for this. While all are taken, looks again until the waits of the request
+    /// count; then returns `None`. The limit for waits of all kinds applies later, in [`Waits::wait`].
     pub fn place(self, awaited: Awaited) -> Option<Place> {
         let Some(entry) = self.entry else {
             return Some(Place(None));
         };
         loop {
             let waiting = Waiting::begin(entry, awaited);
-            if has_place(entry, awaited) {
+            if is_in_half(entry, awaited) {
                 return Some(Place(Some(waiting)));
             }
             drop(waiting);
@@ -161,8 +161,8 @@ impl Drop for Waiting {
     }
 }
 
-/// Whether a request that waits for this is in the half of the workers that may, after those that wait already.
-fn has_place(entry: Entry, awaited: Awaited) -> bool {
+/// Whether a request that waits for this is in the half of the workers that may, behind the requests before it.
+fn is_in_half(entry: Entry, awaited: Awaited) -> bool {
     entry.waiting_before(awaited) < (entry.workers() / 2).max(1)
 }
 
