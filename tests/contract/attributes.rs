@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use crate::pages::{day_replaced, has, whole};
-use crate::store::{ACCESS_LIST, acl};
+use crate::store::replace::{ACCESS_LIST, acl};
 use crate::support::*;
 
 /// Replaces the day of a school, and makes this change to the file at this stop since the flush of the new one. Returns

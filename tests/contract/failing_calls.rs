@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use crate::pages::{ATTRIBUTES, EXCHANGE, LINK, day_replaced, has, is_lease, whole};
-use crate::store::{ACCESS_LIST, acl};
+use crate::store::replace::{ACCESS_LIST, acl};
 use crate::support::tracer::Stop;
 use crate::support::*;
 

@@ -1,5 +1,5 @@
 //! The rules of storage, which a save must keep on a real disk. `tests/contract/` has those that Rust alone can test:
-//! `store.rs`, writers at the same time (`together.rs`), PHP pages (`pages.rs`) and power cuts (`power_cuts.rs`). Pages that
+//! `store/`, writers at the same time (`together.rs`), PHP pages (`pages.rs`) and power cuts (`power_cuts.rs`). Pages that
 //! save by `examples/guardar.php` are here.
 
 mod access;
