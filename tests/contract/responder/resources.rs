@@ -7,6 +7,15 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, prlimit};
 
 use super::*;
+use crate::support::fastcgi::Process;
+
+/// A responder for this request with this number of workers, which have started.
+fn started(socket: &Held, request: &Cgi, workers: usize) -> Process {
+    let request = request.clone().set("COMEDOR_WORKERS", workers.to_string());
+    let process = socket.spawn(request.responder());
+    wait_until("the workers", || process.has_started(workers));
+    process
+}
 
 /// Limits the number of open files of a process, and of those that it starts from now on.
 fn limit_files(process: Pid, files: u64) {
@@ -20,16 +29,15 @@ fn limit_files(process: Pid, files: u64) {
 #[test]
 fn running_out_of_file_descriptors_causes_no_busy_loop() {
     let (school, socket) = (School::new(), Held::new());
-    let limited = school.get("get_menu_types").set("COMEDOR_WORKERS", "2");
-    let process = socket.spawn(limited.clone().responder());
-    wait_until("the workers", || process.has_started(2));
+    let request = school.get("get_menu_types");
+    let process = started(&socket, &request, 2);
     for worker in process.workers() {
         let is_free = |file: &u64| !Path::new(&format!("/proc/{worker}/fd/{file}")).exists();
         limit_files(worker, (0..).find(is_free).unwrap());
     }
     let since = Instant::now();
     let mut client = Client::connect(&socket.path);
-    client.send(limited.records());
+    client.send(request.records());
     thread::sleep(Duration::from_millis(1500));
     process
         .workers()
@@ -46,8 +54,7 @@ fn running_out_of_file_descriptors_causes_no_busy_loop() {
 #[test]
 fn an_idle_responder_takes_no_processor_time() {
     let (school, socket) = (School::new(), Held::new());
-    let process = socket.spawn(school.get("").set("COMEDOR_WORKERS", "4").responder());
-    wait_until("the workers", || process.has_started(4));
+    let process = started(&socket, &school.get(""), 4);
     // The time on a processor (proc_pid_schedstat(5)).
     let time = || {
         let of = |process: Pid| {
@@ -69,9 +76,8 @@ fn an_idle_responder_takes_no_processor_time() {
 #[test]
 fn workers_that_fail_at_their_start_are_replaced_once_per_second() {
     let (school, socket) = (School::new(), Held::new());
-    let request = school.get("get_menu_types").set("COMEDOR_WORKERS", "16");
-    let process = socket.spawn(request.clone().responder());
-    wait_until("the workers", || process.has_started(16));
+    let request = school.get("get_menu_types");
+    let process = started(&socket, &request, 16);
     // A new worker then fails to create its epoll set.
     limit_files(process.pid(), 3);
     let workers = process.workers();
