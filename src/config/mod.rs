@@ -8,8 +8,8 @@ mod sources;
 mod watched;
 mod zone;
 
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -213,7 +213,7 @@ impl Config {
         settings.refuse_control_characters()?;
         let service = settings.parse(&SERVICE, Id::parse)?;
         Ok(Config {
-            data_dir: data_dir(settings, &service)?,
+            data_dir: data_dir(settings)?,
             service,
             session: session_config(settings)?,
             access: settings.parse(&ACCESS, parse_access)?,
@@ -225,17 +225,15 @@ impl Config {
     }
 }
 
-fn data_dir(settings: &Settings, service: &Id) -> Result<PathBuf, Error> {
-    match settings.get(&DATA_DIR) {
-        None => Ok(DATA_DIR
-            .default
-            .replace("<service>", service.as_str())
-            .into()),
-        Some(folder) if folder.starts_with(b"/") => Ok(PathBuf::from(OsStr::from_bytes(folder))),
-        Some(_) => Err(Error::Setting {
+fn data_dir(settings: &Settings) -> Result<PathBuf, Error> {
+    let folder = settings.in_force(&DATA_DIR);
+    if folder.starts_with(b"/") {
+        Ok(OsString::from_vec(folder).into())
+    } else {
+        Err(Error::Setting {
             setting: &DATA_DIR,
             problem: BadValue::RelativePath,
-        }),
+        })
     }
 }
 

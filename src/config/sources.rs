@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant, SystemTime};
 
-use super::{BadValue, Error, Setting, TZ};
+use super::{BadValue, Error, SERVICE, Setting, TZ};
 use crate::cgi::ACTION;
 use crate::sys::environment::environment;
 use crate::sys::file_id::FileId;
@@ -251,7 +251,7 @@ impl Settings {
     /// Refuses what is set for the script, if it is not in force: in a `<Location>` it may be meant for another application,
     /// whose requests must not reach the files of this one; in `.htaccess` it is not the administrator's.
     fn refuse_others(&self, of_script: &[Set]) -> Result<(), Error> {
-        let is_in_force = |set: &&Set| self.value(set.setting) == set.value;
+        let is_in_force = |set: &&Set| self.in_force(set.setting) == set.value;
         match of_script.iter().find(|set| !is_in_force(set)) {
             Some(Set { setting, .. }) => Err(Error::OfScript(setting)),
             None => Ok(()),
@@ -333,6 +333,17 @@ impl Settings {
         self.get(setting).unwrap_or(setting.default.as_bytes())
     }
 
+    /// The value of `setting`, else its default, with the name of the service in place of `<service>`.
+    pub fn in_force(&self, setting: &'static Setting) -> Vec<u8> {
+        match self.get(setting) {
+            Some(value) => value.to_vec(),
+            None => {
+                let service = String::from_utf8_lossy(self.value(&SERVICE));
+                setting.default.replace("<service>", &service).into_bytes()
+            }
+        }
+    }
+
     /// Parses the value of `setting`, else its default. The error of `parse` is what the value must be.
     pub fn parse<T>(
         &self,
@@ -374,10 +385,12 @@ impl Environment {
         for (name, value) in environment() {
             match name.strip_prefix(b"REDIRECT_") {
                 Some(b"HANDLER") => is_action = value == ACTION,
-                Some(name) if name.starts_with(b"COMEDOR_") => {
-                    of_script.extend(Set::in_environment(name, value));
+                Some(name) => {
+                    let name = before_redirects(name);
+                    if name.starts_with(b"COMEDOR_") {
+                        of_script.extend(Set::in_environment(name, value));
+                    }
                 }
-                Some(_) => {}
                 None => own.extend(Set::in_environment(name, value)),
             }
         }
@@ -386,6 +399,15 @@ impl Environment {
         }
         Environment { own, of_script }
     }
+}
+
+/// The name that a variable had before all internal redirects. A rewrite rule of `.htaccess` can make one before `Action`
+/// does.
+fn before_redirects(mut name: &[u8]) -> &[u8] {
+    while let Some(before) = name.strip_prefix(b"REDIRECT_") {
+        name = before;
+    }
+    name
 }
 
 /// The content of the settings file at this place; `None` if it does not exist and never did. Symbolic links are
@@ -447,7 +469,7 @@ mod tests {
         for (settings, are_defaults) in [
             (Settings::default(), true),
             (variable(&TZ), true),
-            (variable(&super::super::SERVICE), false),
+            (variable(&SERVICE), false),
             (file.unwrap(), false),
         ] {
             assert_eq!(settings.are_defaults(), are_defaults);
@@ -469,5 +491,23 @@ mod tests {
         let absent = load(&folder.path().join("no/comedor.conf")).unwrap();
         assert!(!absent.has_file);
         assert!(matches!(load(&is_loop), Err(Error::Unreadable { .. })));
+    }
+
+    #[test]
+    fn a_setting_for_the_script_may_repeat_the_default() {
+        let file = b"COMEDOR_SERVICE=entreaulas\n";
+        let settings = Settings::default()
+            .with_file(Path::new("file"), file)
+            .unwrap();
+        for (name, value, is_refused) in [
+            ("COMEDOR_DATA_DIR", "/DATA/entreaulas", false),
+            ("COMEDOR_DATA_DIR", "/DATA/service", true),
+            ("COMEDOR_ACCESS", "centre", false),
+            ("COMEDOR_ACCESS", "listed", true),
+        ] {
+            let set = Set::in_environment(name.as_bytes(), value.as_bytes()).unwrap();
+            let outcome = settings.refuse_others(&[set]);
+            assert_eq!(outcome.is_err(), is_refused, "{name}={value}");
+        }
     }
 }
