@@ -1,7 +1,7 @@
 //! The dining-hall menu API of a PHP school application, for CGI and FastCGI.
 //!
-//! `respond` and then `perform` show the steps of a request. Each uses the results of the steps before it. A save goes on
-//! in `store/change.rs`.
+//! `respond` and then `perform` show the steps of a request. Which error a request gets that has several depends on their
+//! order: `openapi.yaml`, "Order of the checks". A save goes on in `store/change.rs`.
 //!
 //! With CGI a process answers one request (`main.rs`). With FastCGI it answers many: [`fastcgi`]
 //! receives them, and [`responder`] passes each to the same function, [`answer`].

@@ -16,7 +16,8 @@ use crate::sys::streams;
 /// The maximum length of a body: about twice the largest menu, 64 plates with names of 2000 characters.
 const MAX_BODY: u64 = 1024 * 1024;
 
-/// The maximum number of scalars, lists and maps in a body, of up to 250 bytes each. A menu of 64 plates has 132.
+/// The maximum number of scalars, lists and maps in a body: each takes up to 250 bytes of memory besides its text. A menu
+/// of 64 plates has 132.
 const MAX_VALUES: usize = 10_000;
 
 /// INVALID_FORMAT for a length that is not a number, TOO_LARGE for one larger than [`MAX_BODY`].
@@ -27,7 +28,7 @@ pub(crate) fn check_length(variables: &Variables) -> Result<(), Error> {
     }
 }
 
-/// The rest of the body of a request, which starts where its input is.
+/// What is left of the body of a request, in its input.
 #[derive(Debug)]
 pub struct Body<R>(Take<R>);
 

@@ -12,8 +12,8 @@
 //! 6. If the web server does not ask to keep the connection, the worker closes it. Otherwise it waits for the next
 //!    request, for [`Limits::idle`] if half of the workers are free; then it stops receiving, looks once, answers what has
 //!    come, and closes the connection.
-//! 7. Whatever the request waits for meanwhile, at the socket ([`stream`]) or in the handler, counts by one rule
-//!    ([`waits`](crate::sys::waits)), so that a quarter of the workers always answer others.
+//! 7. Whatever the request waits for of other programs, at the socket ([`stream`]) or in the handler, counts by one rule
+//!    ([`waits`](crate::sys::waits)), so that a quarter of the workers are left for others.
 //! 8. A crash ends one worker and its request. The parent replaces it, and each worker that ends after
 //!    [`Limits::requests`] requests.
 //! 9. If the handler has changed, by new settings, the workers end and have successors, a part of them at a time. No worker
@@ -53,8 +53,9 @@ pub use socket::Socket;
 
 /// Answers requests. Each worker has a copy of it, as it was when the worker was started.
 pub trait Handler {
-    /// Reads its settings again. Called by the parent, at least twice a second. Returns whether others are in force afterwards: then
-    /// all workers end after their request, a part of them at a time, and their successors have the new settings.
+    /// Reads its settings again. Called by the parent, about twice a second. Returns whether others are in force
+    /// afterwards: then all workers end after their request, a part of them at a time, and their successors have the new
+    /// settings.
     fn reload(&mut self) -> bool;
 
     /// Answers a request, or says why it cannot be handled. The output becomes the content of the streams FCGI_STDOUT and

@@ -1,4 +1,4 @@
-//! PHP's functions of strings that its own forms and pages rely on, and digits.
+//! `trim`, `basename` and digits as PHP has them.
 
 use std::str::FromStr;
 

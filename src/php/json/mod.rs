@@ -2,7 +2,7 @@
 //!
 //! The data files belong to a PHP application. After `json_decode(…, true)` of the same input,
 //! `json_encode(…, JSON_PRETTY_PRINT | JSON_UNESCAPED_UNICODE)` would write the same bytes as this
-//! module. serde_json parses; this module adds what PHP does differently.
+//! module, but for `-0`, which PHP writes as `0`. serde_json parses; this module adds what PHP does differently.
 //!
 //! Independent of files and menus.
 
@@ -39,7 +39,8 @@ pub enum Value {
 
 impl Value {
     /// Parses one JSON document. Fails in the same cases as PHP: invalid UTF-8, a byte order mark,
-    /// lone surrogates, trailing characters, nesting over 511.
+    /// lone surrogates, trailing characters, nesting over 511; and for a number that no float can hold (`1e999`),
+    /// which PHP reads as infinite and cannot write.
     pub fn parse(bytes: &[u8]) -> Result<Value, serde_json::Error> {
         Value::parse_with(|_| None, usize::MAX, bytes)
     }

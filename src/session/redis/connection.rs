@@ -19,8 +19,8 @@ use super::protocol::{BLOCK, Commands, Reply};
 use crate::session::{Address, RedisServer};
 use crate::sys::waits::{Awaited, Waits};
 
-/// An idle connection is closed after this time: a firewall may drop it without telling either side,
-/// and a request on such a connection would get no answer.
+/// A connection that was idle for so long is closed instead of used: a firewall may have dropped it without telling either
+/// side, and a request on such a connection would get no answer.
 const MAX_IDLE: Duration = Duration::from_secs(60);
 
 /// The idle connection of this process between two requests.
