@@ -1,0 +1,171 @@
+//! What the screen shows when it has not got the menus that it asked for.
+
+use super::*;
+
+#[test]
+fn screen_keeps_the_last_menu_without_a_session_or_a_server_and_says_so() {
+    let mut screen = Screen::new(&[]);
+    let today = screen.today();
+    screen.write_day(&today, &usual());
+    screen.open("aulario=aula1");
+    for file in fs::read_dir(screen.site.path().join("sessions")).unwrap() {
+        fs::remove_file(file.unwrap().path()).unwrap();
+    }
+    for _ in 0..2 {
+        assert_eq!(screen.run(MINUTE), json!([MINUTE]));
+        assert_eq!(screen.requests(), 1);
+        assert!(screen.text().contains("Lentejas"));
+        let state = screen.state();
+        assert!(
+            state.starts_with("Menú leído el ") && state.ends_with("Iniciar sesión"),
+            "{state}"
+        );
+        assert_eq!(
+            screen
+                .browser
+                .text("document.querySelector('#state a').pathname"),
+            "/_login.php"
+        );
+    }
+    screen
+        .browser
+        .evaluate("realFetch('login.php').then(() => null)");
+    screen.run(MINUTE);
+    assert_eq!(screen.state(), "");
+
+    screen.site.stop_servers();
+    assert_eq!(screen.run(MINUTE), json!([MINUTE]));
+    let text = screen.text();
+    assert!(
+        text.contains("Lentejas") && text.ends_with("Sin respuesta del servidor."),
+        "{text}"
+    );
+    let example = screen.site.fill("apache.conf.example", Settings::File);
+    screen
+        .site
+        .start_apache("prefork", Php::Module, "cgi", &example);
+    screen.run(MINUTE);
+    assert_eq!(screen.state(), "");
+}
+
+#[test]
+fn screen_repeats_a_busy_read_as_the_server_says_and_explains_other_answers() {
+    let mut screen = Screen::new(&[]);
+    let today = screen.today();
+    screen.write_day(&today, &usual());
+    screen.open("aulario=aula1");
+    // PHP is saving: the file is empty.
+    let file = screen.folder().join(file_of(&today));
+    let day = fs::read(&file).unwrap();
+    fs::write(&file, "").unwrap();
+    assert_eq!(screen.run(MINUTE), json!([1000]));
+    fs::write(&file, day).unwrap();
+    assert_eq!(screen.run(1000), json!([MINUTE]));
+    assert_eq!(screen.state(), "");
+    // A server that is closed until tomorrow.
+    screen.browser.evaluate(
+        "(window.usualFetch = fetch, window.fetch = async () => new Response(
+            '{\"success\": false, \"code\": \"BUSY\"}', {headers: {'Retry-After': '86400'}}), true)",
+    );
+    assert_eq!(screen.run(MINUTE), json!([MINUTE]));
+    let state = screen.state();
+    assert!(state.ends_with("El servidor está ocupado."), "{state}");
+    screen
+        .browser
+        .evaluate("(window.fetch = window.usualFetch, true)");
+
+    for (query, part) in [
+        ("aulario=aula2", "no puede ver los menús de este aulario"),
+        ("", "debe acabar en ?aulario="),
+        ("aulario=<b>x</b>", "debe acabar en ?aulario="),
+    ] {
+        screen.open(query);
+        let text = screen.text();
+        assert!(text.contains(part), "{query}: {text}");
+    }
+    fs::rename(
+        screen.folder().with_extension("json"),
+        screen.folder().with_extension("old"),
+    )
+    .unwrap();
+    screen.open("aulario=aula1");
+    assert_eq!(screen.state(), "No existe el aulario «aula1».");
+}
+
+#[test]
+fn menu_that_could_not_be_drawn_is_drawn_with_the_next_read() {
+    let mut screen = Screen::new(&[]);
+    let today = screen.today();
+    screen.write_day(&today, &json!({"basal": plates(&[("primero", "Sopa")])}));
+    screen.open("aulario=aula1");
+    screen.write_day(
+        &today,
+        &json!({"basal": plates(&[("primero", "Lentejas")])}),
+    );
+    screen
+        .browser
+        .evaluate("(document.createElement = () => { throw new Error('memory'); }, true)");
+    screen.run(MINUTE);
+    assert!(screen.state().starts_with("Menú leído el "));
+    assert!(screen.text().contains("Sopa"), "the last menu stays");
+    screen.browser.evaluate("delete document.createElement");
+    screen.run(MINUTE);
+    let text = screen.text();
+    assert!(text.contains("Lentejas") && text.ends_with('|'), "{text}");
+}
+
+#[test]
+fn menu_of_another_type_or_day_is_never_shown() {
+    let mut screen = Screen::new(&[]);
+    screen.write_week(&usual());
+    let answer = |changes: &str| {
+        format!(
+            "(window.usualFetch ||= fetch, window.fetch = async (url) => {{
+                const answer = await (await usualFetch(url)).json();
+                const asked = new URLSearchParams(url.split('?')[1]);
+                for (const plate of Object.values(answer.menu.plates)) plate.name = 'Otro';
+                {changes}
+                return new Response(JSON.stringify(answer));
+            }}, turns = TURNS, true)"
+        )
+    };
+    for query in ["aulario=aula1", "aulario=aula1&dias=5"] {
+        for changes in [
+            "if (asked.get('date')) answer.date = '2026-01-01';",
+            "answer.menu_type = 'basal';",
+        ] {
+            screen.open(query);
+            screen.browser.evaluate(&answer(changes));
+            screen.run(MINUTE);
+            let text = screen.text();
+            assert!(
+                text.contains("Lentejas") && !text.contains("Otro"),
+                "{query} {changes}: {text}"
+            );
+            assert!(
+                text.ends_with("El servidor no puede dar los menús."),
+                "{text}"
+            );
+        }
+    }
+}
+
+/// As if it were deleted after today was read, and before the other days.
+#[test]
+fn week_is_shown_also_if_a_type_is_deleted_while_it_is_read() {
+    let mut screen = Screen::new(&[]);
+    screen.write_week(&json!({"basal": plates(&[("primero", "Sopa")])}));
+    screen.open("aulario=aula1&dias=5");
+    screen.browser.evaluate(
+        "(window.usualFetch = fetch, window.fetch = async (url) => {
+            const answer = await (await usualFetch(url)).json();
+            if (url.includes('date=') && !url.includes('menu=')) answer.menu_types.pop();
+            return new Response(JSON.stringify(answer));
+        }, turns = TURNS, true)",
+    );
+    screen.run(MINUTE);
+    let text = screen.text();
+    assert!(text.contains("Sopa") && text.ends_with('|'), "{text}");
+    let shown = "[document.querySelectorAll('tbody tr').length, document.querySelectorAll('thead th').length]";
+    assert_eq!(screen.browser.evaluate(shown), json!([5, 3]));
+}
