@@ -51,6 +51,32 @@ deployments! {
 }
 
 #[test]
+fn page_in_spanish() {
+    let mut setup = Setup::new(Server::Apache, "es-ES,es");
+    setup.serve(false);
+    setup.open();
+    let page = setup.shown();
+    assert!(
+        page.contains("Configurar comedor") && page.contains("\nUsuario\twww-data\n"),
+        "{page}"
+    );
+    let values = setup.values();
+    let before = setup.press_try();
+    assert!(
+        before.contains("red: Todavía responde el script"),
+        "{before}"
+    );
+    setup.site.write("cgi/comedor.conf", &values);
+    setup.serve(true);
+    let results = setup.press_try();
+    assert!(results.contains("green done: Todo funciona."), "{results}");
+    assert_eq!(
+        setup.browser.evaluate("document.documentElement.lang"),
+        "es"
+    );
+}
+
+#[test]
 fn session_name_and_folder_set_by_code() {
     let mut setup = Setup::new(Server::Nginx, "en");
     let folder = setup.site.path().join("sessions/own");

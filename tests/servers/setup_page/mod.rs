@@ -1,10 +1,12 @@
 //! `comedor-setup.php` in Chromium: what an administrator sees on each kind of server, from the script that
 //! still answers to comedor that does.
 
+mod advice;
 mod deployments;
-mod page;
 mod pictures;
+mod safety;
 mod try_it;
+mod values;
 
 use std::fs::{self, File};
 use std::os::unix::fs::{chown, symlink};
