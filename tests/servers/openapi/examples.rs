@@ -106,7 +106,7 @@ fn every_example_of_the_document_is_answered_as_documented() {
             .filter(|(method, _)| *method != "head")
         {
             let query = query_of_the_examples(operation);
-            let answer = &operation["responses"]["200"]["content"]["application/json"]["example"];
+            let answer = &operation["responses"]["200"]["content"][JSON]["example"];
             let without_body = json!({"": null});
             let content = operation
                 .pointer("/requestBody/content")
@@ -131,7 +131,7 @@ fn every_example_of_the_document_is_answered_as_documented() {
         .as_object()
         .unwrap()
     {
-        let examples = &response["content"]["application/json"]["examples"];
+        let examples = &response["content"][JSON]["examples"];
         for (name, example) in examples.as_object().into_iter().flatten() {
             let school = school_of_the_examples();
             let held = File::open(school.sessions().join("sess_held")).unwrap();

@@ -18,11 +18,12 @@ const READS: [&str; 2] = ["get_menu_types", "get_menu"];
 const WRITES: [&str; 4] = [
     "save_menu", "add_menu_type", "rename_menu_type", "delete_menu_type",
 ];
-const MEDIA_TYPES: [&str; 3] = [
-    "application/json", "application/x-www-form-urlencoded", "multipart/form-data",
-];
 
-/// The first answer that the clients get.
+const JSON: &str = "application/json";
+const FORM: &str = "application/x-www-form-urlencoded";
+const MEDIA_TYPES: [&str; 3] = [JSON, FORM, "multipart/form-data"];
+
+/// The first answer that a client of the documentation gets.
 pub const BUSY: &str = r#"{"success":false,"error":"Try again.","code":"BUSY"}"#;
 
 /// The output of a tool, run in its own folder. It must succeed.
@@ -58,10 +59,8 @@ fn encoded(media_type: &str, fields: &Value) -> String {
         fields.map(|(name, text)| (name.as_str(), text.as_str().unwrap()))
     };
     match media_type {
-        "application/json" => fields.to_string(),
-        "application/x-www-form-urlencoded" => {
-            serde_urlencoded::to_string(texts().collect::<Vec<_>>()).unwrap()
-        }
+        JSON => fields.to_string(),
+        FORM => serde_urlencoded::to_string(texts().collect::<Vec<_>>()).unwrap(),
         _ => {
             let part = |(name, text)| {
                 format!("--B\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{text}\r\n")
