@@ -25,20 +25,25 @@ print(json.dumps([validator.is_valid(value) for value in values]))";
     serde_json::from_str(&said).expect("JSON")
 }
 
-/// Values at each limit and one over it, for the document and the program.
+fn long(length: usize) -> String {
+    "ñ".repeat(length)
+}
+
+/// So many plates, with those that every menu has.
+fn plates(count: usize) -> Value {
+    let others = (3..count).map(|n| format!("p{n}"));
+    let keys = ["primero", "segundo", "postre"]
+        .map(str::to_owned)
+        .into_iter()
+        .chain(others);
+    keys.map(|key| (key, json!({"name": "x"}))).collect()
+}
+
+/// Values at each limit and one over it, for the exact document and the program.
 #[test]
 fn the_limits_of_the_document_are_those_of_the_program() {
-    let long = |length| "ñ".repeat(length);
     let id = |length| "x".repeat(length);
     let save = |plates: Value| json!({"menu_type": "basal", "plates": plates});
-    let plates = |count: usize| -> Value {
-        let others = (3..count).map(|n| format!("p{n}"));
-        let keys = ["primero", "segundo", "postre"]
-            .map(str::to_owned)
-            .into_iter()
-            .chain(others);
-        save(keys.map(|key| (key, json!({"name": "x"}))).collect())
-    };
     let form = |key: &str, name: String| json!({"menu_type": "basal", format!("plates[{key}][name]"): name});
     let limits = [
         Limits {
@@ -82,14 +87,14 @@ fn the_limits_of_the_document_are_those_of_the_program() {
             accepted: vec![
                 save(json!({"x": {"name": -0.5}})),
                 save(json!({id(64): {"name": long(2000)}})),
-                plates(64),
+                save(plates(64)),
                 save(vec![json!({}); 64].into()),
             ],
             refused: vec![
                 json!({"date": "", "menu_type": "basal", "plates": {}}),
                 save(json!({id(65): {"name": "x"}})),
                 save(json!({"x": {"name": long(2001)}})),
-                plates(65),
+                save(plates(65)),
                 save(vec![json!({}); 65].into()),
             ],
         },
@@ -120,5 +125,23 @@ fn the_limits_of_the_document_are_those_of_the_program() {
                 }
             }
         }
+    }
+}
+
+/// openapi.yaml itself. For the exact document, exact.yaml writes these limits in another way.
+#[test]
+fn openapi_yaml_has_the_same_limits_of_labels_names_and_plates() {
+    let code = "import json, sys, yaml; print(json.dumps(yaml.safe_load(open(sys.argv[1]))))";
+    let published = run(PYTHON, &["-c", code, OPENAPI]);
+    let published: Value = serde_json::from_str(&published).expect("JSON");
+    for (schema, longest, too_long) in [
+        ("Label", json!(long(200)), json!(long(201))),
+        ("PlateName", json!(long(2000)), json!(long(2001))),
+        ("SaveMenuBody/properties/plates", plates(64), plates(65)),
+    ] {
+        let reference = format!("#/components/schemas/{schema}");
+        let referring = json!({"$ref": reference, "components": published["components"]});
+        let found = validity(&referring, &[longest, too_long]);
+        assert_eq!(found, [true, false], "{schema}");
     }
 }
