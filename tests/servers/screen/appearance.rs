@@ -27,14 +27,14 @@ fn nothing_that_the_screen_reads_becomes_html_or_style() {
             "{text}"
         );
         let made = "document.querySelectorAll('#menus img, #menus script, #menus b').length + (window.ran || 0)";
-        assert_eq!(screen.browser.evaluate(made), 0, "{query}");
+        assert_eq!(screen.evaluate(made), 0, "{query}");
     }
     screen.open("aulario=aula1");
     let text = screen.text();
     assert!(text.contains("constructor\nobra"), "{text}");
     let painted = "[...document.querySelectorAll('h2')].map((h) => getComputedStyle(h)).map((s) => [s.backgroundColor, s.color])";
     assert_eq!(
-        screen.browser.evaluate(painted),
+        screen.evaluate(painted),
         json!([
             ["rgb(85, 85, 85)", "rgb(255, 255, 255)"],
             ["rgb(255, 238, 0)", "rgb(0, 0, 0)"]
@@ -69,9 +69,7 @@ fn pictograms_are_shown_from_the_address_in_the_settings_and_absent_ones_are_lef
     screen.open("aulario=aula1");
     let images = "[...document.images].map((image) => [image.complete && image.naturalWidth > 0, image.parentNode.innerText])";
     let expected = json!([[true, "Primero\nSopa"], [true, "Postre"]]);
-    wait_until("the pictograms", || {
-        screen.browser.evaluate(images) == expected
-    });
+    wait_until("the pictograms", || screen.evaluate(images) == expected);
     let fetched = fs::read_to_string(screen.site.path().join("tmp/fetched")).unwrap();
     let first: Value = serde_json::from_str(fetched.lines().next().unwrap()).unwrap();
     let asked = json!({"type": "comedor_image", "centro": "colegio", "aulario": "aula1", "date": today, "file": "a b&c.svg"});
@@ -99,11 +97,11 @@ fn screen_fills_a_large_window_and_fits_a_narrow_one() {
         screen.resize(width, height);
         screen.open(query);
         assert_eq!(
-            screen.browser.evaluate(overflow),
+            screen.evaluate(overflow),
             json!([false, false]),
             "{query} {width}"
         );
-        let found = screen.browser.evaluate(size).as_f64().unwrap();
+        let found = screen.evaluate(size).as_f64().unwrap();
         assert!(found >= least, "{query} {width}: letters of {found}");
     }
     // Long names, and as many plates as a menu can have: nothing is cut off at the side.
@@ -122,13 +120,9 @@ fn screen_fills_a_large_window_and_fits_a_narrow_one() {
     ] {
         screen.resize(width, 720);
         screen.open(query);
-        assert_eq!(
-            screen.browser.evaluate(overflow)[0],
-            false,
-            "{query} {width}"
-        );
+        assert_eq!(screen.evaluate(overflow)[0], false, "{query} {width}");
         assert!(screen.text().contains("Plato 60"));
-        assert!(screen.browser.evaluate(size).as_f64().unwrap() >= 12.0);
+        assert!(screen.evaluate(size).as_f64().unwrap() >= 12.0);
     }
     for (scheme, colors) in [
         ("light", ["rgb(255, 255, 255)", "rgb(0, 0, 0)"]),
@@ -136,7 +130,7 @@ fn screen_fills_a_large_window_and_fits_a_narrow_one() {
     ] {
         let features = json!({"features": [{"name": "prefers-color-scheme", "value": scheme}]});
         screen.browser.call("Emulation.setEmulatedMedia", features);
-        let found = screen.browser.evaluate("(({ backgroundColor, color }) => [backgroundColor, color])(getComputedStyle(document.body))");
+        let found = screen.evaluate("(({ backgroundColor, color }) => [backgroundColor, color])(getComputedStyle(document.body))");
         assert_eq!(found, json!(colors));
     }
 }

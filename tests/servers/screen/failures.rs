@@ -2,12 +2,24 @@
 
 use super::*;
 
+impl Screen {
+    /// From now on this code changes each `answer`; `asked` has the query. The next timer reads all days.
+    #[track_caller]
+    fn change_answers(&mut self, code: &str) {
+        self.evaluate(&format!(
+            "(window.usualFetch = fetch, window.fetch = async (url) => {{
+                const answer = await (await usualFetch(url)).json();
+                const asked = new URLSearchParams(url.split('?')[1]);
+                {code}
+                return new Response(JSON.stringify(answer));
+            }}, turns = TURNS, true)"
+        ));
+    }
+}
+
 #[test]
 fn screen_keeps_the_last_menu_without_a_session_or_a_server_and_says_so() {
-    let mut screen = Screen::new(&[]);
-    let today = screen.today();
-    screen.write_day(&today, &usual());
-    screen.open("aulario=aula1");
+    let (mut screen, _) = Screen::with_menus(&usual());
     for file in fs::read_dir(screen.site.path().join("sessions")).unwrap() {
         fs::remove_file(file.unwrap().path()).unwrap();
     }
@@ -27,9 +39,7 @@ fn screen_keeps_the_last_menu_without_a_session_or_a_server_and_says_so() {
             "/_login.php"
         );
     }
-    screen
-        .browser
-        .evaluate("realFetch('login.php').then(() => null)");
+    screen.evaluate("realFetch('login.php').then(() => null)");
     screen.run(MINUTE);
     assert_eq!(screen.state(), "");
 
@@ -50,10 +60,7 @@ fn screen_keeps_the_last_menu_without_a_session_or_a_server_and_says_so() {
 
 #[test]
 fn screen_repeats_a_busy_read_as_the_server_says_and_explains_other_answers() {
-    let mut screen = Screen::new(&[]);
-    let today = screen.today();
-    screen.write_day(&today, &usual());
-    screen.open("aulario=aula1");
+    let (mut screen, today) = Screen::with_menus(&usual());
     // PHP is saving: the file is empty.
     let file = screen.folder().join(file_of(&today));
     let day = fs::read(&file).unwrap();
@@ -63,16 +70,14 @@ fn screen_repeats_a_busy_read_as_the_server_says_and_explains_other_answers() {
     assert_eq!(screen.run(1000), json!([MINUTE]));
     assert_eq!(screen.state(), "");
     // A server that is closed until tomorrow.
-    screen.browser.evaluate(
+    screen.evaluate(
         "(window.usualFetch = fetch, window.fetch = async () => new Response(
             '{\"success\": false, \"code\": \"BUSY\"}', {headers: {'Retry-After': '86400'}}), true)",
     );
     assert_eq!(screen.run(MINUTE), json!([MINUTE]));
     let state = screen.state();
     assert!(state.ends_with("El servidor está ocupado."), "{state}");
-    screen
-        .browser
-        .evaluate("(window.fetch = window.usualFetch, true)");
+    screen.evaluate("(window.fetch = window.usualFetch, true)");
 
     for (query, part) in [
         ("aulario=aula2", "no puede ver los menús de este aulario"),
@@ -94,21 +99,13 @@ fn screen_repeats_a_busy_read_as_the_server_says_and_explains_other_answers() {
 
 #[test]
 fn menu_that_could_not_be_drawn_is_drawn_with_the_next_read() {
-    let mut screen = Screen::new(&[]);
-    let today = screen.today();
-    screen.write_day(&today, &json!({"basal": plates(&[("primero", "Sopa")])}));
-    screen.open("aulario=aula1");
-    screen.write_day(
-        &today,
-        &json!({"basal": plates(&[("primero", "Lentejas")])}),
-    );
-    screen
-        .browser
-        .evaluate("(document.createElement = () => { throw new Error('memory'); }, true)");
+    let (mut screen, today) = Screen::with_menus(&one_plate("Sopa"));
+    screen.write_day(&today, &one_plate("Lentejas"));
+    screen.evaluate("(document.createElement = () => { throw new Error('memory'); }, true)");
     screen.run(MINUTE);
     assert!(screen.state().starts_with("Menú leído el "));
     assert!(screen.text().contains("Sopa"), "the last menu stays");
-    screen.browser.evaluate("delete document.createElement");
+    screen.evaluate("delete document.createElement");
     screen.run(MINUTE);
     let text = screen.text();
     assert!(text.contains("Lentejas") && text.ends_with('|'), "{text}");
@@ -118,29 +115,19 @@ fn menu_that_could_not_be_drawn_is_drawn_with_the_next_read() {
 fn menu_of_another_type_or_day_is_never_shown() {
     let mut screen = Screen::new(&[]);
     screen.write_week(&usual());
-    let answer = |changes: &str| {
-        format!(
-            "(window.usualFetch ||= fetch, window.fetch = async (url) => {{
-                const answer = await (await usualFetch(url)).json();
-                const asked = new URLSearchParams(url.split('?')[1]);
-                for (const plate of Object.values(answer.menu.plates)) plate.name = 'Otro';
-                {changes}
-                return new Response(JSON.stringify(answer));
-            }}, turns = TURNS, true)"
-        )
-    };
+    let other = "for (const plate of Object.values(answer.menu.plates)) plate.name = 'Otro';";
     for query in ["aulario=aula1", "aulario=aula1&dias=5"] {
-        for changes in [
+        for change in [
             "if (asked.get('date')) answer.date = '2026-01-01';",
             "answer.menu_type = 'basal';",
         ] {
             screen.open(query);
-            screen.browser.evaluate(&answer(changes));
+            screen.change_answers(&format!("{other} {change}"));
             screen.run(MINUTE);
             let text = screen.text();
             assert!(
                 text.contains("Lentejas") && !text.contains("Otro"),
-                "{query} {changes}: {text}"
+                "{query} {change}: {text}"
             );
             assert!(
                 text.ends_with("El servidor no puede dar los menús."),
@@ -154,18 +141,11 @@ fn menu_of_another_type_or_day_is_never_shown() {
 #[test]
 fn week_is_shown_also_if_a_type_is_deleted_while_it_is_read() {
     let mut screen = Screen::new(&[]);
-    screen.write_week(&json!({"basal": plates(&[("primero", "Sopa")])}));
+    screen.write_week(&one_plate("Sopa"));
     screen.open("aulario=aula1&dias=5");
-    screen.browser.evaluate(
-        "(window.usualFetch = fetch, window.fetch = async (url) => {
-            const answer = await (await usualFetch(url)).json();
-            if (url.includes('date=') && !url.includes('menu=')) answer.menu_types.pop();
-            return new Response(JSON.stringify(answer));
-        }, turns = TURNS, true)",
-    );
+    screen.change_answers("if (asked.has('date') && !asked.has('menu')) answer.menu_types.pop();");
     screen.run(MINUTE);
     let text = screen.text();
     assert!(text.contains("Sopa") && text.ends_with('|'), "{text}");
-    let shown = "[document.querySelectorAll('tbody tr').length, document.querySelectorAll('thead th').length]";
-    assert_eq!(screen.browser.evaluate(shown), json!([5, 3]));
+    assert_eq!(screen.days_and_types(), json!([5, 3]));
 }

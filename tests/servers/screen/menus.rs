@@ -32,14 +32,10 @@ fn screen_shows_today_s_menus_and_reads_them_again_each_minute_by_one_read_for_e
     }
     assert!(!text.contains("Lentejas"), "{text}");
     // Nothing is drawn again if nothing has changed.
-    screen
-        .browser
-        .evaluate("document.querySelector('section').id = 'same'");
+    screen.evaluate("document.querySelector('section').id = 'same'");
     screen.run(MINUTE);
     assert_eq!(
-        screen
-            .browser
-            .evaluate("document.getElementById('same') !== null"),
+        screen.evaluate("document.getElementById('same') !== null"),
         true
     );
 }
@@ -54,24 +50,17 @@ fn screen_shows_the_school_week_and_reads_its_other_days_every_fifteen_minutes()
         ("2026-11-28", ["2026-11-30", "2026-12-04"]),
         ("2026-11-29", ["2026-11-30", "2026-12-04"]),
     ] {
-        let week = screen.browser.evaluate(&format!("weekOf('{today}')"));
-        assert_eq!(week.as_array().unwrap().len(), 5);
+        let week = screen.week_of(today);
+        assert_eq!(week.len(), 5);
         assert_eq!([&week[0], &week[4]], days, "{today}");
     }
     let today = screen.today();
-    let week = screen.browser.evaluate(&format!("weekOf('{today}')"));
-    let others: Vec<String> = week
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|day| day.as_str().unwrap().to_owned())
-        .filter(|day| *day != today)
-        .collect();
+    let mut others = screen.week_of(&today);
+    others.retain(|day| *day != today);
     assert_eq!(screen.requests(), 3 + 3 * others.len());
-    let other = others[0].clone();
-    assert_eq!(screen.browser.evaluate("[document.querySelectorAll('tbody tr').length, document.querySelectorAll('thead th').length]"), json!([5, 3]));
+    assert_eq!(screen.days_and_types(), json!([5, 3]));
 
-    screen.write_day(&other, &usual());
+    screen.write_day(&others[0], &usual());
     for _ in 1..15 {
         screen.run(MINUTE);
         assert_eq!(screen.requests(), 3);
@@ -93,10 +82,7 @@ fn screen_shows_the_school_week_and_reads_its_other_days_every_fifteen_minutes()
 
 #[test]
 fn screen_changes_the_day_with_the_server_at_midnight() {
-    let mut screen = Screen::new(&[]);
-    let before = screen.today();
-    screen.write_day(&before, &json!({"basal": plates(&[("primero", "Ayer")])}));
-    screen.open("aulario=aula1");
+    let (mut screen, before) = Screen::with_menus(&one_plate("Ayer"));
     let heading = "document.getElementById('date').innerText";
     let shown = screen.browser.text(heading);
     screen.set_zone(&zones()[1]);

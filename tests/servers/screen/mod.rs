@@ -84,6 +84,16 @@ impl Screen {
         screen
     }
 
+    /// The page opened with these menus of today. Returns the date too.
+    #[track_caller]
+    fn with_menus(menus: &Value) -> (Screen, String) {
+        let mut screen = Screen::new(&[]);
+        let today = screen.today();
+        screen.write_day(&today, menus);
+        screen.open("aulario=aula1");
+        (screen, today)
+    }
+
     /// Sets the zone of comedor's "today".
     fn set_zone(&mut self, zone: &str) {
         let settings = self.site.settings();
@@ -98,13 +108,19 @@ impl Screen {
     fn open(&mut self, query: &str) -> Value {
         self.browser
             .open(&self.site.url(&format!("pantalla.html?{query}")));
-        self.browser.evaluate("waits()")
+        self.evaluate("waits()")
     }
 
     /// A minute, or what else the page waits for, is over.
     #[track_caller]
     fn run(&mut self, milliseconds: u32) -> Value {
-        self.browser.evaluate(&format!("run({milliseconds})"))
+        self.evaluate(&format!("run({milliseconds})"))
+    }
+
+    /// The value of an expression in the page.
+    #[track_caller]
+    fn evaluate(&mut self, expression: &str) -> Value {
+        self.browser.evaluate(expression)
     }
 
     #[track_caller]
@@ -120,7 +136,7 @@ impl Screen {
     /// The number of requests since the last timer has run.
     #[track_caller]
     fn requests(&mut self) -> usize {
-        self.browser.evaluate("requests.length").as_u64().unwrap() as usize
+        self.evaluate("requests.length").as_u64().unwrap() as usize
     }
 
     /// The day that the page shows.
@@ -155,11 +171,22 @@ impl Screen {
     fn write_week(&mut self, menus: &Value) {
         self.open("aulario=aula1&dias=5");
         let today = self.today();
-        let week = self.browser.evaluate(&format!("weekOf('{today}')"));
-        let week = week.as_array().unwrap().iter();
-        for date in week.map(|date| date.as_str().unwrap()).chain([&*today]) {
-            self.write_day(date, menus);
+        for date in self.week_of(&today).into_iter().chain([today]) {
+            self.write_day(&date, menus);
         }
+    }
+
+    /// The dates of the school week that the page shows on this day.
+    #[track_caller]
+    fn week_of(&mut self, today: &str) -> Vec<String> {
+        let week = self.evaluate(&format!("weekOf('{today}')"));
+        serde_json::from_value(week).unwrap()
+    }
+
+    /// Numbers of days and of menu types of the table.
+    #[track_caller]
+    fn days_and_types(&mut self) -> Value {
+        self.evaluate("[document.querySelectorAll('tbody tr').length, document.querySelectorAll('thead th').length]")
     }
 
     /// The window of a screen or telephone.
@@ -167,8 +194,7 @@ impl Screen {
         let window = json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 700});
         self.browser
             .call("Emulation.setDeviceMetricsOverride", window);
-        self.browser
-            .evaluate("new Promise((done) => requestAnimationFrame(() => realTimeout(done, 0)))");
+        self.evaluate("new Promise((done) => requestAnimationFrame(() => realTimeout(done, 0)))");
     }
 }
 
@@ -181,6 +207,11 @@ fn plates(names: &[(&str, &str)]) -> Value {
         .iter()
         .map(|(key, name)| ((*key).to_owned(), json!({"name": name, "pictogram": ""})));
     json!({"plates": plates.collect::<serde_json::Map<_, _>>()})
+}
+
+/// The menus of a day with one plate.
+fn one_plate(name: &str) -> Value {
+    json!({"basal": plates(&[("primero", name)])})
 }
 
 /// The menus of a usual day.
