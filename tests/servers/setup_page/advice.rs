@@ -20,12 +20,11 @@ fn page_says_what_names_that_comedor_cannot_use_lead_to_and_where_the_guide_has_
         let mut setup = Setup::new(Server::Apache, language);
         setup.serve(false);
         setup.open();
-        assert!(!setup.shown().contains("A-Z"));
+        setup.does_not_show("A-Z");
         let centre = setup.site.path().join("data/Centros/Colegio San José");
         fs::create_dir_all(centre.join("Aularios")).unwrap();
         setup.open();
-        let shown = setup.shown();
-        assert!(shown.contains(note), "{shown}");
+        setup.shows(note);
     }
 }
 
@@ -49,11 +48,8 @@ fn page_at_another_path_names_the_change_by_which_comedor_answers_there() {
         let note = "comedor answers paths that end in /api/comedor.php, and /school/rest/comedor.php does not. In its \
             configuration for the web server (“4. Enable” of the guide names the file), write /school/rest/comedor \
             instead of /api/comedor in each line.";
-        let shown = setup.shown();
-        assert!(shown.contains(note), "{shown}");
-        let values = setup.values();
-        setup.site.write("cgi/comedor.conf", &values);
-        setup.serve(true);
+        setup.shows(note);
+        setup.enable();
         setup.all_green();
     }
 }
@@ -65,9 +61,8 @@ fn page_says_that_a_policy_of_the_site_stops_its_script() {
     // A location with its own add_header would not inherit it.
     setup.serve(false);
     setup.open();
-    let shown = setup.shown();
-    assert!(shown.contains("The buttons do nothing: "), "{shown}");
-    assert!(shown.contains("COMEDOR_SERVICE=service\n"), "{shown}");
+    setup.shows("The buttons do nothing: ");
+    setup.shows("COMEDOR_SERVICE=service\n");
 }
 
 const NOT_FOR_IT: &str = "comedor is not for this application:";
@@ -101,14 +96,10 @@ fn page_says_that_an_application_has_no_aularios_yet() {
     setup.insert(&remove.replace("DATA", aularios.to_str().unwrap()));
     setup.serve(false);
     setup.open();
-    let shown = setup.shown();
-    let advice = "data/Centros. Create one in the application, and reload this page.";
-    assert!(
-        shown.contains("There are no aularios below ") && shown.contains(advice),
-        "{shown}"
-    );
-    assert!(!shown.contains(NOT_FOR_IT), "{shown}");
-    assert!(!shown.contains("COMEDOR_SERVICE="), "{shown}");
+    setup.shows("There are no aularios below ");
+    setup.shows("data/Centros. Create one in the application, and reload this page.");
+    setup.does_not_show(NOT_FOR_IT);
+    setup.does_not_show("COMEDOR_SERVICE=");
 }
 
 #[test]
@@ -117,12 +108,9 @@ fn page_refuses_applications_that_comedor_is_not_for() {
     setup.insert("session_set_save_handler(new class extends SessionHandler {}, true);");
     setup.serve(false);
     setup.open();
-    let shown = setup.shown();
-    assert!(
-        shown.contains(NOT_FOR_IT) && shown.contains("kept by code of the application"),
-        "{shown}"
-    );
-    assert!(!shown.contains("COMEDOR_SERVICE="), "{shown}");
+    setup.shows(NOT_FOR_IT);
+    setup.shows("kept by code of the application");
+    setup.does_not_show("COMEDOR_SERVICE=");
     let mut setup = Setup::new(Server::Apache, "en");
     setup.insert("if (false) { new PDO('sqlite:x'); }");
     setup.insert("while (ob_get_level()) { ob_end_clean(); } echo ' '; flush();");
@@ -141,8 +129,7 @@ fn page_shows_the_umask_of_php() {
     setup.insert("umask(0027);");
     setup.serve(false);
     setup.open();
-    let shown = setup.shown();
-    assert!(shown.contains("\numask\t0027\n"), "{shown}");
+    setup.shows("\numask\t0027\n");
 }
 
 #[test]

@@ -44,9 +44,7 @@ deployments! {
             ob_start(function ($text) { return $text; });");
     };
     script_with_an_error_of_its_own: Nginx, "nginx", |setup| {
-        let script = setup.site.path().join("docroot/api/comedor.php");
-        let text = fs::read_to_string(&script).unwrap();
-        fs::write(&script, text.replace("switch (", "undefined(); switch (")).unwrap();
+        setup.change_script("switch (", "undefined(); switch (");
     };
 }
 
@@ -128,7 +126,7 @@ fn sessions_in_redis_whose_password_is_hidden_and_copied() {
     setup
         .browser
         .evaluate("document.querySelector('#lines summary').click()");
-    assert!(setup.shown().contains("auth=secreto"));
+    setup.shows("auth=secreto");
 }
 
 #[test]
@@ -143,9 +141,7 @@ fn proxy_that_changes_host_needs_the_line_that_the_page_names() {
     setup.entry = Some(origin.clone());
     setup.serve(false);
     setup.open();
-    let values = setup.values();
-    setup.site.write("cgi/comedor.conf", &values);
-    setup.serve(true);
+    let values = setup.enable();
     let line = format!("COMEDOR_TRUSTED_ORIGINS={origin}");
     let results = setup.press_try();
     assert!(

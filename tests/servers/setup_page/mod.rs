@@ -18,7 +18,7 @@ use tempfile::TempDir;
 use crate::chromium::Browser;
 use crate::support::redis::Redis;
 use crate::support::site::{CADDIES, NOBODY, Php, Settings, Site, module, wait_until};
-use crate::support::{chmod, free_port, output, text_of};
+use crate::support::{chmod, free_port, json, output, text_of};
 use crate::{LIGHTTPD, PAGES_OF_CADDY};
 
 const DAY: &str = "data/Centros/centro1/Aularios/aula1/Comedor/2026-03/04/_datos.json";
@@ -112,12 +112,15 @@ impl Setup {
         }
     }
 
-    /// Changes the page.
+    #[track_caller]
     fn change_page(&self, from: &str, to: &str) {
         let page = self.script().with_file_name("comedor-setup.php");
-        let text = fs::read_to_string(&page).unwrap();
-        assert!(text.contains(from), "{from}");
-        fs::write(page, text.replace(from, to)).unwrap();
+        replace_in(&page, from, to);
+    }
+
+    #[track_caller]
+    fn change_script(&self, from: &str, to: &str) {
+        replace_in(&self.script(), from, to);
     }
 
     /// Gives the service of the application another name.
@@ -237,6 +240,19 @@ impl Setup {
         self.browser.text("document.body.innerText")
     }
 
+    /// The browser shows this text.
+    #[track_caller]
+    fn shows(&mut self, text: &str) {
+        let shown = self.shown();
+        assert!(shown.contains(text), "{text}: {shown}");
+    }
+
+    #[track_caller]
+    fn does_not_show(&mut self, text: &str) {
+        let shown = self.shown();
+        assert!(!shown.contains(text), "{text}: {shown}");
+    }
+
     /// What "Copy" copies.
     #[track_caller]
     fn values(&mut self) -> String {
@@ -284,6 +300,15 @@ impl Setup {
         )
     }
 
+    /// Enables comedor with the values of the page. Returns those.
+    #[track_caller]
+    fn enable(&mut self) -> String {
+        let values = self.values();
+        self.site.write("cgi/comedor.conf", &values);
+        self.serve(true);
+        values
+    }
+
     /// From the script that answers to comedor, with the values of the page. Returns those.
     #[track_caller]
     fn set_up(&mut self, heading: &str) -> String {
@@ -320,4 +345,12 @@ impl Setup {
             MENU
         );
     }
+}
+
+/// Replaces text that the file must have.
+#[track_caller]
+fn replace_in(file: &Path, from: &str, to: &str) {
+    let text = fs::read_to_string(file).unwrap();
+    assert!(text.contains(from), "{from}");
+    fs::write(file, text.replace(from, to)).unwrap();
 }

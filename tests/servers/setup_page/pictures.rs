@@ -25,9 +25,7 @@ fn pictures_in_the_guides_show_the_page_as_it_is() {
         setup.move_into("entreaulas/");
         setup.serve(false);
         setup.open();
-        let values = setup.values();
-        setup.site.write("cgi/comedor.conf", &values);
-        setup.serve(true);
+        setup.enable();
         setup.press_try();
         let folder = setup.site.path().display().to_string();
         let text = setup.browser.text(&RENAME.replace("FOLDER", &folder));

@@ -1,7 +1,6 @@
 //! What "Try" says if something is wrong.
 
 use super::*;
-use crate::support::json;
 
 /// A site with comedor enabled with the page's own values, where a wrong one follows.
 fn enabled(server: Server) -> (Setup, String) {
@@ -202,13 +201,12 @@ fn try_names_the_missing_permission_or_right() {
 #[test]
 fn login_that_the_script_refuses_too_is_told_what_it_lacks_and_not_to_disable_or_to_open_comedor() {
     let (mut setup, _) = enabled(Server::Apache);
-    let script = fs::read_to_string(setup.script()).unwrap();
     let is_listed =
         "if (!in_array($_GET['aulario'], $_SESSION['auth_data']['service']['aulas'] ?? [], true)) {
         answer(403, ['error' => 'Insufficient permissions', 'code' => 'FORBIDDEN']);
     }
     $aulario = ";
-    fs::write(setup.script(), script.replace("$aulario = ", is_listed)).unwrap();
+    setup.change_script("$aulario = ", is_listed);
     setup.serve(true);
     for (code, lacks, cause) in [
         (
@@ -261,7 +259,7 @@ fn login_that_only_comedor_refuses_is_told_to_disable_or_to_open_it() {
     setup.insert_after_login("unset($_SESSION['auth_data']['service']['aulas']);");
     setup.open();
     setup.values();
-    assert!(!setup.shown().contains("The values are right, but"));
+    setup.does_not_show("The values are right, but");
     let results = setup.press_try();
     for expected in [
         "amber: If users are at work, first disable comedor again",

@@ -8,8 +8,7 @@ fn administrator_without_a_list_of_aularios_is_asked_and_not_locked_out() {
     setup.insert_after_login("unset($_SESSION['auth_data']['service']['aulas']);");
     let values = setup.set_up("Apache");
     assert!(values.contains("COMEDOR_ACCESS=centre\n"), "{values}");
-    let question = "Your user lacks the following: aulas. Which sessions may use comedor?";
-    assert!(setup.shown().contains(question));
+    setup.shows("Your user lacks the following: aulas. Which sessions may use comedor?");
     setup
         .browser
         .evaluate("document.querySelector('[value=listed]').click()");
@@ -22,16 +21,10 @@ fn service_and_folder_are_chosen_in_the_browser() {
     setup.insert_after_login(
         "$_SESSION['auth_data'] += ['otro' => ['centro' => 'centro1', 'aulas' => ['aula2']]];",
     );
-    let script = setup.site.path().join("docroot/api/comedor.php");
-    let text = fs::read_to_string(&script).unwrap();
-    fs::write(
-        &script,
-        text.replace("/data/Centros/", "/data/' . 'Centros/"),
-    )
-    .unwrap();
+    setup.change_script("/data/Centros/", "/data/' . 'Centros/");
     setup.serve(false);
     setup.open();
-    assert!(setup.shown().contains("No folder “Centros” was found."));
+    setup.shows("No folder “Centros” was found.");
     assert_eq!(setup.browser.evaluate("element('copy').disabled"), true);
     setup.browser.evaluate("choose(1)");
     let type_folder = |folder: &str| {
@@ -50,9 +43,9 @@ fn service_and_folder_are_chosen_in_the_browser() {
         assert!(!values.contains("DATA_DIR"), "{values}");
         let refused = setup.configure(&format!("COMEDOR_DATA_DIR={folder}\n"));
         assert!(!refused.status.success(), "{folder}");
-        let note = format!("comedor.conf by hand: COMEDOR_DATA_DIR={folder}\n");
-        let shown = setup.shown();
-        assert!(shown.contains(&note), "{shown}");
+        setup.shows(&format!(
+            "comedor.conf by hand: COMEDOR_DATA_DIR={folder}\n"
+        ));
     }
     for folder in [
         "/DATA/..otro", "/etcetera/otro", "/var/otro", "/DATA/mis-aulas",
@@ -61,7 +54,7 @@ fn service_and_folder_are_chosen_in_the_browser() {
         let values = setup.accepted_values();
         let start = format!("COMEDOR_SERVICE=otro\nCOMEDOR_DATA_DIR={folder}\n");
         assert!(values.starts_with(&start), "{values}");
-        assert!(!setup.shown().contains("by hand"));
+        setup.does_not_show("by hand");
     }
 }
 
@@ -83,6 +76,7 @@ fn zone_is_offered_as_it_is_spelled_in_the_list_of_zones() {
 
 /// The line with COMEDOR_SCRIPT that the page offers.
 fn script_line(setup: &mut Setup) -> Option<String> {
+    setup.serve(false);
     setup.open();
     let values = setup.values();
     let line = values
@@ -97,7 +91,6 @@ fn script_is_offered_as_the_web_server_says_it() {
     let docroot = setup.site.path().join("docroot");
     fs::rename(docroot.join("api"), docroot.join("release")).unwrap();
     symlink("release", docroot.join("api")).unwrap();
-    setup.serve(false);
     let line = script_line(&mut setup);
     let script = format!("COMEDOR_SCRIPT={}", setup.script().display());
     assert_eq!(line, Some(script));
@@ -107,7 +100,6 @@ fn script_is_offered_as_the_web_server_says_it() {
 fn script_is_not_offered_where_comedor_may_see_another_path() {
     let mut setup = Setup::new(Server::Apache, "en");
     setup.site.write(".dockerenv", "");
-    setup.serve(false);
     assert_eq!(script_line(&mut setup), None);
     for (variable, value) in [
         // The path in a chroot
@@ -118,7 +110,6 @@ fn script_is_not_offered_where_comedor_may_see_another_path() {
     ] {
         let mut setup = Setup::new(Server::Apache, "en");
         setup.insert(&format!("$_SERVER['{variable}'] = '{value}';"));
-        setup.serve(false);
         assert_eq!(script_line(&mut setup), None, "{variable} {value}");
     }
 }
@@ -176,7 +167,7 @@ fn script_in_a_folder_that_configure_does_not_accept_is_in_a_note() {
     setup.open();
     let values = setup.accepted_values();
     assert!(!values.contains("COMEDOR_SCRIPT"), "{values}");
-    let shown = setup.shown();
-    let line = format!("comedor.conf by hand: COMEDOR_SCRIPT={root}/api/comedor.php\n");
-    assert!(shown.contains(&line), "{shown}");
+    setup.shows(&format!(
+        "comedor.conf by hand: COMEDOR_SCRIPT={root}/api/comedor.php\n"
+    ));
 }
