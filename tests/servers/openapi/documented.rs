@@ -55,8 +55,10 @@ fn run_curl_lines(document: &str) -> Vec<Value> {
         .lines()
         .filter_map(|line| line.strip_prefix("# "))
         .collect();
+    // The commands of README read the session; before those of docs/api.md, a sentence does.
     let script = format!(
         "session=admin
+        exec <<< admin
         curl() {{ command curl \"$@\" && echo; }}
         {commands}"
     );
