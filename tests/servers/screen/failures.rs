@@ -95,6 +95,17 @@ fn screen_repeats_a_busy_read_as_the_server_says_and_explains_other_answers() {
     .unwrap();
     screen.open("aulario=aula1");
     assert_eq!(screen.state(), "No existe el aulario «aula1».");
+    // Without the link to the login, after which this user would still have no centre.
+    for file in fs::read_dir(screen.site.path().join("sessions")).unwrap() {
+        let file = file.unwrap().path();
+        let session = fs::read_to_string(&file).unwrap();
+        fs::write(&file, session.replace("s:7:\"centro1\"", "s:0:\"\"")).unwrap();
+    }
+    screen.open("aulario=aula1");
+    assert_eq!(
+        screen.state(),
+        "El usuario de este navegador no tiene un centro que comedor pueda usar."
+    );
 }
 
 #[test]
