@@ -14,7 +14,7 @@ async function comedor(parameters, fields, attempts = 3) {
     await new Promise((resolve) => setTimeout(resolve, 1000 * response.headers.get("Retry-After")));
     return comedor(parameters, fields, attempts - 1);
   }
-  // Without a code, a write may have been stored, unless the status is 4xx.
+  // A write may have been stored if the code is INTERNAL_ERROR or unknown, or there is none; never with a status 4xx.
   const { code, reason } = answer;
   if (!answer.success) throw Object.assign(new Error(answer.error), { status: response.status, code, reason });
   return answer;

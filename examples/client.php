@@ -3,7 +3,8 @@
 
 class ComedorError extends \RuntimeException
 {
-    // The code; empty if the answer is not comedor's. Then a write may have been stored.
+    // The code; empty if the answer is not comedor's. If it is empty, unknown or INTERNAL_ERROR, a write may have been
+    // stored.
     public string $name = '';
     public string $reason = '';
 }
