@@ -10,4 +10,4 @@ printf %s "$password" |
 # stored (another 5xx, no answer): only for reads. On standard output, answers before a retry would stay.
 curl -sS -b session --retry 2 -o menu.json "$school/api/comedor.php?action=get_menu&aulario=aula1&menu=basal" &&
     cat menu.json && # without an answer, it is that of an earlier run
-    grep -q '"menu_type":"basal"' menu.json
+    grep -Eq '"menu_type" *: *"basal"' menu.json
