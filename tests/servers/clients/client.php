@@ -47,7 +47,9 @@ equal([$day->getDate(), $day->getMenuType(), count($day->getMenuTypes())], [DATE
 equal($day->getMenu()->getPlates()['primero']->getName(), '');
 
 $plates = ['primero' => new PlateChange(['name' => 'Piñas']), 'extra' => new PlateChange(['name' => 'Pan'])];
+equal((new SaveMenuBody(['menu_type' => 'vegetariano', 'plates' => $plates]))->valid(), false);
 $body = new SaveMenuBody(['date' => DATE, 'menu_type' => 'vegetariano', 'plates' => $plates]);
+equal($body->valid(), true);
 $saved = $api->saveMenu('save_menu', 'aula1', $body);
 equal($saved->getMenu()->getPlates()['extra']->getName(), 'Pan');
 equal($api->getMenu('get_menu', 'aula1', DATE, 'vegetariano')->getMenu(), $saved->getMenu());

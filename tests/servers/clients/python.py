@@ -38,7 +38,7 @@ assert day.menu.plates["primero"].name == ""
 plates = {"primero": PlateChange(name="Piñas"), "extra": PlateChange(name="Pan")}
 saved = api.save_menu("save_menu", "aula1", SaveMenuBody(date=DATE, menu_type="vegetariano", plates=plates))
 assert saved.menu.plates["extra"].name == "Pan"
-assert api.get_menu("get_menu", "aula1", DATE, "vegetariano").menu == saved.menu
+assert api.get_menu("get_menu", "aula1", var_date=DATE, menu="vegetariano").menu == saved.menu
 
 added = api.add_menu_type("add_menu_type", "aula1", AddMenuTypeBody(id="sin-sal", label="Sin sal", color="#ffc107"))
 assert added.menu_type.id == "sin-sal"
