@@ -185,6 +185,28 @@ fn a_body_is_read_only_when_session_and_permissions_admit_its_request() {
     process.stop();
 }
 
+/// Those who may save can hold three quarters of the workers with slow uploads, and are told that the others are kept free.
+#[test]
+fn slow_uploads_are_busy_while_three_quarters_of_the_workers_wait() {
+    let (school, socket) = (School::new(), Held::new());
+    let process = socket.spawn(school.get("").set("COMEDOR_WORKERS", "8").responder());
+    let records = school.post("save_menu").json(&save("x")).records();
+    let part = &records[..records.len() - 20];
+    let mut clients: Vec<Client> = (0..24).map(|_| Client::connect(&socket.path)).collect();
+    for client in &mut clients {
+        client.send(part);
+    }
+    school.get("get_menu_types").ask(&socket.path).ok();
+    let answers = clients.iter_mut().map(|client| client.reply().stdout);
+    let (busy, others): (Vec<_>, Vec<_>) = answers.partition(|answer| answer.contains("BUSY"));
+    assert!(!busy.is_empty());
+    for answer in others {
+        let is_late = answer.contains("The body did not arrive in time.");
+        assert!(is_late, "{answer}");
+    }
+    process.stop();
+}
+
 /// A Redis server that does not answer.
 #[test]
 fn half_of_the_workers_wait_for_redis_and_further_requests_are_busy() {
