@@ -3,7 +3,6 @@
 use std::fs;
 
 use crate::pages::{has, opened_in, whole};
-use crate::support::site::wait_until;
 use crate::support::tracer::Stop;
 use crate::support::writes::{Write, writes};
 use crate::support::*;
@@ -93,9 +92,8 @@ fn a_write_that_waits_for_another_one_has_closed_the_file_and_reads_it_again() {
     let other = fs::File::open(school.path(LOCK)).unwrap();
     other.lock().unwrap();
     let write = school.post("save_menu").json(&save("second")).start();
-    let waiting = || waiting(&school.path(LOCK));
-    wait_until("the write waits", || !waiting().is_empty());
-    let files = fs::read_dir(format!("/proc/{}/fd", waiting()[0])).unwrap();
+    let waits = until_waiting(&school.path(LOCK), 1);
+    let files = fs::read_dir(format!("/proc/{}/fd", waits[0])).unwrap();
     let mut files = files.filter_map(|file| fs::read_link(file.unwrap().path()).ok());
     assert!(!files.any(|file| file == school.path(DAY)));
     let day = school

@@ -378,6 +378,18 @@ pub fn session_of(centro: &str, permissions: &[&str]) -> String {
     )
 }
 
+/// Waits until so many processes wait for a lock on the file at `path`. Returns their numbers: a second read of /proc/locks
+/// can lack one, while locks of other processes come and go.
+#[track_caller]
+pub fn until_waiting(path: &Path, count: usize) -> Vec<u32> {
+    let mut processes = Vec::new();
+    site::wait_until("as many as are sent wait", || {
+        processes = waiting(path);
+        processes.len() == count
+    });
+    processes
+}
+
 /// The numbers of the processes that wait for a lock on the file at `path`.
 pub fn waiting(path: &Path) -> Vec<u32> {
     locking(fs::metadata(path).unwrap().ino(), true)

@@ -7,12 +7,6 @@ use rustix::process::{Resource, Rlimit, getrlimit, prlimit};
 
 use super::*;
 
-/// Waits until this number of requests wait for the lock of a file.
-#[track_caller]
-fn until_waiting(file: &Path, count: usize) {
-    wait_until("as many as are sent wait", || waiting(file).len() == count);
-}
-
 #[test]
 fn half_of_the_workers_wait_for_one_file_and_three_quarters_in_all() {
     let service = Service::counting(8);
@@ -172,8 +166,8 @@ fn killed_workers_leave_no_one_waiting() {
     for _ in 0..5 {
         let mut client = service.client();
         client.send(lock_of(false, &path));
-        until_waiting(&path, 1);
-        let worker = Pid::from_raw(waiting(&path)[0] as i32).unwrap();
+        let waits = until_waiting(&path, 1);
+        let worker = Pid::from_raw(waits[0] as i32).unwrap();
         kill_process(worker, Signal::KILL).unwrap();
         client.is_at_end();
         wait_until("its end", || !is_there(&worker));

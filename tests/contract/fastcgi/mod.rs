@@ -23,7 +23,7 @@ use tempfile::TempDir;
 
 use crate::support::fastcgi::*;
 use crate::support::site::wait_until;
-use crate::support::waiting;
+use crate::support::{until_waiting, waiting};
 
 /// A limit that no test reaches
 const HOUR: Duration = Duration::from_secs(3600);
