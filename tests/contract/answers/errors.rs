@@ -351,6 +351,7 @@ fn writes_from_another_site_are_rejected() {
         ("", "", "https://School.Example:443#x", true),
         ("", "", "http://school.example", true),
         ("", "", "https://trusted.example/page", true),
+        ("", "", "https://a.es/page", true),
         ("", "", "https://evil.example/", false),
         ("", "", "https://evil.example", false),
         ("", "", "http://evil.example?http://school.example/", false),
@@ -363,7 +364,7 @@ fn writes_from_another_site_are_rejected() {
     ] {
         println!("{site:?} {origin:?} {referer:?}");
         let answer = write()
-            .set("COMEDOR_TRUSTED_ORIGINS", trusted)
+            .set("COMEDOR_TRUSTED_ORIGINS", format!("{trusted},https://a.es"))
             .set("HTTP_HOST", "school.example")
             .set("HTTP_SEC_FETCH_SITE", site)
             .set("HTTP_ORIGIN", origin)
