@@ -130,6 +130,24 @@ fn the_environment_overrides_the_settings_file_beside_the_program() {
     }
 }
 
+/// An editor that saves in place empties the file first.
+#[test]
+fn a_settings_file_that_is_empty_at_the_first_look_is_read_again() {
+    let (school, folder) = (School::new(), tempfile::tempdir().unwrap());
+    let program = program_in(folder.path(), "");
+    let file = folder.path().join("comedor.conf");
+    let request = school.get("get_menu_types").program(&program);
+    let mut run = request.trace_calls();
+    while let Some(stop) = run.next() {
+        let read = stop.result.is_some() && stop.call.name() == "read";
+        if read && fs::read_link(stop.descriptor(stop.call.arguments[0])).is_ok_and(|it| it == file)
+        {
+            fs::write(&file, NO_SETTINGS).unwrap();
+        }
+    }
+    Answer::of_output(run.output()).ok();
+}
+
 /// Defaults in place of the settings that a file had could lead to another data folder.
 #[test]
 fn settings_stay_in_force_while_their_file_is_empty_unreadable_or_gone_and_other_changes_need_no_restart()
