@@ -130,6 +130,8 @@ fn command_creates_the_socket_for_its_owner_and_group() {
     let _folder = locked(folder.path());
     let process = start();
     wait_until("the socket", || UnixStream::connect(&path).is_ok());
+    // It listens before it handles signals.
+    read.ask(&path).ok();
     process.stop();
     let lock = folder.path().join("comedor.sock.lock");
     assert_eq!(fs::metadata(&lock).unwrap().mode() & 0o7777, 0o600);
