@@ -1,10 +1,16 @@
 //! Requests that wait for sessions, files, Redis or web servers that are held, and who may wait.
 
 use std::io::Write;
+use std::mem;
 use std::os::unix::net::UnixListener;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::thread;
 
 use super::*;
 use crate::support::fastcgi::{STDIN, record};
+use crate::support::redis::{commands, fake_redis, replies, status};
 
 /// Sends a request on each of `count` connections.
 fn send_all(socket: &Held, request: &Cgi, count: usize) -> Vec<Client> {
@@ -233,6 +239,42 @@ fn half_of_the_workers_wait_for_redis_and_further_requests_are_busy() {
     accepted.clear();
     drop(redis);
     for mut client in waits {
+        assert!(client.reply().stdout.starts_with("Status: 500 "));
+    }
+    process.stop();
+}
+
+/// It has answered a request of five workers, which keep the connection.
+#[test]
+fn half_of_the_workers_wait_for_a_redis_that_stops_answering_and_further_requests_are_busy() {
+    let (school, socket) = (School::new(), Held::new());
+    let (connections, is_stalled) = <(Arc<AtomicUsize>, Arc<AtomicBool>)>::default();
+    let (connected, stalled) = (connections.clone(), is_stalled.clone());
+    let redis = fake_redis(move |_, mut stream| {
+        connected.fetch_add(1, SeqCst);
+        let stalled = stalled.clone();
+        thread::spawn(move || {
+            while commands(&stream).is_some() && !stalled.load(SeqCst) {
+                stream.write_all(&replies(&session(TEACHER))).unwrap();
+            }
+            mem::forget(stream);
+        });
+    });
+    let request = school
+        .get("get_menu_types")
+        .set("COMEDOR_SESSION_DIR", redis);
+    let process = socket.spawn(request.clone().set("COMEDOR_WORKERS", "8").responder());
+    wait_until("the workers", || process.has_started(8));
+    // Half of the workers may keep the connection of a client. The next request is for one of the others.
+    let mut kept: Vec<Client> = (0..4).map(|_| Client::connect(&socket.path)).collect();
+    for client in &mut kept {
+        assert_eq!(status(client, "aula1", "teacher"), 200);
+    }
+    request.ask(&socket.path).ok();
+    assert_eq!(connections.load(SeqCst), 5);
+    drop(kept);
+    is_stalled.store(true, SeqCst);
+    for mut client in but_busy(send_all(&socket, &request, 24), 4) {
         assert!(client.reply().stdout.starts_with("Status: 500 "));
     }
     process.stop();
