@@ -38,7 +38,7 @@ fn main() {
     let small = Server::new(AULARIOS, 1);
     let aularios = Server::new(MANY_AULARIOS / share, 1);
     let sessions = Server::new(AULARIOS, MANY_SESSIONS / share);
-    small.save(&mut small.client(), 0, DATE, "Lentejas");
+    small.save(0, DATE, "Lentejas");
     let command = small
         .school
         .get("get_menu")
@@ -158,37 +158,23 @@ impl Server {
             next,
         };
         // The first read of a file costs more: the kernel caches it and sets its time of access.
-        let mut client = server.client();
         for number in 0..aularios.max(sessions) {
-            server.get_menu(&mut client, number % aularios, number % sessions, EMPTY);
+            server.get_menu(number % aularios, number % sessions, EMPTY);
         }
         server
     }
 
-    fn client(&self) -> Client {
-        Client::connect(&self.socket.path)
-    }
-
     fn saved_menus(&self, clients: usize, span: Duration) -> f64 {
-        rate(clients, span, |_| {
-            let mut client = self.client();
-            move |_| self.get_menu(&mut client, 0, 0, DATE)
-        })
+        rate(clients, span, |_| move |_| self.get_menu(0, 0, DATE))
     }
 
     /// Each request is to another aulario, with another session.
     fn empty_days(&self, span: Duration) -> f64 {
         rate(CLIENTS, span, |_| {
-            let mut client = self.client();
             move |_| {
                 // A prime: neighbours in the folders are not neighbours in time.
                 let number = self.next.fetch_add(1, Ordering::Relaxed) * 7919;
-                self.get_menu(
-                    &mut client,
-                    number % self.aularios,
-                    number % self.sessions,
-                    EMPTY,
-                );
+                self.get_menu(number % self.aularios, number % self.sessions, EMPTY);
             }
         })
     }
@@ -208,16 +194,15 @@ impl Server {
     /// Each writer saves its own day, in these aularios in turn.
     fn saves(&self, aularios: usize, span: Duration) -> f64 {
         rate(CLIENTS, span, |writer| {
-            let mut client = self.client();
             let date = format!("2026-05-{:02}", writer + 1);
             move |number| {
                 let aulario = (writer + CLIENTS * number) % aularios;
-                self.save(&mut client, aulario, &date, &format!("Lentejas {number}"));
+                self.save(aulario, &date, &format!("Lentejas {number}"));
             }
         })
     }
 
-    fn save(&self, client: &mut Client, aulario: usize, date: &str, name: &str) {
+    fn save(&self, aulario: usize, date: &str, name: &str) {
         let mut body = save(name);
         body["date"] = date.into();
         let body = body.to_string();
@@ -230,32 +215,25 @@ impl Server {
             ("CONTENT_TYPE", "application/json"),
             ("CONTENT_LENGTH", &length),
         ]);
-        self.ask(client, &pairs, &body);
+        self.ask(&pairs, &body);
     }
 
-    fn get_menu(&self, client: &mut Client, aulario: usize, session: usize, date: &str) {
+    fn get_menu(&self, aulario: usize, session: usize, date: &str) {
         let query = format!("action=get_menu&aulario=aula{aulario}&date={date}&menu=basal");
         let cookie = format!("PHPSESSID=s{session}");
-        self.ask(client, &parameters("GET", &query, &cookie), "");
+        self.ask(&parameters("GET", &query, &cookie), "");
     }
 
-    fn ask(&self, client: &mut Client, pairs: &[(&str, &str)], body: &str) {
-        // A worker that has answered its 5,000 requests closes the connection.
-        client.connect_again(&self.socket.path);
-        let reply = client.ask(true, pairs, body.as_bytes());
+    /// With a connection of its own, as under Apache: a kept one can end while the next request is sent.
+    fn ask(&self, pairs: &[(&str, &str)], body: &str) {
+        let reply = Client::connect(&self.socket.path).ask(false, pairs, body.as_bytes());
         assert!(reply.stdout.starts_with("Status: 200"), "{reply:?}");
     }
 
     /// Disk usage of the menus of 28 days of an aulario.
     fn days(&self) -> String {
-        let mut client = self.client();
         for day in 1..=28 {
-            self.save(
-                &mut client,
-                1,
-                &format!("2026-02-{day:02}"),
-                "Lentejas con verduras",
-            );
+            self.save(1, &format!("2026-02-{day:02}"), "Lentejas con verduras");
         }
         let files = self.school.files();
         let files = files
