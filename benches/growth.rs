@@ -224,7 +224,7 @@ impl Server {
         self.ask(&parameters("GET", &query, &cookie), "");
     }
 
-    /// With a connection of its own, as under Apache: a kept one can end while the next request is sent.
+    /// On a new connection, as under Apache: a kept one can end while the next request is sent.
     fn ask(&self, pairs: &[(&str, &str)], body: &str) {
         let reply = Client::connect(&self.socket.path).ask(false, pairs, body.as_bytes());
         assert!(reply.stdout.starts_with("Status: 200"), "{reply:?}");
