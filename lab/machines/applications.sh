@@ -119,7 +119,7 @@ Apache)
     expect '"code":"INTERNAL_ERROR"' < /tmp/answer
     data | diff /tmp/data -
     expect 'is set for the script' < /var/log/apache2/error.log
-    sed -i 's#<Location "/otra/">#<LocationMatch "^(/\\.comedor)?/otra/">#; s#</Location>#</LocationMatch>#' $site
+    sed -i 's#<Location "/otra/">#<LocationMatch "^(/comedor-cgi)?/otra/">#; s#</Location>#</LocationMatch>#' $site
     restart
     third comedor_answers
     both_work

@@ -104,7 +104,7 @@ const SPELLINGS: [&str; 35] = [
     "/FOLDER/api/comedor.php/x.php",
     "/FOLDER/api/comedor.php/../comedor.php",
     "/FOLDER/api/comedor.php/api/comedor.php",
-    "/FOLDER/api/comedor.php/.comedor/x",
+    "/FOLDER/api/comedor.php/comedor-cgi/x",
     "/FOLDER/api/comedor.php%2Fx",
     "/FOLDER/api/comedor.php%00",
     "/FOLDER/api/comedor.php%0A",
@@ -134,13 +134,13 @@ const SPELLINGS: [&str; 35] = [
 
 /// The same at the address that Action redirects to. By FastCGI it is a folder like others.
 const OF_ACTION: [&str; 7] = [
-    "/.comedor/FOLDER/api/comedor.php",
-    "/.comedor/x/../../FOLDER/api/comedor.php",
-    "/%2Ecomedor/FOLDER/api/comedor.php",
-    "//.comedor/FOLDER/api/comedor.php",
-    "/.comedor/.comedor/FOLDER/api/comedor.php",
-    "/x/.comedor/../../FOLDER/api/comedor.php",
-    "/.comedor/../.comedor/FOLDER/api/comedor.php",
+    "/comedor-cgi/FOLDER/api/comedor.php",
+    "/comedor-cgi/x/../../FOLDER/api/comedor.php",
+    "/%63omedor-cgi/FOLDER/api/comedor.php",
+    "//comedor-cgi/FOLDER/api/comedor.php",
+    "/comedor-cgi/.comedor/FOLDER/api/comedor.php",
+    "/x/comedor-cgi/../../FOLDER/api/comedor.php",
+    "/comedor-cgi/../comedor-cgi/FOLDER/api/comedor.php",
 ];
 
 #[test]

@@ -13,7 +13,7 @@ const SETTING: &str = "SetEnv COMEDOR_TRUSTED_ORIGINS https://menus.example";
 fn of_folder(folder: &str, line: &str) -> String {
     let guide = text_of("docs/install.md");
     let [start, end] = [
-        "<LocationMatch \"^(/\\.comedor)?/otra/\">",
+        "<LocationMatch \"^(/comedor-cgi)?/otra/\">",
         "</LocationMatch>",
     ];
     assert!(guide.contains(&format!("`{start}` and `{end}`")));

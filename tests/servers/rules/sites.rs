@@ -19,7 +19,7 @@ const OTHER_SITE: &str = "
     </VirtualHost>";
 
 /// Lines of a site, and requests to it with who answers
-const SITES: [(&str, &[(&str, Answer)]); 10] = [
+const SITES: [(&str, &[(&str, Answer)]); 12] = [
     // The first rule is that of docs/troubleshooting.md.
     (
         "RewriteEngine On\nRewriteRule /api/comedor\\.php(/|$) - [PT,L]\n\
@@ -35,7 +35,7 @@ const SITES: [(&str, &[(&str, Answer)]); 10] = [
             ("/es/open/api/comedor.php", Comedor),
             ("/es/open/api/comedor.php/x", Comedor),
             ("/es/cgi-bin/comedor", Server(403)),
-            ("/es/.comedor/open/api/comedor.php", Server(403)),
+            ("/es/comedor-cgi/open/api/comedor.php", Server(403)),
         ],
     ),
     (
@@ -43,7 +43,7 @@ const SITES: [(&str, &[(&str, Answer)]); 10] = [
         &[
             ("/es/open/api/comedor.php", Comedor),
             ("/es/cgi-bin/comedor", Server(403)),
-            ("/es/.comedor/open/api/comedor.php", Server(404)),
+            ("/es/comedor-cgi/open/api/comedor.php", Server(404)),
         ],
     ),
     (
@@ -62,11 +62,11 @@ const SITES: [(&str, &[(&str, Answer)]); 10] = [
         &[
             ("/nothing", Comedor),
             ("/address/api/comedor.php", Server(403)),
-            ("/.comedor/open/api/comedor.php", Server(403)),
+            ("/comedor-cgi/open/api/comedor.php", Server(403)),
         ],
     ),
     (
-        "ErrorDocument 403 /.comedor/open/api/comedor.php\nErrorDocument 404 /.comedor/open/api/comedor.php",
+        "ErrorDocument 403 /comedor-cgi/open/api/comedor.php\nErrorDocument 404 /comedor-cgi/open/api/comedor.php",
         &[
             ("/nothing", Server(404)),
             ("/address/api/comedor.php", Server(403)),
@@ -77,7 +77,7 @@ const SITES: [(&str, &[(&str, Answer)]); 10] = [
         &[
             ("/open/api/comedor.php", Comedor),
             ("/cgi-bin/comedor", Server(403)),
-            ("/.comedor/open/api/comedor.php", Server(403)),
+            ("/comedor-cgi/open/api/comedor.php", Server(403)),
         ],
     ),
     (
@@ -85,6 +85,21 @@ const SITES: [(&str, &[(&str, Answer)]); 10] = [
         &[
             ("/open/api/comedor.php", Comedor),
             ("/alias/api/comedor.php", Server(403)),
+        ],
+    ),
+    // Rules that hide what begins with a dot, such as .git
+    (
+        "RedirectMatch 404 \"/\\.\"",
+        &[
+            ("/open/api/comedor.php", Comedor),
+            ("/open/.git/config", Server(404)),
+        ],
+    ),
+    (
+        "RewriteEngine On\nRewriteRule \"(^|/)\\.\" - [F]",
+        &[
+            ("/open/api/comedor.php", Comedor),
+            ("/open/.git/config", Server(403)),
         ],
     ),
     (
@@ -150,7 +165,7 @@ fn without_cgi_the_script_answers_and_nothing_is_a_download() {
             site.start_with(CGI, (mpm, php, NO_CGI), lines);
             assert_eq!(site.answer(&[], "/open/api/comedor.php"), Script);
             assert_eq!(site.answer(&[], "/open/api/comedor.php/x"), Script);
-            for path in ["/cgi-bin/comedor", "/.comedor/open/api/comedor.php"] {
+            for path in ["/cgi-bin/comedor", "/comedor-cgi/open/api/comedor.php"] {
                 let found = site.answer(&[], path);
                 assert!(matches!(found, Server(403 | 404)), "{path} {found:?}");
             }
