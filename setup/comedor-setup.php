@@ -694,10 +694,10 @@ function texts(): array
                 . 'nunca ejecutes una orden que muestre una página como esta.',
         ],
         'log_in' => [
-            'Log in to the application, in this browser, as an administrator (with the permission sysadmin:access), and reload '
-                . 'this page. (If you are logged in, comedor.php may stop before it reads your login: see PHP’s error log.)',
-            'Inicia sesión en la aplicación, en este navegador, como administrador (con el permiso sysadmin:access), y recarga '
-                . 'esta página. (Si ya la has iniciado, quizá comedor.php se detiene antes de leerla: mira el registro de '
+            'Log in to the application, in this browser and at this address, as an administrator (with the permission '
+                . 'sysadmin:access), and reload this page. (If you are logged in, comedor.php may stop before it reads your login: see PHP’s error log.)',
+            'Inicia sesión en la aplicación, en este navegador y con esta dirección, como administrador (con el permiso '
+                . 'sysadmin:access), y recarga esta página. (Si ya la has iniciado, quizá comedor.php se detiene antes de leerla: mira el registro de '
                 . 'errores de PHP.)',
         ],
         'too_old' => [
