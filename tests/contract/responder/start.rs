@@ -154,7 +154,9 @@ fn closed_standard_streams_are_dev_null() {
 
 #[test]
 fn socket_without_a_file_is_refused_with_the_reason() {
-    let name = format!("comedor-test-{}", std::process::id());
+    // Names without a file are those of the whole machine.
+    let folder = tempfile::tempdir().unwrap();
+    let name = folder.path().to_str().unwrap();
     let address = SocketAddr::from_abstract_name(name).unwrap();
     for listener in [
         OwnedFd::from(TcpListener::bind("127.0.0.1:0").unwrap()),
