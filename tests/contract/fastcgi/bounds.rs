@@ -73,7 +73,7 @@ fn waits_of_a_moment_do_not_count() {
     let service = Service::start(Limits {
         workers: 8,
         prompt: HOUR,
-        ..Limits::default()
+        ..hours()
     });
     let (path, file) = service.locked("file");
     let mut clients = service.clients::<20>();
@@ -210,17 +210,13 @@ fn another_connection_is_kept_after_one_has_ended() {
 /// Connections are not kept: with one worker, half of them are never free; with the other limit, each is to end after its
 /// first request.
 fn not_kept() -> [Limits; 2] {
-    let usual = Limits {
-        arrival: HOUR,
-        ..Limits::default()
-    };
     let workers = Limits {
         workers: 1,
-        ..usual.clone()
+        ..hours()
     };
     let requests = Limits {
         requests: 1,
-        ..usual
+        ..hours()
     };
     [workers, requests]
 }
@@ -282,18 +278,6 @@ fn parameters_have_two_seconds_and_the_parts_of_a_body_five_in_thirty() {
 }
 
 const SOON: Duration = Duration::from_millis(200);
-
-/// What ends with these limits ends by the one that a test shortens. A busy machine only makes it later.
-fn hours() -> Limits {
-    Limits {
-        workers: 4,
-        arrival: HOUR,
-        pause: HOUR,
-        transfer: HOUR,
-        idle: HOUR,
-        ..Limits::default()
-    }
-}
 
 /// Calls `test`, which must take as long as a limit that it waits for.
 fn lasts_until(limit: Duration, test: impl FnOnce()) {
@@ -396,7 +380,7 @@ fn a_worker_ends_after_a_large_request_and_after_many() {
     let service = Service::start(Limits {
         workers: 1,
         requests: 100,
-        ..Limits::default()
+        ..hours()
     });
     let process = |body: &[u8]| {
         let reply = service.client().ask(false, &[("DO", "process")], body);
@@ -421,7 +405,7 @@ fn a_request_is_large_from_one_byte_over_the_limit_on() {
         let service = Service::start(Limits {
             workers: 1,
             large,
-            ..Limits::default()
+            ..hours()
         });
         let [first, next] = [(); 2].map(|()| service.client().send(&input).reply());
         assert_eq!(first == next, stays, "{large}");
@@ -448,7 +432,7 @@ fn parameters_over_the_limit_take_no_memory() {
         workers: 1,
         // Else the worker ends.
         large: u64::MAX,
-        ..Limits::default()
+        ..hours()
     });
     let peak = || service.process().of_workers("VmHWM");
     let before = peak();

@@ -72,7 +72,7 @@ fn answer(mut params: Pairs, body: &mut dyn Read, waits: Waits, output: &mut Out
         Some("lock") => {
             let file = File::open(param("FILE").unwrap()).unwrap();
             match Lock::Exclusive
-                .acquire(&file, &mut Duration::from_secs(60), waits)
+                .acquire(&file, &mut { HOUR }, waits)
                 .unwrap()
             {
                 true => b"locked".to_vec(),
@@ -144,6 +144,18 @@ fn from_text(text: &str) -> Limits {
 const LIMITS: &str = "COMEDOR_TEST_LIMITS";
 const SOCKET: &str = "COMEDOR_TEST_SOCKET";
 
+/// What ends with these limits ends by the one that a test shortens. A busy machine only makes it later.
+fn hours() -> Limits {
+    Limits {
+        workers: 4,
+        arrival: HOUR,
+        pause: HOUR,
+        transfer: HOUR,
+        idle: HOUR,
+        ..Limits::default()
+    }
+}
+
 /// The server of the other tests, which start this one in a process of its own.
 #[test]
 fn server() {
@@ -191,10 +203,7 @@ impl Service {
     }
 
     fn with_workers(workers: usize) -> Service {
-        Service::start(Limits {
-            workers,
-            ..Limits::default()
-        })
+        Service::start(Limits { workers, ..hours() })
     }
 
     /// One in which every wait counts at once.
@@ -202,7 +211,7 @@ impl Service {
         Service::start(Limits {
             workers,
             prompt: Duration::ZERO,
-            ..Limits::default()
+            ..hours()
         })
     }
 

@@ -14,7 +14,7 @@ fn stopping_serves_what_has_arrived_and_closes_idle_connections() {
     let mut service = Service::start(Limits {
         workers: 16,
         prompt: HOUR,
-        ..Limits::default()
+        ..hours()
     });
     let (path, file) = service.locked("file");
     let mut kept = service.clients::<8>();
@@ -72,7 +72,7 @@ fn with_a_last_request() -> (Service, File, Client) {
     let service = Service::start(Limits {
         workers: 1,
         requests: 1,
-        ..Limits::default()
+        ..hours()
     });
     let (path, file) = service.locked("file");
     let mut running = service.client();
@@ -100,7 +100,10 @@ fn stopping_serves_the_queue_after_the_last_request_of_the_last_worker() {
 
 #[test]
 fn stopping_closes_a_connection_that_never_ends() {
-    let mut service = Service::with_workers(4);
+    let mut service = Service::start(Limits {
+        arrival: Limits::default().arrival,
+        ..hours()
+    });
     let [_unread, mut half] = service.clients();
     half.send([&begin(true)[..], &PING].concat()).record();
     service.finish();
@@ -109,7 +112,11 @@ fn stopping_closes_a_connection_that_never_ends() {
 
 #[test]
 fn a_stop_ends_without_descriptors_for_what_is_in_the_queue() {
-    let mut service = Service::with_workers(1);
+    let mut service = Service::start(Limits {
+        workers: 1,
+        arrival: Limits::default().arrival,
+        ..hours()
+    });
     let full = Rlimit {
         current: Some(3),
         maximum: Some(3),

@@ -48,7 +48,7 @@ fn records_are_answered_or_ignored_and_invalid_ones_end_the_connection() {
     let service = Service::start(Limits {
         params: 100,
         workers: 7,
-        ..Limits::default()
+        ..hours()
     });
     let whole = |body: &str| request(true, &[], body.as_bytes());
     let answer = |body: &str| {
@@ -240,7 +240,7 @@ fn a_body_of_many_short_records_arrives_whole() {
 fn another_protocol_is_found_by_its_first_byte() {
     let service = Service::start(Limits {
         arrival: HOUR,
-        ..Limits::default()
+        ..hours()
     });
     let mut client = service.client();
     client.send(b"GET");
@@ -326,7 +326,7 @@ fn a_flood_of_management_records_closes_the_connection() {
         workers: 2,
         pause,
         arrival: pause,
-        ..Limits::default()
+        ..hours()
     });
     let mut client = service.client();
     let sent = client.0.write_all(&PING.repeat(100_000));
