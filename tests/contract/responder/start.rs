@@ -135,8 +135,13 @@ fn command_creates_the_socket_for_its_owner_and_group() {
     process.stop();
     let lock = folder.path().join("comedor.sock.lock");
     assert_eq!(fs::metadata(&lock).unwrap().mode() & 0o7777, 0o600);
-    let _other = locked(&lock);
+    let other = locked(&lock);
     is_refused("comedor.sock.lock is locked by another process");
+    drop(other);
+    fs::remove_file(&lock).unwrap();
+    symlink("elsewhere", &lock).unwrap();
+    is_refused("comedor.sock.lock: Too many levels of symbolic links");
+    assert!(!folder.path().join("elsewhere").exists());
 }
 
 #[test]
