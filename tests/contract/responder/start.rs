@@ -140,7 +140,7 @@ fn command_creates_the_socket_for_its_owner_and_group() {
     drop(other);
     fs::remove_file(&lock).unwrap();
     symlink("elsewhere", &lock).unwrap();
-    is_refused("comedor.sock.lock: Too many levels of symbolic links");
+    is_refused("(os error 40)"); // ELOOP
     assert!(!folder.path().join("elsewhere").exists());
 }
 
