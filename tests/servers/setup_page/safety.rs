@@ -2,8 +2,9 @@
 
 use super::*;
 
-const LOG_IN: &str = "Log in to the application, in this browser, as an administrator (with the permission \
-    sysadmin:access), and reload this page. (If you are logged in, comedor.php may stop before it reads your login: see PHP’s error log.)";
+const LOG_IN: &str = "Log in to the application, in this browser and at this address, as an administrator (with the \
+    permission sysadmin:access), and reload this page. (If you are logged in, comedor.php may stop \
+    before it reads your login: see PHP’s error log.)";
 
 #[test]
 fn only_an_administrator_sees_more_than_one_sentence() {
