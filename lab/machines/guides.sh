@@ -203,6 +203,7 @@ Upgrade)
     sudo -u www-data ln -sfT /proc /DATA/entreaulas/link
     fails 'has failed'
     rm /DATA/entreaulas/link
+    sed -i 's/timeout 5/timeout 2h/' $job
     # A copy that is too large
     head -c 100000 /dev/urandom > /DATA/entreaulas/large
     sed -i 's/2097152/18/' $job
