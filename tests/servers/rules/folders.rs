@@ -138,7 +138,7 @@ const OF_ACTION: [&str; 7] = [
     "/comedor-cgi/x/../../FOLDER/api/comedor.php",
     "/%63omedor-cgi/FOLDER/api/comedor.php",
     "//comedor-cgi/FOLDER/api/comedor.php",
-    "/comedor-cgi/.comedor/FOLDER/api/comedor.php",
+    "/comedor-cgi/comedor-cgi/FOLDER/api/comedor.php",
     "/x/comedor-cgi/../../FOLDER/api/comedor.php",
     "/comedor-cgi/../comedor-cgi/FOLDER/api/comedor.php",
 ];
