@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::thread;
-use std::time::{Duration, Instant};
 
 use super::*;
 use crate::support::fastcgi::{STDIN, record};
@@ -38,17 +37,11 @@ fn but_busy(clients: Vec<Client>, waiting: usize) -> Vec<Client> {
     waits
 }
 
-/// On a busy machine one that was sent at `since` may have waited for as long as a request waits for a session.
 #[track_caller]
-fn all_succeed(clients: Vec<Client>, since: Instant) {
+fn all_succeed(clients: Vec<Client>) {
     for mut client in clients {
         let reply = client.reply();
-        let is_over = since.elapsed() >= Duration::from_secs(5);
-        let is_busy = is_over && reply.stdout.contains("\"BUSY\"");
-        assert!(
-            is_busy || reply.stdout.starts_with("Status: 200 "),
-            "{reply:?}"
-        );
+        assert!(reply.stdout.starts_with("Status: 200 "), "{reply:?}");
     }
 }
 
@@ -76,7 +69,6 @@ fn requests_for_a_held_session_or_aulario_are_busy_beyond_32_and_delay_no_other_
     let aulario = |id| school.path(&format!("{id}/.comedor.lock"));
     let session = school.sessions().join("sess_teacher");
     let (mut held, mut waiting_clients) = (Vec::new(), Vec::new());
-    let since = Instant::now();
     // Half of the workers, three quarters in all, and none.
     for (path, request, may_wait) in [
         (aulario("a1"), write.clone().aulario("a1"), 32),
@@ -94,7 +86,7 @@ fn requests_for_a_held_session_or_aulario_are_busy_beyond_32_and_delay_no_other_
         waiting_clients.extend(waits);
     }
     drop(held);
-    all_succeed(waiting_clients, since);
+    all_succeed(waiting_clients);
     process.stop();
 }
 
@@ -115,15 +107,11 @@ fn as_many_clients_as_half_of_the_workers_are_never_busy() {
     ] {
         for _ in 0..5 {
             let page = locked(&path);
-            let since = Instant::now();
             let clients = send_all(&socket, &request, 32);
-            wait_until("all wait", || {
-                waiting(&path).len() == 32 || clients.iter().any(Client::has_received)
-            });
+            wait_until("all wait", || waiting(&path).len() == 32);
             drop(page);
-            all_succeed(clients, since);
-            let since = Instant::now();
-            all_succeed(send_all(&socket, &request, 32), since);
+            all_succeed(clients);
+            all_succeed(send_all(&socket, &request, 32));
         }
     }
     process.stop();
