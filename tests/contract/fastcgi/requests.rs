@@ -238,10 +238,7 @@ fn a_body_of_many_short_records_arrives_whole() {
 
 #[test]
 fn another_protocol_is_found_by_its_first_byte() {
-    let service = Service::start(Limits {
-        arrival: HOUR,
-        ..hours()
-    });
+    let service = Service::with_workers(4);
     let mut client = service.client();
     client.send(b"GET");
     wait_until("it is closed", || client.has_received());
