@@ -7,6 +7,7 @@ mod pictures;
 mod safety;
 mod try_it;
 mod values;
+mod web_server;
 
 use std::fs::{self, File};
 use std::os::unix::fs::{chown, symlink};
