@@ -280,6 +280,11 @@ fn a_truncated_request_is_not_answered() {
         client.0.shutdown(Shutdown::Write).unwrap();
         client.is_at_end();
     }
+    // Nor if the handler would not have read its body.
+    let mut client = service.client();
+    client.send([begin(false), params(EARLY)].concat());
+    client.0.shutdown(Shutdown::Write).unwrap();
+    client.is_at_end();
 }
 
 #[test]
