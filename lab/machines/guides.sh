@@ -208,6 +208,12 @@ Upgrade)
     head -c 100000 /dev/urandom > /DATA/entreaulas/large
     sed -i 's/2097152/18/' $job
     fails 'has failed'
+    # A disk that a copy fills
+    mount -t tmpfs -o size=64k none $backups
+    ! $job 2> /tmp/failed || exit 1
+    expect 'No space left on device' < /tmp/failed
+    [ -z "$(ls $backups)" ]
+    umount $backups
     rm /DATA/entreaulas/large
     sed -i 's/^copies=14/copies=2/' $job
     # Before comedor is set up
