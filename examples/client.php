@@ -20,7 +20,7 @@ function comedor(array $parameters, ?array $fields = null, int $attempts = 3): a
         $http['content'] = json_encode($fields, JSON_THROW_ON_ERROR);
     }
     $url = 'https://school.example/entreaulas/api/comedor.php?' . http_build_query($parameters);
-    $answer = json_decode(file_get_contents($url, false, stream_context_create(['http' => $http])), true);
+    $answer = json_decode((string) file_get_contents($url, false, stream_context_create(['http' => $http])), true);
     if (($answer['code'] ?? '') === 'BUSY' && $attempts > 1) {
         sleep(1); // Retry-After
         return comedor($parameters, $fields, $attempts - 1);
