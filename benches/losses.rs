@@ -178,7 +178,7 @@ fn plates_of(
     plates
 }
 
-/// The page saves the same menu again and again, in place. In memory: on a disk the file would be empty most of the
+/// The page saves the same menu again and again, in place. In memory: on a disk the script's file would be empty most of the
 /// time.
 fn read_beside_a_page(program: Program, reads: usize) -> String {
     let server = Server::new(program, School::in_memory());

@@ -344,7 +344,7 @@ fn only_a_release_has_a_version_without_dev_and_its_changes_in_a_section_of_the_
         assert_ne!(
             one_line(&text_of(name)).contains(sentence),
             is_release,
-            "{name}"
+            "{name} says \"{sentence}\" until the release"
         );
     }
 }

@@ -1,5 +1,6 @@
 //! What a request may cost. The budgets are those of the executable that is released: run the tests with
-//! `COMEDOR_PROGRAM=$(cgi-bin/build)`. They have a tenth of room.
+//! `COMEDOR_PROGRAM=$(cgi-bin/build)`. tests/results.md, "Cost of a request", has the room
+//! of each.
 
 use std::fs;
 use std::path::Path;
