@@ -22,7 +22,10 @@ log_in
 curl -s -b "PHPSESSID=$id" http://localhost/entreaulas/api/comedor-setup.php > /tmp/page
 values /tmp/page > /tmp/values
 paste 'README.3' /tmp/values
-run 'README.4'
+# The warning is that of the page.
+! run 'README.4' > /tmp/checked || exit 1
+cat /tmp/checked
+tail -n 1 /tmp/checked | grep -qx '1 warning'
 run 'README.5'
 succeeds
 run 'README.6'
