@@ -59,7 +59,7 @@ fn run(
         if let Some(result) = stop.result {
             has_begun |= name.starts_with("open")
                 && fs::read_link(stop.descriptor(result))
-                    .is_ok_and(|path| path == Path::new(GUARDAR));
+                    .is_ok_and(|path| path.ends_with("guardar.php"));
             continue;
         }
         // The page says that it has saved.

@@ -21,10 +21,15 @@ const SAVE: &str = "$lock = \\comedor\\lock($argv[1]);
 
 /// PHP that runs this code after `guardar.php`, without a php.ini.
 fn page(code: &str, arguments: &[&dyn AsRef<Path>]) -> Command {
+    page_with(GUARDAR.as_ref(), code, arguments)
+}
+
+/// The same with this copy of `guardar.php`.
+fn page_with(guardar: &Path, code: &str, arguments: &[&dyn AsRef<Path>]) -> Command {
     let mut php = Command::new("php");
     let arguments = arguments.iter().map(|argument| argument.as_ref());
     php.args(["-n", "-d", "display_errors=stderr", "-r"])
-        .arg(format!("require '{GUARDAR}'; {code}"))
+        .arg(format!("require '{}'; {code}", guardar.display()))
         .arg("--")
         .args(arguments)
         .stdin(Stdio::piped())
@@ -33,9 +38,15 @@ fn page(code: &str, arguments: &[&dyn AsRef<Path>]) -> Command {
     php
 }
 
-/// The page that saves this content of the file, in `aula1`.
+/// The page that saves this content of the file, in `aula1`. It has a copy of `guardar.php`: other users may not be able to
+/// enter the clone.
 fn saving(school: &School, file: &str, content: &str) -> Command {
-    page(SAVE, &[&school.path("aula1"), &school.path(file), &content])
+    let guardar = school.folder().join("guardar.php");
+    if !guardar.exists() {
+        fs::copy(GUARDAR, &guardar).unwrap();
+    }
+    let arguments: [&dyn AsRef<Path>; 3] = [&school.path("aula1"), &school.path(file), &content];
+    page_with(&guardar, SAVE, &arguments)
 }
 
 /// What the page says, and whether it has saved.

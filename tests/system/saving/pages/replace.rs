@@ -196,7 +196,8 @@ fn page_saves_also_where_it_cannot_flush_lock_or_replace() {
         second,
         "in place: there may be an access control list"
     );
-    let folders = format!("{}:{REPOSITORY}/examples", school.data().display());
+    let guardar = school.folder().join("guardar.php");
+    let folders = format!("{}:{}", school.data().display(), guardar.display());
     saves(with(&format!("open_basedir={folders}")));
     assert_ne!(inode(), second, "replaced: there is none");
 
