@@ -110,10 +110,10 @@ fn speed_in_the_readme_is_that_of_the_benchmark() {
         let row = table.iter().find(|row| row[0] == name)?;
         row[column].parse().ok()
     };
-    // Read, save, and save of 8 clients
+    // Reads, and then saves, each by 1 and by 8 clients
     let medians = |name: &str| {
-        let of_saves = |column| median(&saves, name, column);
-        [median(&reads, name, 1), of_saves(1), of_saves(5)]
+        [(&reads, 1), (&reads, 5), (&saves, 1), (&saves, 5)]
+            .map(|(table, column)| median(table, name, column))
     };
     let mod_php = medians("mod_php + opcache");
     let rows = table_below(&readme, "Speed");
