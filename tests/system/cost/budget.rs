@@ -1,6 +1,5 @@
 //! What a request may cost. The budgets are those of the executable that is released: run the tests with
-//! `COMEDOR_PROGRAM=$(cgi-bin/build)`. tests/results.md, "Cost of a request", has the room
-//! of each.
+//! `COMEDOR_PROGRAM=$(cgi-bin/build)`. The costs are in tests/results.md, "Cost of a request", beside the budgets.
 
 use std::fs;
 use std::path::Path;
