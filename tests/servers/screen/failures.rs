@@ -95,7 +95,7 @@ fn screen_repeats_a_busy_read_as_the_server_says_and_explains_other_answers() {
     .unwrap();
     screen.open("aulario=aula1");
     assert_eq!(screen.state(), "No existe el aulario «aula1».");
-    // The user lacks a centre, which a login cannot change. So the screen has no link to the login page.
+    // A new login would not give this user a centre, so the screen shows no link to the login page.
     for file in fs::read_dir(screen.site.path().join("sessions")).unwrap() {
         let file = file.unwrap().path();
         let session = fs::read_to_string(&file).unwrap();

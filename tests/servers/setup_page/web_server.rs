@@ -17,6 +17,14 @@ impl Setup {
             Require valid-user\n</Location>\n"
         );
     }
+
+    /// Serves comedor and the page with a password for this path, which the browser knows, and opens the page.
+    fn open_with_password(&mut self, path: &str) {
+        self.require_password(path);
+        self.browser.answer_passwords(Some("x"));
+        self.serve(true);
+        self.open();
+    }
 }
 
 #[test]
@@ -64,10 +72,7 @@ fn try_names_what_answers_instead_of_comedor() {
 #[test]
 fn password_of_the_web_server_hides_the_answer_without_a_login() {
     let (mut setup, values) = enabled(Server::Apache);
-    setup.require_password("/api");
-    setup.browser.answer_passwords(Some("x"));
-    setup.serve(true);
-    setup.open();
+    setup.open_with_password("/api");
     assert_eq!(setup.values(), values);
     assert!(
         setup
@@ -80,10 +85,7 @@ fn password_of_the_web_server_hides_the_answer_without_a_login() {
 #[test]
 fn try_names_a_password_that_the_page_needs_and_comedor_does_not() {
     let (mut setup, _) = enabled(Server::Apache);
-    setup.require_password("/api/comedor-setup.php");
-    setup.browser.answer_passwords(Some("x"));
-    setup.serve(true);
-    setup.open();
+    setup.open_with_password("/api/comedor-setup.php");
     setup.values();
     let results = setup.press_try();
     assert!(
