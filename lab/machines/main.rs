@@ -7,6 +7,7 @@
 
 mod deploy;
 mod install;
+mod package;
 #[path = "../../tests/support/mod.rs"]
 mod support;
 mod units;
