@@ -1,5 +1,6 @@
 <?php
-// A function for a page of the application, with the session of that page, after session_start().
+// A function for a page of the application, with the session of that page, after session_start(). comedor does not see
+// which site sent a form to the page: if it saves, the page itself must refuse those of other sites (CSRF).
 
 class ComedorError extends \RuntimeException
 {
@@ -42,7 +43,7 @@ $asked = ['date' => $date, 'menu_type' => $types[0]['id']];
 $day = comedor(['action' => 'get_menu', 'aulario' => $aulario, 'date' => $date, 'menu' => $asked['menu_type']]);
 if ([$day['date'], $day['menu_type']] !== array_values($asked)) throw new Exception('the answer is for another menu');
 $plates = ['primero' => ['name' => 'Lentejas'], 'postre' => ['name' => 'Piña']];
-$saved = comedor(['action' => 'save_menu', 'aulario' => $aulario], [...$asked, 'plates' => $plates]);
+$saved = comedor(['action' => 'save_menu', 'aulario' => $aulario], $asked + ['plates' => $plates]);
 if ([$saved['date'], $saved['menu_type']] !== array_values($asked)) throw new Exception('another menu was saved');
 try {
     comedor(['action' => 'delete_menu_type', 'aulario' => $aulario], ['id' => 'sin-sal']);

@@ -1,14 +1,18 @@
 <?php
-// For pages that write the files of the dining hall themselves: their saves become as safe as comedor's.
+// For pages that write the files of the dining hall themselves: they save with comedor's lock, whole files, on disk.
 //
-//     require __DIR__ . '/guardar.php';
-//     $lock = \comedor\lock($folder);                     // before the page reads what it will change
-//     \comedor\save("$folder/_datos.json", $day);          // in place of file_put_contents
+//     require_once __DIR__ . '/guardar.php';
+//     $lock = \comedor\lock($aulario);    // the folder of the aulario, before the page reads what it will change
+//     \comedor\save("$aulario/Comedor/2026-11/23/_datos.json", $day);  // in place of file_put_contents
 //
 // A save is on disk when `save` returns, and whatever happens the file is the old one or the new one, complete. With the
 // lock, no change that comedor or another such page makes meanwhile is lost. Where a file cannot be locked or replaced
 // without changing who may read and write it, it is saved in place, as by file_put_contents. comedor's docs/install.md
 // says how to change a page ("Pages that save safely"), and what this cannot do.
+//
+// The page itself checks the login, its rights, the ids and the date: `save` writes to any path. If json_decode gives
+// null for a file that exists, the file is damaged or being written: the page must not save, or its other menus are lost.
+// A new page does better to save by the API (client.php).
 //
 // PHP 7.4 or later, on Linux. Before 8.1 PHP has no `fsync`: a power cut can then undo a save, or empty the file.
 
@@ -85,7 +89,8 @@ function lock(string $path): ?Lock
 }
 
 /**
- * Replaces or creates a file of an aulario. If it fails the old file stays, and the exception says what to do.
+ * Replaces or creates a file of an aulario. If it fails the old file stays, unless it is written in place; the exception
+ * says which, and what to do.
  *
  * Owner, group and mode stay. Where PHP cannot keep them, cannot create a second file in the folder, or cannot lock the
  * aulario, it writes the file in place: then a power cut or a full disk can damage it, as before.
