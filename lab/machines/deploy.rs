@@ -93,6 +93,7 @@ mod guides {
         files_of_others_become_those_of_phps_user: "guides.sh" "Wrong owner, group or mode";
         temporary_files_are_removed: "guides.sh" "Leftover temporary files";
         a_session_folder_of_its_own_is_phps_alone: "guides.sh" "Session folder";
+        what_was_taken_away_ends_with_the_sessions: "guides.sh" "A user still has what was taken away";
         php_fpm_is_restarted: "guides.sh" "BUSY";
     }
 }

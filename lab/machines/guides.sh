@@ -244,6 +244,13 @@ Restore)
         [ -L "$centre" ]
         [ "$(stat -c %U $day "$(dirname $day)/../../../.comedor.lock" | uniq)" = www-data ]
     done
+    # What was there before the restore of one file
+    mv ~/before-*.json ~/before-093000.json
+    echo '{' > $day
+    aulario=${day%/Comedor/*}
+    # shellcheck disable=SC2016  # as the document has it
+    aulario=${aulario#/} inline 'sudo -u www-data flock "/$aulario/.comedor.lock" tee "/$aulario/Comedor/2026-11/20/_datos.json" < ~/before-093000.json'
+    grep Lentejas $day
     grep -F "${day#/}" /tmp/changed
     ! grep 'File type differs' /tmp/changed || exit 1
     grep COMEDOR_SERVICE=entreaulas /etc/comedor/comedor.conf
@@ -323,6 +330,12 @@ Restore)
     lay_out
     run 'Session folder.1'
     [ "$(stat -c %U:%G:%a /srv/sessions)" = www-data:www-data:700 ]
+    ;;
+'A user still has what was taken away')
+    lay_out
+    enabled
+    run 'A user still has what was taken away.1'
+    api get_menu | expect '"code":"INVALID_SESSION","reason":"session"'
     ;;
 BUSY)
     lay_out php=fpm
