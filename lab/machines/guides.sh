@@ -188,7 +188,10 @@ Upgrade)
     USER=root run 'Back up.2' "s#=/var/backups/.*#=$backup#"
     cmp $backups/*/data.tar.gz ~/data.tar.gz
     sleep 1
-    script --quiet --return --command $job /dev/null | expect 'has 1 saved days'
+    traced="strace -fqq -o /tmp/calls -e trace=fsync,rename,renameat,renameat2 $job"
+    script --quiet --return --command "$traced" /dev/null | expect 'has 1 saved days'
+    # A power cut finds a copy complete as soon as it has its name.
+    [ "$(grep -oE 'fsync|rename' /tmp/calls | tr '\n' ' ')" = 'fsync fsync fsync rename fsync ' ]
     rm -r "$backup"
     # A disk that is missing, a link to a folder above, a file that PHP's user cannot read
     mv /srv/disk/colegio /srv/disk/gone
