@@ -160,3 +160,25 @@ fn week_is_shown_also_if_a_type_is_deleted_while_it_is_read() {
     assert!(text.contains("Sopa") && text.ends_with('|'), "{text}");
     assert_eq!(screen.days_and_types(), json!([5, 3]));
 }
+
+#[test]
+fn week_is_shown_without_a_day_whose_file_is_damaged() {
+    let mut screen = Screen::new(&[]);
+    screen.write_week(&one_plate("Sopa"));
+    let today = screen.today();
+    let mut others = screen.week_of(&today);
+    others.retain(|day| *day != today);
+    screen.write(&file_of(&others[0]), &json!("cut off"));
+    screen.open("aulario=aula1&dias=5");
+    let text = screen.text();
+    assert!(text.contains("Sopa") && text.ends_with('|'), "{text}");
+    assert_eq!(text.matches("No se puede leer").count(), 3, "{text}");
+
+    screen.write_day(&others[0], &one_plate("Lentejas"));
+    screen.run(MINUTE);
+    let text = screen.text();
+    assert!(
+        !text.contains("No se puede leer") && text.contains("Lentejas"),
+        "{text}"
+    );
+}
