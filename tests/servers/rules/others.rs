@@ -97,20 +97,25 @@ fn rules_of_lighttpd_that_name_the_path_hold() {
 }
 
 #[test]
-fn a_password_of_a_site_of_caddy_holds_and_in_a_route_also_what_is_before_the_import() {
+fn a_password_of_a_site_of_caddy_holds_and_in_a_block_what_is_before_the_import() {
     for program in CADDIES {
-        let route = format!(
-            "route {{
-                @outside {{
-                    path /entreaulas/*
-                    not remote_ip 192.0.2.0/24
-                }}
-                respond @outside 403
-                {PAGES_OF_CADDY}
-            }}"
-        );
-        let password = format!("{PAGES_OF_CADDY}\nbasicauth /entreaulas/* {{\nprofe {BCRYPT}\n}}");
-        for (lines, expected) in [(password, Server(401)), (route, Server(403))] {
+        let addresses = "@outside {
+                path /entreaulas/*
+                not remote_ip 192.0.2.0/24
+            }
+            respond @outside 403";
+        let password = format!("basicauth /entreaulas/* {{\nprofe {BCRYPT}\n}}");
+        for (start, rule, expected) in [
+            ("", &*password, Server(401)),
+            ("handle", &password, Server(401)),
+            ("handle /entreaulas/*", &password, Server(401)),
+            ("route", &password, Server(401)),
+            ("route", addresses, Server(403)),
+        ] {
+            let mut lines = format!("{rule}\n{PAGES_OF_CADDY}");
+            if !start.is_empty() {
+                lines = format!("{start} {{\n{lines}\n}}");
+            }
             let mut site = Site::with_applications(&["docroot/entreaulas"]);
             let address = format!("http://127.0.0.1:{}", site.port);
             site.start_caddy(program, &address, &lines, "");
