@@ -3,14 +3,15 @@
 
 use std::fs;
 
-use crate::support::free_port;
 use crate::support::site::{CADDIES, Php, Settings, Site};
+use crate::support::{free_port, text_of};
 use crate::{LIGHTTPD, LIGHTTPD_FASTCGI, PAGES_OF_CADDY};
 
 const APACHE: &str = "apache.conf.example";
 const APACHE_FASTCGI: &str = "examples/apache-fastcgi.conf.example";
 const NGINX: &str = "examples/nginx.conf.example";
 const FCGIWRAP: &str = "examples/nginx-fcgiwrap.conf.example";
+const CADDYFILE: &str = "examples/Caddyfile.example";
 const HTACCESS: &str = "examples/htaccess.example";
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -122,6 +123,34 @@ fn each_configuration_answers_for_its_own_script_and_refuses_another_one_if_the_
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// As the guide says, at the end of "Two applications on one server"
+#[test]
+fn caddy_and_lighttpd_with_the_path_of_one_application_leave_another_one_to_its_script() {
+    let lighttpd = ["\"/api/comedor", "\"^/api/comedor"];
+    let caddy = ["*/api/comedor", "/api/comedor"];
+    for (example, file, [from, to]) in [
+        (LIGHTTPD, LIGHTTPD, lighttpd),
+        (LIGHTTPD_FASTCGI, LIGHTTPD_FASTCGI, lighttpd),
+        (CADDIES[0], CADDYFILE, caddy),
+        (CADDIES[1], CADDYFILE, caddy),
+    ] {
+        let mut site = site(Shipped);
+        let text = text_of(file);
+        assert!(text.contains(from), "{file}");
+        let examples = site.path().join("examples");
+        fs::create_dir(&examples).unwrap();
+        let name = file.strip_prefix("examples/").unwrap();
+        fs::write(examples.join(name), text.replace(from, to)).unwrap();
+        site.examples = Some(examples);
+        start(&mut site, example);
+        let query = "?action=get_menu_types&aulario=aula1";
+        for (folder, expected) in [("", "INVALID_SESSION"), ("otra/", "OLD PHP SCRIPT")] {
+            let (_, answer) = site.curl(&[&site.url(&format!("{folder}api/comedor.php{query}"))]);
+            assert!(answer.contains(expected), "{example} {folder}: {answer}");
+        }
+    }
 }
 
 /// Rules of the script's folder would not hold there.
