@@ -105,17 +105,18 @@ fn a_password_of_a_site_of_caddy_holds_and_in_a_block_what_is_before_the_import(
             }
             respond @outside 403";
         let password = format!("basicauth /entreaulas/* {{\nprofe {BCRYPT}\n}}");
+        // In the site the order of the lines does not count.
+        let mut cases = vec![(format!("{PAGES_OF_CADDY}\n{password}"), Server(401))];
         for (start, rule, expected) in [
-            ("", &*password, Server(401)),
-            ("handle", &password, Server(401)),
+            ("handle", &*password, Server(401)),
             ("handle /entreaulas/*", &password, Server(401)),
             ("route", &password, Server(401)),
             ("route", addresses, Server(403)),
         ] {
-            let mut lines = format!("{rule}\n{PAGES_OF_CADDY}");
-            if !start.is_empty() {
-                lines = format!("{start} {{\n{lines}\n}}");
-            }
+            let block = format!("{start} {{\n{rule}\n{PAGES_OF_CADDY}\n}}");
+            cases.push((block, expected));
+        }
+        for (lines, expected) in cases {
             let mut site = Site::with_applications(&["docroot/entreaulas"]);
             let address = format!("http://127.0.0.1:{}", site.port);
             site.start_caddy(program, &address, &lines, "");
