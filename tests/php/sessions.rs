@@ -75,8 +75,8 @@ fn depends_on_a_class(bytes: &[u8]) -> bool {
         .any(has)
 }
 
-/// Each session that this program accepts is read as PHP reads it, and is no login if PHP refuses it. Returns
-/// how many both accept.
+/// Compares each session that this program accepts with PHP's reading: the same content, and nobody is logged in where
+/// PHP refuses it. Returns how many both accept.
 fn assert_accepted_as_by_php(name: &str, format: Format, sessions: Vec<Vec<u8>>) -> usize {
     let mut accepted = 0;
     let verdicts = ask_php(&[FIXTURE, "read", name], &sessions);
